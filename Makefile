@@ -1,0 +1,95 @@
+# Everything runs in .venv, which is made on first use and needs nothing but Python 3.11+ and make.
+#
+#   make demo      see it work                 make fmt       format and fix
+#   make test      tests, with coverage        make bench     the engine against other engines
+#   make lint      style, layers, limits       make fuzz      look for wrong verdicts (N=20000)
+#   make type      mypy, strict                make docs      build the documentation
+#   make coverage  100% branches in the engine (after make test)
+#   make all       lint, type, test, coverage, docs
+
+PYTHON ?= python3
+VENV   ?= .venv
+TORCH  ?= torch==2.13.0
+JOBS   ?= 2
+N      ?= 20000
+ARGS   ?=
+
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --disable-pip-version-check -qq
+
+# A stamp is newer than what it was installed from; a change of pyproject.toml installs again.
+TORCH_STAMP := $(VENV)/.torch
+DEV_STAMP   := $(VENV)/.dev
+BENCH_STAMP := $(VENV)/.bench
+DOCS_STAMP  := $(VENV)/.docs
+
+ENGINE := src/anyshape/expr/*,src/anyshape/domain/*,src/anyshape/env/*
+
+.DEFAULT_GOAL := all
+.NOTPARALLEL:
+.PHONY: setup demo test coverage lint type bench fuzz docs fmt all clean
+
+setup: $(DEV_STAMP)
+
+# torch comes first and by exact version, so that no later step replaces it with another build.
+$(TORCH_STAMP):
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed")'
+	@echo "making $(VENV) with $(TORCH): a minute or two"
+	@$(PYTHON) -m venv $(VENV)
+	@$(PIP) $(TORCH)
+	@touch $@
+
+$(DEV_STAMP): $(TORCH_STAMP) pyproject.toml
+	@echo "installing anyshape and its tools"
+	@$(PIP) -e '.[dev]'
+	@touch $@
+
+$(BENCH_STAMP): $(DEV_STAMP)
+	@$(PIP) -e '.[bench]'
+	@touch $@
+
+$(DOCS_STAMP): $(DEV_STAMP)
+	@$(PIP) -e '.[docs]'
+	@touch $@
+
+demo: setup
+	$(BIN)/python -m anyshape demo
+
+test: setup
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest -n $(JOBS) $(ARGS)
+	$(BIN)/coverage combine -q
+	$(BIN)/coverage report
+
+coverage: setup
+	$(BIN)/coverage report --include='$(ENGINE)' --fail-under=100
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports --no-logo
+	$(BIN)/python tools/line_limit.py
+	$(BIN)/python tools/folder_readme.py
+
+type: setup
+	$(BIN)/mypy
+
+bench: $(BENCH_STAMP)
+	$(BIN)/python benchmarks/engine.py $(ARGS)
+
+fuzz: setup
+	$(BIN)/python -m tests.soundness.fuzz $(N)
+
+docs: $(DOCS_STAMP)
+	$(BIN)/sphinx-build -E -W --keep-going -n -q -b html docs docs/_build/html
+
+fmt: setup
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+all: lint type test coverage docs
+
+clean:
+	rm -rf $(VENV) build dist docs/_build htmlcov .coverage .coverage.* \
+		.hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find src tests tools benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

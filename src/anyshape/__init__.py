@@ -1,0 +1,1 @@
+"""anyshape: symbolic shapes for PyTorch programs."""

@@ -1,0 +1,206 @@
+"""Ranges of atoms, and their propagation through relations and definitions.
+
+A tightened range wakes up the relations on few atoms that mention the atom, the atoms made of it
+(forward) and, for a non-symbol, the operands that it is made of (backward). Propagation stops after
+a fixed number of steps: what is not derived is only not known.
+"""
+
+from __future__ import annotations
+
+from math import isqrt
+from typing import TYPE_CHECKING, Final
+
+from anyshape.domain import (
+    INF,
+    NINF,
+    Interval,
+    ceil_div,
+    floor_div,
+    inverse_floordiv,
+    inverse_mul,
+    lower,
+    tighten,
+    upper,
+)
+from anyshape.env.fact import ContradictionError
+from anyshape.env.knowledge import atom_interval
+from anyshape.expr import boolean
+from anyshape.expr.node import Expr
+from anyshape.expr.op import FLOORDIV, GROUP, MAXIMUM, PRODUCT, SYMBOL
+from anyshape.expr.show import show
+from anyshape.expr.terms import terms
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from anyshape.domain import Bound
+    from anyshape.env.fact import Fact
+    from anyshape.env.knowledge import Knowledge
+    from anyshape.expr.node import Atom
+
+STEPS: Final = 200
+WIDE: Final = 64
+
+
+def narrow_atom(k: Knowledge, atom: Atom, lo: Bound, hi: Bound, fact: Fact) -> bool:
+    """Intersect the range of an atom with [lo, hi]; say whether that changed it."""
+    if lo <= atom.lo and hi >= atom.hi:
+        return False
+    old_lo, old_hi = atom.lo, atom.hi
+    lo, hi = lower(max(lo, old_lo)), upper(min(hi, old_hi))
+    residue = k.residues.get(atom.mark)
+    if lo <= hi and residue is not None:
+        tight = tighten(Interval(lo, hi), residue)
+        lo, hi = tight if tight is not None else (1, 0)
+    holes = k.holes.get(atom, ())
+    while lo in holes and lo <= hi:
+        lo += 1
+    while hi in holes and lo <= hi:
+        hi -= 1
+    if lo > hi:
+        side = lo > old_hi or fact is k.blame.get((atom, False))
+        raise ContradictionError(
+            f"{show(atom.node)} cannot be in [{lo}, {hi}]", k.blame.get((atom, side))
+        )
+    if lo == old_lo and hi == old_hi:
+        return False
+    if lo > old_lo:
+        k.put(k.blame, (atom, False), fact)
+    if hi < old_hi:
+        k.put(k.blame, (atom, True), fact)
+    k.set_bounds(atom, lo, hi)
+    if lo == hi:
+        k.replace(atom, k.pool.const(int(lo)))
+    return True
+
+
+def propagate(k: Knowledge, changed: Iterable[Atom], fact: Fact) -> None:
+    """Spread what is new about some atoms until nothing changes or the steps are used up."""
+    queue = list(changed)
+    steps = STEPS
+    while queue and steps > 0:
+        atom = queue.pop()
+        for linear in k.linear.get(atom, ()):
+            steps -= 1
+            queue.extend(narrow_terms(k, linear.condition.expr, linear.condition.op, linear.fact))
+        for parent in atom.parents[-STEPS:]:
+            steps -= 1
+            if not _is_narrow(parent):
+                continue
+            if narrow_atom(k, parent, *atom_interval(parent), fact):
+                queue.append(parent)
+            elif parent.lo > NINF or parent.hi < INF:
+                queue.extend(_backward(k, parent, fact))
+        if atom.op is not SYMBOL:
+            steps -= 1
+            queue.extend(_backward(k, atom, fact))
+        if len(queue) > STEPS:
+            queue = list(dict.fromkeys(queue))
+
+
+def _is_narrow(atom: Atom) -> bool:
+    return all(type(a) is not Expr or a.width <= WIDE for a in atom.args)
+
+
+def narrow_terms(k: Knowledge, e: Expr, op: str, fact: Fact) -> list[Atom]:
+    """Tighten the atoms of `e` from `e >= 0` or `e == 0`; return those that changed."""
+    if op == boolean.NE:
+        return []
+    changed = _from_lower_bound(k, terms(e), e.c, 1, fact)
+    if op == boolean.EQ:
+        changed += _from_lower_bound(k, terms(e), e.c, -1, fact)
+    return changed
+
+
+def narrow_sum(k: Knowledge, e: Expr, lo: Bound, hi: Bound, fact: Fact) -> list[Atom]:
+    """Tighten the atoms of `e` from `lo <= e <= hi`; return those that changed."""
+    changed: list[Atom] = []
+    if lo > NINF:
+        changed += _from_lower_bound(k, terms(e), e.c - int(lo), 1, fact)
+    if hi < INF:
+        changed += _from_lower_bound(k, terms(e), e.c - int(hi), -1, fact)
+    return changed
+
+
+def _from_lower_bound(
+    k: Knowledge, of_e: dict[Atom, int], c: int, sign: int, fact: Fact
+) -> list[Atom]:
+    """Tighten atoms from sign * (c + sum) >= 0: each one makes up for the others' largest values."""
+    total: Bound = sign * c
+    unbounded: Atom | None = None
+    for atom, coefficient in of_e.items():
+        m = sign * coefficient
+        end = atom.hi if m > 0 else atom.lo
+        if end in (INF, NINF):
+            if unbounded is not None:
+                return []
+            unbounded = atom
+        else:
+            total += m * end
+    if total < 0 and unbounded is None:
+        blamed = next(iter(of_e), None)
+        against = None
+        if blamed is not None:
+            against = k.blame.get((blamed, sign * of_e[blamed] > 0))
+        raise ContradictionError("the condition is below its range", against)
+    changed = []
+    for atom in of_e if unbounded is None else (unbounded,):
+        m = sign * of_e[atom]
+        if m > 0:
+            others = total - m * atom.hi if unbounded is None else total
+            if narrow_atom(k, atom, ceil_div(-others, m), INF, fact):
+                changed.append(atom)
+        else:
+            others = total - m * atom.lo if unbounded is None else total
+            if narrow_atom(k, atom, NINF, floor_div(others, -m), fact):
+                changed.append(atom)
+    return changed
+
+
+def _backward(k: Knowledge, atom: Atom, fact: Fact) -> list[Atom]:
+    """Tighten the operands of an atom from its own range."""
+    if not _is_narrow(atom):
+        return []
+    op = atom.op
+    if op is FLOORDIV:
+        x, y = atom.args
+        assert type(x) is Expr
+        assert type(y) is Expr
+        if not y.is_const:
+            return []
+        return narrow_sum(k, x, *inverse_floordiv(Interval(atom.lo, atom.hi), y.c), fact)
+    if op is PRODUCT:
+        return _backward_product(k, atom, fact)
+    if op is MAXIMUM:
+        lowest = atom.lo if len(atom.args) == 1 and atom.lo > 0 else NINF
+        changed: list[Atom] = []
+        for e in atom.args:
+            changed += narrow_sum(k, e, lowest, atom.hi, fact)  # type: ignore[arg-type]
+        return changed
+    if op is GROUP:
+        return narrow_sum(k, atom.args[0], atom.lo, atom.hi, fact)  # type: ignore[arg-type]
+    return []
+
+
+def _backward_product(k: Knowledge, atom: Atom, fact: Fact) -> list[Atom]:
+    changed: list[Atom] = []
+    for i, exponent in enumerate(atom.data):
+        others = Interval(1, 1)
+        for j, power in enumerate(atom.data):
+            if j != i:
+                e = atom.args[j]
+                others = others.mul(Interval(e.lo, e.hi).power(power))  # type: ignore[union-attr]
+        solutions = inverse_mul(Interval(atom.lo, atom.hi), others)
+        if solutions is None:
+            raise ContradictionError(
+                f"no factor makes {show(atom.node)} be in [{atom.lo}, {atom.hi}]",
+                k.blame.get((atom, True)),
+            )
+        factor = atom.args[i]
+        assert type(factor) is Expr
+        if exponent == 1:
+            changed += narrow_sum(k, factor, *solutions, fact)
+        elif exponent == 2 and solutions.hi < INF:
+            root = isqrt(int(solutions.hi)) if solutions.hi >= 0 else -1
+            changed += narrow_sum(k, factor, -root, root, fact)
+    return changed

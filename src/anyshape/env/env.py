@@ -1,0 +1,319 @@
+"""The environment: symbols, what is known of them, what must be guarded or asserted. A façade.
+
+Six verbs, and nothing else records state:
+
+    simplify(e)   the same value in fewer words, under all facts; records nothing
+    prove(p)      YES, NO or UNKNOWN with a reason; records nothing
+    guard(p)      decides by proof or by the hint, and records a guard for the latter
+    defer(p)      records a runtime assert; what is asserted does not become knowledge
+    assume(p)     the user's word: knowledge, and a runtime assert (a guard if all is backed)
+    require(p)    proves or raises
+
+Everything speaks `Expr` and `Bool`; `anyshape.symbolic` wraps this for `SymInt`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from anyshape.config import config
+from anyshape.domain import INF, NINF, Interval
+from anyshape.env import fact as origin
+from anyshape.env.decide import FULL, decide, nonnegative, verdict
+from anyshape.env.equality import form, form_bool
+from anyshape.env.fact import Fact
+from anyshape.env.knowledge import FUEL, Knowledge
+from anyshape.env.learn import learn
+from anyshape.env.obligation import Obligation, minimal, natural, with_text
+from anyshape.env.reduce import reduce
+from anyshape.env.site import capture
+from anyshape.env.symbol import BACKED, UNBACKED, Symbol
+from anyshape.errors import ConstraintError, DataDependentError, RuntimeAssertError
+from anyshape.expr import Bool, Pool, eq0, evaluate, ge0, negate, show, symbol
+from anyshape.expr.real import ANY, Real, real_symbol
+from anyshape.expr.terms import refresh
+from anyshape.expr.traverse import nodes_below, symbols_of
+
+if TYPE_CHECKING:
+    from anyshape.env.fact import Verdict
+    from anyshape.env.site import Site
+    from anyshape.expr import Expr
+
+
+class Env:
+    """One environment; its expressions never mix with those of another."""
+
+    def __init__(self) -> None:
+        self.pool = Pool()
+        self.knowledge = Knowledge(self.pool)
+        self.symbols: dict[str, Symbol] = {}
+        self.sources: dict[str, str] = {}
+        self._guards: list[Obligation] = []
+        self._asserts: list[Obligation] = []
+        self._sizes: list[Expr] = []
+        self._by_hint: dict[int, Expr] = {}
+        self._count = {"s": 0, "u": 0, "f": 0}
+
+    # ------------------------------------------------------------------ symbols
+
+    def backed(
+        self,
+        hint: int,
+        *,
+        source: str = "",
+        min: int | None = None,  # noqa: A002  the names of the public API
+        max: int | None = None,  # noqa: A002
+        size: bool = True,
+    ) -> Expr:
+        """A new backed symbol: a size by default, any integer with `size=False`.
+
+        Without `min`, a size is subject to the policy of 0/1 specialization; with it, to the
+        declared range alone. Both are recorded as guards.
+        """
+        site = capture()
+        e = self._new("s", BACKED, source, hint, None, site, size=size)
+        self._declare(e, min, max, site, guard=True)
+        if not size or min is not None:
+            return e
+        if config.specialize_zero_one and not config.backed_size_oblivious:
+            policy = eq0(e.shift(-hint)) if hint in (0, 1) else ge0(e.shift(-2))
+            self._record(policy, origin.POLICY, site, None)
+        if config.duck_shape:
+            twin = self._by_hint.setdefault(hint, e)
+            if twin is not e:
+                self._record(eq0(e - twin), origin.POLICY, site, None)
+        return e
+
+    def unbacked(
+        self,
+        *,
+        source: str = "",
+        min: int | None = None,  # noqa: A002
+        max: int | None = None,  # noqa: A002
+        size: bool = False,
+        hint: int | None = None,
+    ) -> Expr:
+        """A new unbacked symbol: any integer, or a size; `hint` is for optimization only."""
+        site = capture()
+        e = self._new("u", UNBACKED, source, None, hint, site, size=size)
+        self._declare(e, min, max, site, guard=False)
+        return e
+
+    def real(self, hint: float | None = None, *, source: str = "") -> Real:
+        """A new floating-point symbol, backed when it has a hint."""
+        name = self._name("f")
+        if source:
+            self.sources[name] = source
+        return real_symbol(self.pool, name, hint, ANY)
+
+    def _name(self, letter: str) -> str:
+        self._count[letter] += 1
+        return f"{letter}{self._count[letter] - 1}"
+
+    def _new(
+        self,
+        letter: str,
+        kind: str,
+        source: str,
+        hint: int | None,
+        optimization_hint: int | None,
+        site: Site | None,
+        *,
+        size: bool,
+    ) -> Expr:
+        name = self._name(letter)
+        if size and hint is not None and hint < 0:
+            raise ConstraintError(f"a size cannot be {hint}", why=f"{source or name} is a size")
+        e = symbol(self.pool, name, 0 if size else NINF, INF, hint)
+        self.symbols[name] = Symbol(name, kind, source, hint, optimization_hint, site, e)
+        if source:
+            self.sources[name] = source
+        if size:
+            self._sizes.append(e)
+        return e
+
+    def _declare(
+        self, e: Expr, lo: int | None, hi: int | None, site: Site | None, *, guard: bool
+    ) -> None:
+        """Record a declared range as a guard or as an assert."""
+        name = show(e)
+        if lo is not None and hi is not None and lo > hi:
+            raise ConstraintError(f"min={lo} is above max={hi} for {name}")
+        for bound, condition in ((lo, ge0(e.shift(-(lo or 0)))), (hi, ge0((-e).shift(hi or 0)))):
+            if bound is None:
+                continue
+            if guard and not condition.hint:
+                raise ConstraintError(
+                    f"the value {e.hint} of {self.symbols[name].label} is outside"
+                    f" {self._bounds_text(lo, hi)}"
+                )
+            self._record(condition, origin.DECLARED, site, None)
+
+    @staticmethod
+    def _bounds_text(lo: int | None, hi: int | None) -> str:
+        return f"[{'-inf' if lo is None else lo}, {'inf' if hi is None else hi}]"
+
+    # ------------------------------------------------------------------ the verbs
+
+    def simplify(self, e: Expr) -> Expr:
+        """The same value under all facts, in fewer words."""
+        k = self.knowledge
+        k.fuel = FUEL
+        result = reduce(k, form(k, e), nonnegative)
+        refresh(result)
+        return self.pool.const(int(result.lo)) if result.lo == result.hi else result
+
+    def prove(self, p: Bool) -> Verdict:
+        """Whether `p` always holds, never, or neither is known."""
+        return verdict(self.knowledge, p)
+
+    def decide(self, p: Bool, effort: int = FULL) -> bool | None:
+        """The answer of `prove` without its reason, at a given effort."""
+        return decide(self.knowledge, p, effort)
+
+    def guard(self, p: Bool) -> bool:
+        """The truth of `p`: proved, or by the hints and then guarded."""
+        answer = decide(self.knowledge, p)
+        if answer is not None:
+            return answer
+        backed = form_bool(self.knowledge, p)
+        hint = backed.hint
+        if hint is None:
+            raise self.data_dependent(p)
+        condition = backed if hint else negate(backed)
+        self._record(condition, origin.GUARD, capture(), None)
+        return hint
+
+    def defer(self, p: Bool, message: str | None = None) -> None:
+        """Have `p` asserted when the program runs, without making it knowledge."""
+        site = capture()
+        condition = self._open(p, message)
+        if condition is not None:
+            self._oblige(condition, origin.CHECK, site, message)
+
+    def assume(self, p: Bool, message: str | None = None) -> None:
+        """Take the user's word for `p`: a fact, and a runtime assert or a guard."""
+        site = capture()
+        condition = self._open(p, message)
+        if condition is not None:
+            self._record(condition, origin.CHECK, site, message)
+
+    def require(self, p: Bool) -> None:
+        """Raise unless `p` is proved."""
+        v = self.prove(p)
+        if v.answer is None:
+            raise self.data_dependent(p)
+        if not v.answer:
+            raise ConstraintError(f"{self.text(p)} does not hold", why=v.reason)
+
+    # ------------------------------------------------------------------ recording
+
+    def _open(self, p: Bool, message: str | None) -> Bool | None:
+        """What of `p` is left to be checked at run time; None when it is proved."""
+        answer = decide(self.knowledge, p)
+        if answer is None:
+            form_of_p = form_bool(self.knowledge, p)
+            if form_of_p.hint is None:
+                return p
+            answer = form_of_p.hint
+            if answer:
+                return form_of_p
+        if answer:
+            return None
+        raise RuntimeAssertError(
+            message or f"{self.text(p)} does not hold",
+            why=f"checked at {capture()}; {self.prove(p).reason}" if capture() else "",
+        )
+
+    def _record(self, condition: Bool, from_: str, site: Site | None, message: str | None) -> None:
+        """Learn a condition and oblige the program to it."""
+        learn(self.knowledge, Fact(condition, from_, site, message))
+        self._oblige(condition, from_, site, message)
+
+    def _oblige(self, condition: Bool, from_: str, site: Site | None, message: str | None) -> None:
+        last = self._last_unbacked(condition)
+        obligation = Obligation(condition, from_, site, message, last, "")
+        (self._asserts if last else self._guards).append(obligation)
+
+    def _last_unbacked(self, p: Bool) -> str:
+        """The name of the newest unbacked symbol in `p`; empty when all are backed."""
+        names = [n for n in self.names_in(p) if self._is_unbacked(n)]
+        return names[-1] if names else ""
+
+    def names_in(self, p: Bool) -> list[str]:
+        """The names of the symbols in `p`, oldest first."""
+        return [
+            n.args[0] if type(n) is Real else n.name  # type: ignore[union-attr]
+            for n in nodes_below((p,))
+            if (type(n) is Real and n.op == "symbol") or n in symbols_of(p)
+        ]
+
+    def _is_unbacked(self, name: str) -> bool:
+        return self.pool.by_name[name].hint is None
+
+    # ------------------------------------------------------------------ answers
+
+    @property
+    def guards(self) -> list[Obligation]:
+        """The guards that imply all recorded ones."""
+        return self._listed(self._guards)
+
+    @property
+    def runtime_asserts(self) -> list[Obligation]:
+        """The runtime asserts that, with the guards, imply all recorded ones."""
+        return self._listed(self._asserts)
+
+    def _listed(self, obligations: list[Obligation]) -> list[Obligation]:
+        names = self.sources
+        return [with_text(o, names) for o in minimal(obligations, natural(self._sizes))]
+
+    @property
+    def replacements(self) -> dict[str, Expr]:
+        """Symbols that are known to equal an expression of older ones."""
+        k = self.knowledge
+        return {a.name: form(k, a.node) for a in k.replacements if a.name}
+
+    def range_of(self, e: Expr) -> Interval:
+        """The range of an expression under all facts."""
+        e = self.simplify(e)
+        return Interval(e.lo, e.hi)
+
+    def hint_of(self, e: Expr) -> int | None:
+        """The value under all hints, those for optimization included; None when one is missing."""
+        e = form(self.knowledge, e)
+        if e.hint is not None:
+            return e.hint
+        values: dict[str, int | float] = {}
+        for s in symbols_of(e):
+            known = self.symbols[s.name]
+            value = known.hint if known.hint is not None else known.optimization_hint
+            if value is None:
+                return None
+            values[s.name] = value
+        try:
+            result: int = evaluate(e, values)
+        except (ZeroDivisionError, OverflowError, ValueError, KeyError):
+            return None
+        return result
+
+    def text(self, operand: Bool | Expr | Real) -> str:
+        """An expression over the sources, for messages."""
+        names = self.sources
+        return show(operand, lambda n: names.get(n, n))
+
+    def data_dependent(self, p: Bool) -> DataDependentError:
+        """The error for a branch on a value that only the run knows."""
+        text = self.text(p)
+        site = capture()
+        unknown = [n for n in self.names_in(p) if self._is_unbacked(n)]
+        born = [
+            f"{n} was made at {self.symbols[n].site}"
+            for n in unknown
+            if n in self.symbols and self.symbols[n].site is not None
+        ]
+        return DataDependentError(
+            f"cannot decide {text} while tracing" + (f" at {site}" if site else ""),
+            why="; ".join([f"{', '.join(unknown)} known only when the program runs", *born]),
+            fix=f"add check({text}) or check({self.text(negate(p))}) before,"
+            " or ask guard_or_false(...) with a safe fallback",
+        )

@@ -1,0 +1,184 @@
+"""The state that all reasoning shares: everything learnt, and a journal to take it back.
+
+Knowledge only grows. Each piece is written through a method here that also writes the journal, so a
+fact that turns out to contradict the others is undone as a whole. `pool.version` rises with every
+change; answers YES and NO stay valid for ever, only UNKNOWN depends on the version.
+
+    atom.lo, atom.hi   the range of each atom
+    blame              which fact set an end of an atom's range
+    directions         range and excluded values of a linear direction with two atoms or more
+    linear             by atom: conditions on few atoms that mention it, for propagation
+    residues           congruences of linear directions, single atoms included
+    replacements       atom -> equal expression of older atoms; `log` has them in order
+    clauses            disjunctions that are not yet decided
+    mentions           by symbol: facts with few symbols, for the search through small domains
+
+A direction is the linear part of an expression divided by the gcd of its coefficients, with the
+sign that makes its key positive: u - v, 2*v - 2*u + 5 and v - u are one direction.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from anyshape.domain import INF, NINF, Interval
+from anyshape.expr.atom import operand_interval
+from anyshape.expr.node import STALE, Expr
+from anyshape.expr.terms import content, refresh, terms
+
+if TYPE_CHECKING:
+    from anyshape.domain import Bound, Congruence
+    from anyshape.env.fact import Fact
+    from anyshape.expr import Bool, Pool
+    from anyshape.expr.node import Atom
+
+NARROW: Final = 8
+MATERIALIZE: Final = 16
+FUEL: Final = 160
+
+
+class Direction(NamedTuple):
+    """What is known of a linear direction: its range, values it is not, the facts behind the ends."""
+
+    lo: Bound
+    hi: Bound
+    holes: frozenset[int]
+    low_fact: Fact | None
+    high_fact: Fact | None
+
+
+UNKNOWN_DIRECTION: Final = Direction(NINF, INF, frozenset(), None, None)
+
+
+class Linear(NamedTuple):
+    """A relation on few atoms (`condition` is `expr >= 0`, `== 0` or `!= 0`) and its fact."""
+
+    condition: Bool
+    fact: Fact
+
+
+class Knowledge:
+    """All tables; see the module. Writers are the methods below, nobody else."""
+
+    __slots__ = (
+        "atom_forms",
+        "blame",
+        "clauses",
+        "directions",
+        "fuel",
+        "holes",
+        "journal",
+        "linear",
+        "log",
+        "mentions",
+        "pool",
+        "reductions",
+        "replacements",
+        "residues",
+        "start",
+        "watchers",
+        "why",
+    )
+
+    def __init__(self, pool: Pool) -> None:
+        self.pool = pool
+        self.journal: list[tuple[Any, Any, Any]] | None = None
+        self.blame: dict[tuple[Atom, bool], Fact] = {}
+        self.directions: dict[int, Direction] = {}
+        self.linear: dict[Atom, tuple[Linear, ...]] = {}
+        self.holes: dict[Atom, frozenset[int]] = {}
+        self.residues: dict[int, Congruence] = {}
+        self.replacements: dict[Atom, Expr] = {}
+        self.log: list[Atom] = []
+        self.clauses: dict[Bool, Fact] = {}
+        self.watchers: dict[Atom, tuple[Bool, ...]] = {}
+        self.mentions: dict[Atom, tuple[Bool, ...]] = {}
+        self.atom_forms: dict[Atom, tuple[int, Expr]] = {}
+        self.reductions: dict[Atom, tuple[int, Expr]] = {}
+        self.start = (0, 0, 0)
+        self.fuel = FUEL
+        self.why: object = None
+
+    # ------------------------------------------------------------------ writing
+
+    def put(self, table: dict[Any, Any], key: Any, value: Any) -> None:
+        """Write one entry of one table."""
+        if self.journal is not None:
+            self.journal.append((table, key, table.get(key)))
+        table[key] = value
+        self.pool.version += 1
+
+    def set_bounds(self, atom: Atom, lo: Bound, hi: Bound) -> None:
+        """Write the range of an atom, and of the expression that is the atom alone."""
+        if self.journal is not None:
+            self.journal.append((None, atom, (atom.lo, atom.hi)))
+        atom.lo, atom.hi = lo, hi
+        self.pool.version = version = self.pool.version + 1
+        node = atom.node
+        node.lo, node.hi = lo, hi
+        node.version = version
+
+    def replace(self, atom: Atom, by: Expr) -> None:
+        """Record that `atom` equals `by`, which does not contain it."""
+        if atom not in self.replacements:
+            self.put(self.replacements, atom, by)
+            self.log.append(atom)
+
+    # ------------------------------------------------------------------ taking back
+
+    def begin(self) -> None:
+        """Start writing the journal."""
+        self.journal = []
+        self.start = (len(self.log), self.pool.version, len(self.pool.atoms))
+
+    def commit(self) -> None:
+        """Keep what was written since `begin`."""
+        self.journal = None
+
+    def roll_back(self) -> None:
+        """Undo everything since `begin`, also what was concluded from it."""
+        for table, key, old in reversed(self.journal or ()):
+            if table is None:
+                key.lo, key.hi = old
+            elif old is None:
+                table.pop(key, None)
+            else:
+                table[key] = old
+        self.journal = None
+        log_length, version, atom_count = self.start
+        del self.log[log_length:]
+        self.atom_forms.clear()
+        self.reductions.clear()
+        self.pool.version += 1
+        for node in self.pool.nodes.values():
+            node.form = None
+            node.form_version = node.version = STALE
+            if not node.is_const:
+                node.lo, node.hi = NINF, INF
+        for position, atom in enumerate(self.pool.atoms):
+            if position >= atom_count:
+                atom.lo, atom.hi = atom_interval(atom)
+            atom.node.lo, atom.node.hi = atom.lo, atom.hi
+        for b in self.pool.bools.values():
+            if b.verdict_version > version:
+                b.verdict = b.reason = None
+                b.verdict_version = STALE
+
+
+def direction_of(e: Expr) -> tuple[int, int]:
+    """The key of the direction of `e`, and the factor by which `e - e.c` is longer than it."""
+    key = e.linear_key
+    factor = 1
+    if isinstance(e.parts, dict) or e.width <= MATERIALIZE:
+        factor = content(terms(e).values())
+    if key < 0:
+        factor = -factor
+    return key // factor, factor
+
+
+def atom_interval(atom: Atom) -> Interval:
+    """The interval of a non-symbol from the present bounds of its operands."""
+    for operand in atom.args:
+        if type(operand) is Expr:
+            refresh(operand)
+    return atom.op.bounds([operand_interval(a) for a in atom.args], atom.data)

@@ -1,0 +1,415 @@
+"""How a fact enters the knowledge; all of it or nothing.
+
+`learn(k, fact)` takes any condition. A relation tightens ranges, its direction, congruences, solved
+equalities; a conjunction is its parts; a disjunction loses the parts that are false and waits as a
+clause until one is left. A fact that cannot hold raises `ConstraintError` with both sides and where
+each comes from, and the knowledge is as before.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from anyshape.domain import INF, NINF, ceil_div, floor_div
+from anyshape.env.bounds import narrow_atom, narrow_terms, propagate
+from anyshape.env.decide import decide
+from anyshape.env.equality import form, solvable, solve_for
+from anyshape.env.fact import ContradictionError
+from anyshape.env.knowledge import (
+    MATERIALIZE,
+    NARROW,
+    UNKNOWN_DIRECTION,
+    Linear,
+    direction_of,
+)
+from anyshape.env.residue import learn_residues
+from anyshape.errors import ConstraintError
+from anyshape.expr import boolean
+from anyshape.expr.boolean import eq0, ge0, ne0, negate
+from anyshape.expr.terms import content, from_terms, terms
+from anyshape.expr.traverse import atoms_below, symbols_of
+
+if TYPE_CHECKING:
+    from anyshape.domain import Bound
+    from anyshape.env.fact import Fact
+    from anyshape.env.knowledge import Knowledge
+    from anyshape.expr import Bool, Expr
+    from anyshape.expr.node import Atom
+
+
+def learn(k: Knowledge, fact: Fact) -> None:
+    """Add a fact, with what follows from it."""
+    k.begin()
+    try:
+        _learn(k, fact.condition, fact)
+        _mention(k, fact.condition)
+    except ContradictionError as contradiction:
+        k.roll_back()
+        raise _error(k, fact, contradiction) from None
+    k.commit()
+    _remember(k, fact.condition)
+
+
+def _error(k: Knowledge, fact: Fact, contradiction: ContradictionError) -> ConstraintError:
+    against = contradiction.against
+    if against is None or against is fact:
+        against = _rival(k, fact)
+    why = f"{contradiction.statement}"
+    if against is not None:
+        why = f"known before: {against.describe()}; {why}"
+    return ConstraintError(f"this cannot hold: {fact.describe()}", why=why)
+
+
+def _rival(k: Knowledge, fact: Fact) -> Fact | None:
+    """A fact about a symbol of `fact`, the one that bounds it first."""
+    for atom in atoms_below(fact.condition):
+        for end in (False, True):
+            if (atom, end) in k.blame:
+                return k.blame[atom, end]
+        if atom in k.linear:
+            return k.linear[atom][0].fact
+    return None
+
+
+def _remember(k: Knowledge, condition: Bool) -> None:
+    """The condition itself, as asked again in the same words."""
+    for b, truth in ((condition, True), (negate(condition), False)):
+        if b.verdict is None:
+            b.verdict = truth
+            b.reason = ("learnt",)
+            b.verdict_version = k.pool.version
+
+
+def _mention(k: Knowledge, condition: Bool) -> None:
+    """File the fact under its symbols for the search through small domains."""
+    if condition.op in (boolean.GE, boolean.EQ, boolean.NE) and condition.expr.width > NARROW:
+        return
+    symbols = symbols_of(condition)
+    if 1 < len(symbols) <= NARROW or condition.op not in (boolean.GE, boolean.EQ):
+        for s in symbols:
+            k.put(k.mentions, s, (*k.mentions.get(s, ()), condition))
+    elif len(atoms_below(condition)) > 1:
+        s = symbols[0]
+        k.put(k.mentions, s, (*k.mentions.get(s, ()), condition))
+
+
+def _learn(k: Knowledge, b: Bool, fact: Fact) -> None:
+    op = b.op
+    if op == boolean.FALSE:
+        raise ContradictionError("it is false")
+    if op == boolean.GE:
+        _at_least_zero(k, b.expr, fact)
+    elif op == boolean.EQ:
+        _zero(k, b.expr, fact)
+    elif op == boolean.NE:
+        _not_zero(k, b.expr, fact)
+    elif op == boolean.AND:
+        for part in b.args:
+            _learn(k, part, fact)
+    elif op == boolean.OR:
+        _clause(k, b, fact)
+
+
+# ---------------------------------------------------------------------- e >= 0
+
+
+def _at_least_zero(k: Knowledge, e: Expr, fact: Fact) -> None:
+    if e.lo >= 0:
+        return
+    if e.width > MATERIALIZE and not isinstance(e.parts, dict):
+        _wide(k, e, fact)
+        return
+    e = form(k, e)
+    of_e = terms(e)
+    if not of_e:
+        if e.c < 0:
+            raise ContradictionError(f"{e.c} is negative")
+        return
+    if len(of_e) == 1:
+        ((atom, m),) = of_e.items()
+        lo, hi = (-(e.c // m), INF) if m > 0 else (NINF, e.c // -m)
+        if narrow_atom(k, atom, lo, hi, fact):
+            _spread(k, [atom], fact)
+        return
+    _bound_direction(k, e, fact)
+    _file(k, ge0(_primitive(e)), fact)
+    _spread(k, narrow_terms(k, e, boolean.GE, fact), fact)
+
+
+def _primitive(e: Expr) -> Expr:
+    """For `e >= 0`: the same condition with coprime coefficients."""
+    g = content(terms(e).values())
+    return e if g == 1 else from_terms(e.pool, {a: v // g for a, v in terms(e).items()}, e.c // g)
+
+
+def _wide(k: Knowledge, e: Expr, fact: Fact) -> None:
+    """A long pending sum: its direction by key, and the ends of its two sides; all in O(1)."""
+    _bound_direction(k, e, fact)
+    parts = e.parts
+    if len(parts) == 3 and parts[2] == -1:
+        for side, other in ((parts[0], parts[1]), (parts[1], parts[0])):
+            if side.width == 1 and isinstance(side.parts, dict) and not side.c:
+                ((atom, m),) = side.parts.items()
+                if m == 1:
+                    lo, hi = (other.lo, INF) if side is parts[0] else (NINF, other.hi)
+                    if narrow_atom(k, atom, lo, hi, fact):
+                        _spread(k, [atom], fact)
+
+
+def _bound_direction(k: Knowledge, e: Expr, fact: Fact) -> None:
+    """Tighten the range of the direction of `e` from `e >= 0`."""
+    key, factor = direction_of(e)
+    known = k.directions.get(key, UNKNOWN_DIRECTION)
+    lo, hi = known.lo, known.hi
+    low_fact, high_fact = known.low_fact, known.high_fact
+    if factor > 0:
+        bound: Bound = ceil_div(-e.c, factor)
+        if bound > lo:
+            lo, low_fact = bound, fact
+    else:
+        bound = floor_div(e.c, -factor)
+        if bound < hi:
+            hi, high_fact = bound, fact
+    while lo in known.holes and lo <= hi:
+        lo += 1
+    while hi in known.holes and lo <= hi:
+        hi -= 1
+    if lo > hi:
+        raise ContradictionError("no value is left", high_fact if factor > 0 else low_fact)
+    if (lo, hi) != (known.lo, known.hi):
+        k.put(k.directions, key, known._replace(lo=lo, hi=hi, low_fact=low_fact, high_fact=high_fact))
+        if lo == hi and known.lo != known.hi and len(terms(e)) <= NARROW:
+            _zero(k, from_terms(k.pool, terms(e), 0).shift(-int(lo) * factor), fact)
+
+
+def _file(k: Knowledge, condition: Bool, fact: Fact) -> None:
+    """File a relation on few atoms under each of them, for propagation and elimination."""
+    of_e = terms(condition.expr)
+    if 1 < len(of_e) <= NARROW:
+        linear = Linear(condition, fact)
+        for atom in of_e:
+            k.put(k.linear, atom, (*k.linear.get(atom, ()), linear))
+
+
+# ---------------------------------------------------------------------- e == 0
+
+
+def _zero(k: Knowledge, e: Expr, fact: Fact) -> None:
+    e = form(k, e)
+    of_e = terms(e)
+    g = content(of_e.values())
+    if not of_e:
+        if e.c:
+            raise ContradictionError(f"{e.c} is not 0")
+        return
+    if e.c % g:
+        raise ContradictionError(f"the left side is {e.c % g} modulo {g}")
+    if g != 1:
+        e = from_terms(k.pool, {a: v // g for a, v in of_e.items()}, e.c // g)
+        of_e = terms(e)
+    if len(of_e) == 1:
+        ((atom, m),) = of_e.items()
+        if narrow_atom(k, atom, -e.c * m, -e.c * m, fact):
+            _replaced(k, atom)
+            _spread(k, [atom], fact)
+        return
+    changed = learn_residues(k, e)
+    _bound_direction_both(k, e, fact)
+    _file(k, eq0(e), fact)
+    atom_ = solvable(e) if len(of_e) <= NARROW else None
+    if atom_ is not None and atom_ not in k.replacements:
+        by = solve_for(e, atom_)
+        k.replace(atom_, by)
+        _transfer(k, atom_, by, fact)
+        _replaced(k, atom_)
+    changed += narrow_terms(k, e, boolean.EQ, fact)
+    for a in changed:  # an end of a range may have to move to the next member of a congruence
+        narrow_atom(k, a, a.lo, a.hi, fact)
+    _spread(k, changed, fact)
+
+
+def _bound_direction_both(k: Knowledge, e: Expr, fact: Fact) -> None:
+    key, factor = direction_of(e)
+    known = k.directions.get(key, UNKNOWN_DIRECTION)
+    value = -e.c // factor
+    if not known.lo <= value <= known.hi or value in known.holes:
+        low = value < known.lo
+        raise ContradictionError("no value is left", known.low_fact if low else known.high_fact)
+    if known.lo != known.hi:
+        k.put(k.directions, key, known._replace(lo=value, hi=value, low_fact=fact, high_fact=fact))
+
+
+def _transfer(k: Knowledge, atom: Atom, by: Expr, fact: Fact) -> None:
+    """What was known of the range of a replaced atom holds for its replacement."""
+    if atom.lo > by.lo:
+        _at_least_zero(k, by.shift(-int(atom.lo)), k.blame.get((atom, False), fact))
+    if atom.hi < by.hi:
+        _at_least_zero(k, -by.shift(-int(atom.hi)), k.blame.get((atom, True), fact))
+    for hole in k.holes.get(atom, ()):
+        _not_zero(k, by.shift(-hole), fact)
+
+
+def _replaced(k: Knowledge, atom: Atom) -> None:
+    """Say again, in the new spelling, the relations that mention a replaced atom or one made of it."""
+    again: dict[Linear, None] = {}
+    conditions: dict[Bool, None] = {}
+    seen = {atom}
+    stack = [atom]
+    while stack:
+        a = stack.pop()
+        again.update(dict.fromkeys(k.linear.get(a, ())))
+        conditions.update(dict.fromkeys(k.mentions.get(a, ())))
+        for parent in a.parents:
+            if parent not in seen:
+                seen.add(parent)
+                stack.append(parent)
+    for linear in again:
+        old = linear.condition.expr
+        new = form(k, old)
+        if new is not old:
+            _learn(k, _relation(linear.condition.op, new), linear.fact)
+    for a in seen:
+        if a is not atom and a not in k.replacements:
+            _same_value(k, a)
+    by = k.replacements[atom]
+    for s in symbols_of(by):
+        known = k.mentions.get(s, ())
+        k.put(k.mentions, s, (*known, *(c for c in conditions if c not in known)))
+    for clause in k.watchers.get(atom, ()):
+        _watch(k, clause)
+
+
+def _same_value(k: Knowledge, atom: Atom) -> None:
+    """Pass the range of an atom on to what it is spelt as now."""
+    new = form(k, atom.node)
+    if new is atom.node:
+        return
+    fact_low, fact_high = k.blame.get((atom, False)), k.blame.get((atom, True))
+    if fact_low is not None and atom.lo > new.lo:
+        _at_least_zero(k, new.shift(-int(atom.lo)), fact_low)
+    if fact_high is not None and atom.hi < new.hi:
+        _at_least_zero(k, -new.shift(-int(atom.hi)), fact_high)
+
+
+def _relation(op: str, e: Expr) -> Bool:
+    return {boolean.GE: ge0, boolean.EQ: eq0, boolean.NE: ne0}[op](e)
+
+
+# ---------------------------------------------------------------------- e != 0
+
+
+def _not_zero(k: Knowledge, e: Expr, fact: Fact) -> None:
+    e = form(k, e)
+    of_e = terms(e)
+    if not of_e:
+        if not e.c:
+            raise ContradictionError("0 is 0")
+        return
+    if len(of_e) > 1:
+        _not_zero_direction(k, e, fact)
+        return
+    ((atom, m),) = of_e.items()
+    if e.c % m == 0:
+        value = -e.c // m
+        k.put(k.holes, atom, k.holes.get(atom, frozenset()) | {value})
+        lo = atom.lo + 1 if value == atom.lo else atom.lo
+        hi = atom.hi - 1 if value == atom.hi else atom.hi
+        if narrow_atom(k, atom, lo, hi, fact):
+            _spread(k, [atom], fact)
+        else:
+            _wake(k, [atom], fact)
+
+
+def _not_zero_direction(k: Knowledge, e: Expr, fact: Fact) -> None:
+    key, factor = direction_of(e)
+    if e.c % factor:
+        return
+    value = -e.c // factor
+    known = k.directions.get(key, UNKNOWN_DIRECTION)
+    if known.lo == known.hi == value:
+        raise ContradictionError("the two sides are equal", known.low_fact)
+    k.put(k.directions, key, known._replace(holes=known.holes | {value}))
+    _file(k, ne0(e), fact)
+    if value == known.lo:
+        _at_least_zero(k, (e if factor > 0 else -e).shift(-abs(factor)), fact)
+    elif value == known.hi:
+        _at_least_zero(k, (-e if factor > 0 else e).shift(-abs(factor)), fact)
+    _wake(k, list(terms(e)), fact)
+
+
+# ---------------------------------------------------------------------- clauses
+
+
+def _clause(k: Knowledge, b: Bool, fact: Fact) -> None:
+    """A disjunction: drop what is false; learn the last one left, else wait."""
+    left = []
+    for part in b.args:
+        answer = decide(k, part)
+        if answer:
+            return
+        if answer is None:
+            left.append(part)
+    if not left:
+        raise ContradictionError("each alternative is false")
+    if len(left) == 1:
+        _learn(k, left[0], fact)
+        return
+    _hull(k, left, fact)
+    clause = boolean.disj(k.pool, left)
+    if clause not in k.clauses:
+        k.put(k.clauses, clause, fact)
+        _watch(k, clause)
+
+
+def _watch(k: Knowledge, clause: Bool) -> None:
+    for atom in atoms_below(clause):
+        for a in (atom, *symbols_of(k.replacements.get(atom, atom.node))):
+            known = k.watchers.get(a, ())
+            if clause not in known:
+                k.put(k.watchers, a, (*known, clause))
+
+
+def _hull(k: Knowledge, parts: list[Bool], fact: Fact) -> None:
+    """Alternatives that each bound one and the same symbol bound it together."""
+    ranges: list[tuple[Atom, Bound, Bound]] = []
+    for part in parts:
+        if part.op not in (boolean.GE, boolean.EQ):
+            return
+        e = form(k, part.expr)
+        of_e = terms(e)
+        if len(of_e) != 1:
+            return
+        ((atom, m),) = of_e.items()
+        lo: Bound = -(e.c // m) if m > 0 else NINF
+        hi: Bound = e.c // -m if m < 0 else INF
+        if part.op == boolean.EQ:
+            lo, hi = -(e.c // m), -e.c // m
+        ranges.append((atom, lo, hi))
+    if len({r[0] for r in ranges}) == 1:
+        atom = ranges[0][0]
+        if narrow_atom(k, atom, min(r[1] for r in ranges), max(r[2] for r in ranges), fact):
+            _spread(k, [atom], fact)
+
+
+# ---------------------------------------------------------------------- consequences
+
+
+def _spread(k: Knowledge, changed: list[Atom], fact: Fact) -> None:
+    """Propagate ranges, say again what mentions atoms that became constants, wake up clauses."""
+    log = len(k.log)
+    propagate(k, changed, fact)
+    pinned = k.log[log:] + [a for a in changed if a.lo == a.hi and a in k.replacements]
+    for atom in dict.fromkeys(pinned):
+        _replaced(k, atom)
+    _wake(k, [*changed, *pinned], fact)
+
+
+def _wake(k: Knowledge, atoms: list[Atom], fact: Fact) -> None:
+    for clause in dict.fromkeys(c for a in atoms for c in k.watchers.get(a, ())):
+        of_clause = k.clauses.get(clause)
+        if of_clause is None or all(decide(k, part) is None for part in clause.args):
+            continue
+        if k.journal is not None:
+            k.journal.append((k.clauses, clause, of_clause))
+        del k.clauses[clause]
+        _clause(k, clause, of_clause)

@@ -1,0 +1,234 @@
+"""Lower bounds of a sum by elimination.
+
+An atom that keeps the interval from deciding is eliminated through its definition (division,
+maximum, product) or through a relation that is known of it, and the rest is bounded again. Depth
+and fuel are fixed, so an answer never depends on time; running out means "no better bound".
+
+    d*(x // d) lies in [x - d + 1, x]; equals x - r where x is r modulo d
+    max(0, e...) is at least each, and equals one of them
+    a product lies above and below the planes through the corners of its factors' ranges
+    y*(x // y) lies in [x - y + 1, x] for y > 0 and in [x, x - y - 1] for y < 0
+    x / y, rounded to an integer, is at most x for x >= 0 and y >= 2
+"""
+
+from __future__ import annotations
+
+from math import gcd
+from typing import TYPE_CHECKING, Final
+
+from anyshape.domain import INF, NINF, ceil_div
+from anyshape.env.knowledge import MATERIALIZE
+from anyshape.env.residue import remainder
+from anyshape.expr import boolean
+from anyshape.expr.node import Expr
+from anyshape.expr.op import CHOICE, FLOORDIV, GROUP, MAXIMUM, PRODUCT, ROUNDINGS, SYMBOL
+from anyshape.expr.product import factors, monomial
+from anyshape.expr.real import RATIO, Real
+from anyshape.expr.terms import add_into, terms
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from anyshape.domain import Bound
+    from anyshape.env.knowledge import Knowledge
+    from anyshape.expr.node import Atom
+
+    Terms = dict[Atom, int]
+
+    Relation = tuple[Terms, int, bool]
+
+DEPTH: Final = 6
+SHALLOW: Final = 2
+CASES: Final = 3
+
+
+def lower_bound(k: Knowledge, e: Expr, sign: int, depth: int = DEPTH) -> Bound:
+    """A number that `sign * e` is never below; stops at the first one that is not negative."""
+    return _Elimination(k).lower({a: sign * v for a, v in terms(e).items()}, sign * e.c, depth)
+
+
+def worth_trying(k: Knowledge, e: Expr) -> bool:
+    """Whether there is a definition or a relation to eliminate with."""
+    of_e = terms(e)
+    return len(of_e) <= 2 * MATERIALIZE and any(
+        a.op is not SYMBOL or a in k.linear for a in of_e
+    )
+
+
+class _Elimination:
+    """One question; `assumed` are the relations that hold in the case under consideration."""
+
+    def __init__(self, k: Knowledge) -> None:
+        self.k = k
+        self.assumed: list[Relation] = []
+
+    def lower(self, of_e: Terms, c: int, depth: int) -> Bound:
+        """A lower bound of `c + sum(of_e)`."""
+        total: Bound = c
+        unbounded: Atom | None = None
+        newest: Atom | None = None
+        for atom, m in of_e.items():
+            end = m * (atom.lo if m > 0 else atom.hi)
+            if end == NINF:
+                unbounded = atom
+            total += end
+            if atom.op is not SYMBOL and (newest is None or atom.index > newest.index):
+                newest = atom
+        k = self.k
+        k.fuel -= 1
+        if total >= 0 or depth == 0 or k.fuel <= 0:
+            return total
+        best = total
+        if newest is not None:
+            for bound in self.by_definition(of_e, c, newest, depth - 1):
+                if bound > best:
+                    best = bound
+                    if best >= 0:
+                        return best
+                if k.fuel <= 0:
+                    return best
+        for atom in (unbounded,) if unbounded is not None else tuple(of_e):
+            for bound in self.by_relation(of_e, c, atom, depth - 1):
+                if bound > best:
+                    best = bound
+                    if best >= 0:
+                        return best
+                if k.fuel <= 0:
+                    return best
+        return best
+
+    def with_expr(self, rest: Terms, c: int, e: Expr, m: int, depth: int) -> Bound:
+        """The lower bound of `rest + c + m * e`."""
+        out = dict(rest)
+        add_into(out, terms(e), m)
+        return self.lower(out, c + m * e.c, depth)
+
+    def by_definition(self, of_e: Terms, c: int, atom: Atom, depth: int) -> Iterator[Bound]:
+        op = atom.op
+        if op is FLOORDIV:
+            yield from self.division(of_e, c, atom, depth)
+        elif op is MAXIMUM:
+            yield from self.maximum(of_e, c, atom, depth)
+        elif op is PRODUCT:
+            yield from self.quotient_product(of_e, c, atom, depth)
+            yield from self.product(of_e, c, atom, depth)
+        elif op is GROUP:
+            yield self.with_expr(_without(of_e, atom), c, atom.args[0], of_e[atom], depth)  # type: ignore[arg-type]
+        elif op is CHOICE:
+            rest = _without(of_e, atom)
+            taken = self.with_expr(rest, c, atom.args[1], of_e[atom], depth)  # type: ignore[arg-type]
+            yield min(self.lower(rest, c, depth), taken)
+        elif of_e[atom] < 0:
+            x = rounded_ratio(atom)
+            if x is not None:
+                yield self.with_expr(_without(of_e, atom), c, x, of_e[atom], depth)
+
+    def division(self, of_e: Terms, c: int, atom: Atom, depth: int) -> Iterator[Bound]:
+        x, y = atom.args
+        assert type(x) is Expr
+        assert type(y) is Expr
+        if not y.is_const:
+            return
+        m, d = of_e[atom], y.c
+        rest = remainder(self.k, x, d)
+        if rest is None:
+            rest = d - 1 if m > 0 else 0
+        scale = d // gcd(m, d)
+        factor = m * scale // d
+        out = _without(of_e, atom, scale)
+        bound = self.with_expr(out, c * scale - factor * rest, x, factor, depth)
+        yield ceil_div(bound, scale)
+
+    def maximum(self, of_e: Terms, c: int, atom: Atom, depth: int) -> Iterator[Bound]:
+        m = of_e[atom]
+        rest = _without(of_e, atom)
+        args: tuple[Expr, ...] = atom.args  # type: ignore[assignment]
+        if m > 0:
+            for e in args:
+                yield self.with_expr(rest, c, e, m, depth)
+        if len(args) > CASES:
+            return
+        candidates = (self.k.pool.zero, *args)
+        worst: Bound = INF
+        for i, chosen in enumerate(candidates):
+            others = [chosen - e for j, e in enumerate(candidates) if j != i]
+            self.assumed.extend((terms(e), e.c, False) for e in others)
+            worst = min(worst, self.with_expr(rest, c, chosen, m, depth))
+            del self.assumed[-len(others) :]
+        yield worst
+
+    def quotient_product(self, of_e: Terms, c: int, atom: Atom, depth: int) -> Iterator[Bound]:
+        powers = dict(factors(atom))
+        for quotient in powers:
+            if quotient.op is not FLOORDIV or powers[quotient] != 1:
+                continue
+            x, y = quotient.args
+            assert type(x) is Expr
+            assert type(y) is Expr
+            rest = {a: n for a, n in powers.items() if a is not quotient}
+            if monomial(self.k.pool, rest) is not y or y.lo <= 0 <= y.hi:
+                continue
+            m = of_e[atom]
+            out = _without(of_e, atom)
+            if m > 0 and y.lo > 0:  # y*q >= x - y + 1
+                add_into(out, terms(y), -m)
+                c += m
+            elif m < 0 and y.hi < 0:  # y*q <= x - y - 1
+                add_into(out, terms(y), -m)
+                c -= m
+            yield self.with_expr(out, c, x, m, depth)
+
+    def product(self, of_e: Terms, c: int, atom: Atom, depth: int) -> Iterator[Bound]:
+        """Planes through opposite corners: x*y >= ax*y + ay*x - ax*ay for a = lo or a = hi."""
+        m = of_e[atom]
+        powers = factors(atom)
+        for i, (first, exponent) in enumerate(powers[:4]):
+            other_powers = dict(powers[:i] + powers[i + 1 :])
+            if exponent > 1:
+                other_powers[first] = exponent - 1
+            x, y = first.node, monomial(self.k.pool, other_powers)
+            low, high = ((x.lo, y.lo), (x.hi, y.hi)), ((x.hi, y.lo), (x.lo, y.hi))
+            for ax, ay in low if m > 0 else high:
+                if INF in (abs(ax), abs(ay)):
+                    continue
+                out = _without(of_e, atom)
+                if ax:
+                    add_into(out, terms(y), m * int(ax))
+                if ay:
+                    add_into(out, terms(x), m * int(ay))
+                yield self.lower(out, c - m * int(ax) * int(ay), depth)
+
+    def by_relation(self, of_e: Terms, c: int, atom: Atom, depth: int) -> Iterator[Bound]:
+        """With f >= 0 (or f == 0, either sign): |n|*e - |m|*f does not have the atom."""
+        m = of_e[atom]
+        for of_f, f_c, both in self.relations(atom):
+            n = of_f[atom]
+            same = (n > 0) == (m > 0)
+            if not same and not both:
+                continue
+            scale, factor = abs(n), -abs(m) if same else abs(m)
+            out = {a: v * scale for a, v in of_e.items()}
+            add_into(out, of_f, factor)
+            yield ceil_div(self.lower(out, c * scale + factor * f_c, depth), scale)
+
+    def relations(self, atom: Atom) -> Iterator[Relation]:
+        for assumed in self.assumed:
+            if atom in assumed[0]:
+                yield assumed
+        for linear in self.k.linear.get(atom, ()):
+            condition = linear.condition
+            if condition.op != boolean.NE:
+                yield terms(condition.expr), condition.expr.c, condition.op == boolean.EQ
+
+
+def _without(of_e: Terms, atom: Atom, scale: int = 1) -> Terms:
+    return {a: v * scale for a, v in of_e.items() if a is not atom}
+
+
+def rounded_ratio(atom: Atom) -> Expr | None:
+    """For a rounding of x / y with x >= 0 and y >= 2: x, which it is never above."""
+    r = atom.args[0] if atom.op in ROUNDINGS else None
+    if not isinstance(r, Real) or r.op != RATIO:
+        return None
+    x, y = r.args
+    return x if x.lo >= 0 and y.lo >= 2 else None

@@ -1,0 +1,168 @@
+"""Guards and runtime asserts: what must hold when the compiled program runs, and the short list of it.
+
+A guard is over backed symbols and is checked before the program runs; one that fails means "trace
+again". A runtime assert needs an unbacked symbol, is checked as soon as the last symbol that it
+needs is known, and is an error when it fails.
+
+The list is minimal: of the bounds on one direction only the tightest stay, and what follows from
+the ranges of single symbols that stay is left out. Nothing is left out because of what is itself
+left out.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from anyshape.domain import EVERYTHING, NATURAL, Interval
+from anyshape.env.fact import ORIGINS
+from anyshape.env.knowledge import direction_of
+from anyshape.expr import boolean
+from anyshape.expr.boolean import Bool
+from anyshape.expr.node import Atom, Expr
+from anyshape.expr.op import SYMBOL
+from anyshape.expr.show import show
+from anyshape.expr.terms import terms
+from anyshape.expr.traverse import nodes_below
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from anyshape.env.site import Site
+
+    Ranges = Mapping[Atom, Interval]
+
+
+class Obligation(NamedTuple):
+    """One condition with its origin, the user's line and message.
+
+    `symbol` is the name of the last unbacked symbol that a runtime assert needs, empty for a guard.
+    `text` is the condition as Python over the sources.
+    """
+
+    condition: Bool
+    origin: str
+    site: Site | None
+    message: str | None
+    symbol: str
+    text: str
+
+    def __str__(self) -> str:
+        place = f"  # {ORIGINS[self.origin]}"
+        return self.text + place + (f", {self.site}" if self.site is not None else "")
+
+
+def minimal(obligations: Iterable[Obligation], ranges: Ranges) -> list[Obligation]:
+    """The obligations that imply all of them, in order; `ranges` hold without saying."""
+    parts = [part for o in obligations for part in _parts(o)]
+    tightest: dict[tuple[int, int], tuple[int | float, Obligation]] = {}
+    for o in parts:
+        for key, bound in _bounds(o.condition):
+            best = tightest.get(key)
+            if best is None or bound > best[0]:
+                tightest[key] = (bound, o)
+    kept_ids = {id(o) for _, o in tightest.values()}
+    known = dict(ranges)
+    for o in parts:
+        if id(o) in kept_ids:
+            _note_range(known, o.condition)
+    result: dict[Bool, Obligation] = {}
+    for o in parts:
+        relation = o.condition.op in (boolean.GE, boolean.EQ)
+        if relation and id(o) not in kept_ids:
+            continue
+        own = ranges if _symbol_of(o.condition) is not None else known
+        if not _implied(o.condition, own):
+            result.setdefault(o.condition, o)
+    return list(result.values())
+
+
+def _parts(o: Obligation) -> list[Obligation]:
+    if o.condition.op != boolean.AND:
+        return [o]
+    return [o._replace(condition=part, text="") for part in o.condition.args]
+
+
+def _bounds(b: Bool) -> list[tuple[tuple[int, int], int | float]]:
+    """The lower ends that a relation puts on its direction and on the opposite one."""
+    if b.op not in (boolean.GE, boolean.EQ) or not terms(b.expr):
+        return []
+    key, factor = direction_of(b.expr)
+    sign = 1 if factor > 0 else -1
+    bound = -(b.expr.c // abs(factor))
+    result: list[tuple[tuple[int, int], int | float]] = [((key, sign), bound)]
+    if b.op == boolean.EQ:
+        result.append(((key, -sign), -bound))
+    return result
+
+
+def _symbol_of(b: Bool) -> Atom | None:
+    """The symbol that a relation bounds, when it mentions nothing else."""
+    if b.op in (boolean.GE, boolean.EQ):
+        of_e = terms(b.expr)
+        if len(of_e) == 1:
+            atom = next(iter(of_e))
+            return atom if atom.op is SYMBOL else None
+    return None
+
+
+def _note_range(known: dict[Atom, Interval], b: Bool) -> None:
+    atom = _symbol_of(b)
+    if atom is None:
+        return
+    m, c = terms(b.expr)[atom], b.expr.c
+    old = known.get(atom, EVERYTHING)
+    new = Interval(-(c // m), EVERYTHING.hi) if m > 0 else Interval(EVERYTHING.lo, c // -m)
+    if b.op == boolean.EQ:
+        new = Interval(-(c // m), -c // m)
+    known[atom] = old.intersect(new) or old
+
+
+def _implied(b: Bool, ranges: Ranges) -> bool:
+    """Whether interval arithmetic over the ranges proves the condition."""
+    known: dict[object, Interval] = {}
+    for node in nodes_below((b,)):
+        if type(node) is Atom:
+            if node.op is SYMBOL:
+                known[node] = ranges.get(node, EVERYTHING)
+            else:
+                known[node] = node.op.bounds([_interval(a, known) for a in node.args], node.data)
+        elif type(node) is Bool:
+            known[node] = _truth(node, known)
+        else:
+            known[node] = EVERYTHING
+    return known[b] == Interval(1, 1)
+
+
+def _interval(operand: object, known: dict[object, Interval]) -> Interval:
+    if type(operand) is not Expr:
+        return known[operand]
+    total = Interval(operand.c, operand.c)
+    for atom, m in terms(operand).items():
+        total = total.add(known[atom].scale(m))
+    return total
+
+
+def _truth(b: Bool, known: dict[object, Interval]) -> Interval:
+    """[1, 1] for proved, [0, 1] for open."""
+    proved = False
+    if b.op in (boolean.GE, boolean.EQ, boolean.NE):
+        lo, hi = _interval(b.expr, known)
+        if b.op == boolean.GE:
+            proved = lo >= 0
+        else:
+            proved = lo == hi == 0 if b.op == boolean.EQ else lo > 0 or hi < 0
+    elif b.op == boolean.OR:
+        proved = any(known[part].lo == 1 for part in b.args)
+    elif b.op == boolean.AND:
+        proved = all(known[part].lo == 1 for part in b.args)
+    return Interval(1, 1) if proved else Interval(0, 1)
+
+
+def natural(symbols: Iterable[Expr]) -> dict[Atom, Interval]:
+    """The ranges that sizes have by nature: not negative."""
+    return {next(iter(terms(e))): NATURAL for e in symbols}
+
+
+def with_text(o: Obligation, names: Mapping[str, str]) -> Obligation:
+    """The obligation with its text over the sources."""
+    return o._replace(text=show(o.condition, lambda n: names.get(n, n)))

@@ -1,0 +1,53 @@
+"""Every public exception.
+
+A message has up to three parts: what happened, why, and what to do. Errors that users of torch
+already catch as `RuntimeError` or `ValueError` are subclasses of those too.
+"""
+
+from __future__ import annotations
+
+
+class AnyshapeError(Exception):
+    """The root of all errors raised on purpose by anyshape.
+
+    `what`, `why` and `fix` are the parts of the text; `why` and `fix` may be empty.
+    """
+
+    def __init__(self, what: str, *, why: str = "", fix: str = "") -> None:
+        self.what = what
+        self.why = why
+        self.fix = fix
+        lines = [what]
+        if why:
+            lines.append(f"  why: {why}")
+        if fix:
+            lines.append(f"  fix: {fix}")
+        super().__init__("\n".join(lines))
+
+
+class DataDependentError(AnyshapeError, RuntimeError):
+    """A branch or a conversion needs a value that is known only when the program runs."""
+
+
+class ConstraintError(AnyshapeError, ValueError):
+    """Contradictory input: a fact that cannot hold together with what is already known."""
+
+
+class ConstraintViolation(AnyshapeError, ValueError):
+    """The program needs a dimension to be less general than the user said it is."""
+
+
+class RuntimeAssertError(AnyshapeError, RuntimeError):
+    """A checked condition does not hold."""
+
+
+class UnsupportedError(AnyshapeError, NotImplementedError):
+    """Something the system does not handle, named so that it can be avoided or added."""
+
+
+class ParseError(AnyshapeError, ValueError):
+    """Text that is not an expression, or one beyond the limits of the parser."""
+
+
+class ConfigError(AnyshapeError, ValueError):
+    """An unknown setting, or a value that the setting does not take."""

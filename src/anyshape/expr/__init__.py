@@ -1,0 +1,24 @@
+"""Integer expressions, conditions and reals: immutable, interned, lazy. See the folder's README."""
+
+from anyshape.expr.atom import symbol as symbol
+from anyshape.expr.boolean import Bool as Bool
+from anyshape.expr.boolean import conj as conj
+from anyshape.expr.boolean import disj as disj
+from anyshape.expr.boolean import eq0 as eq0
+from anyshape.expr.boolean import ge0 as ge0
+from anyshape.expr.boolean import ne0 as ne0
+from anyshape.expr.boolean import negate as negate
+from anyshape.expr.division import floordiv as floordiv
+from anyshape.expr.division import modulo as modulo
+from anyshape.expr.evaluate import evaluate as evaluate
+from anyshape.expr.extremum import absolute as absolute
+from anyshape.expr.extremum import maximum as maximum
+from anyshape.expr.extremum import minimum as minimum
+from anyshape.expr.node import Expr as Expr
+from anyshape.expr.node import Pool as Pool
+from anyshape.expr.opaque import choose as choose
+from anyshape.expr.parse import parse as parse
+from anyshape.expr.product import multiply as multiply
+from anyshape.expr.product import power as power
+from anyshape.expr.real import Real as Real
+from anyshape.expr.show import show as show

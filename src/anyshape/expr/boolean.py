@@ -1,0 +1,204 @@
+"""Conditions over expressions: relations with zero, and/or, comparisons of reals.
+
+Invariants
+    * Interned per pool: `is` is structural equality. `and`/`or` are flat and without order.
+    * The integer relations are `e >= 0`, `e == 0` and `e != 0` only, so that each has its negation
+      in the same set: not (e >= 0) is (-e - 1 >= 0). Negations are pushed to the leaves; only a
+      comparison of reals keeps a `not` (a NaN makes both `a < b` and `a >= b` false).
+    * Constructors fold what is a constant by structure; they never look at bounds.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from anyshape.expr.node import STALE, Expr, Pool
+from anyshape.expr.op import COMPARE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from anyshape.expr.real import Real
+
+TRUE: Final = "true"
+FALSE: Final = "false"
+GE: Final = "ge"
+EQ: Final = "eq"
+NE: Final = "ne"
+AND: Final = "and"
+OR: Final = "or"
+REAL: Final = "real"
+NOT: Final = "not"
+
+
+class Bool:
+    """One interned condition.
+
+    `args` are (expression,) for a relation, the operands for and/or/not, and (sign, left, right)
+    for a comparison of reals. `verdict`, `reason` and `verdict_version` are a slot for the
+    environment's answer.
+    """
+
+    __slots__ = ("args", "index", "op", "pool", "reason", "verdict", "verdict_version")
+
+    pool: Pool
+    op: str
+    args: tuple[Any, ...]
+    index: int
+    verdict: bool | None
+    reason: object
+    verdict_version: int
+
+    @property
+    def expr(self) -> Expr:
+        """The expression that this relation compares with zero."""
+        e: Expr = self.args[0]
+        return e
+
+    @property
+    def hint(self) -> bool | None:
+        """The truth under the hints of the symbols, or None where a hint is missing."""
+        if self.op in (GE, EQ, NE):
+            value = self.expr.hint
+            if value is None:
+                return None
+            return value >= 0 if self.op == GE else (value == 0) is (self.op == EQ)
+        if self.op == REAL:
+            left, right = self.args[1].hint, self.args[2].hint
+            return None if left is None or right is None else COMPARE[self.args[0]](left, right)
+        return self._hint_of_operands()
+
+    def _hint_of_operands(self) -> bool | None:
+        if self.op in (TRUE, FALSE):
+            return self.op == TRUE
+        hints = [b.hint for b in self.args]
+        if None in hints:
+            return None
+        if self.op == NOT:
+            return not hints[0]
+        return all(hints) if self.op == AND else any(hints)
+
+    def __repr__(self) -> str:
+        from anyshape.expr.show import brief  # noqa: PLC0415  a printer is no part of a node
+
+        return brief(self)
+
+
+def _intern(pool: Pool, op: str, args: tuple[Any, ...], key: object) -> Bool:
+    node = pool.bools.get(key)
+    if node is None:
+        node = Bool.__new__(Bool)
+        node.pool = pool
+        node.op = op
+        node.args = args
+        node.index = pool.next_index()
+        node.verdict = None
+        node.reason = None
+        node.verdict_version = STALE
+        pool.bools[key] = node
+    return node
+
+
+def true(pool: Pool) -> Bool:
+    """The condition that always holds."""
+    return _intern(pool, TRUE, (), TRUE)
+
+
+def false(pool: Pool) -> Bool:
+    """The condition that never holds."""
+    return _intern(pool, FALSE, (), FALSE)
+
+
+def constant(pool: Pool, value: bool) -> Bool:
+    """The condition that is `value`."""
+    return true(pool) if value else false(pool)
+
+
+def ge0(e: Expr) -> Bool:
+    """The condition `e >= 0`."""
+    pool = e.pool
+    node = pool.bools.get((GE, e))
+    if node is not None:
+        return node
+    if e.is_const:
+        return constant(pool, e.c >= 0)
+    return _intern(pool, GE, (e,), (GE, e))
+
+
+def eq0(e: Expr) -> Bool:
+    """The condition `e == 0`."""
+    pool = e.pool
+    node = pool.bools.get((EQ, e))
+    if node is not None:
+        return node
+    if e.is_const:
+        return constant(pool, e.c == 0)
+    if e.linear_key < 0:
+        e = -e
+    return _intern(pool, EQ, (e,), (EQ, e))
+
+
+def ne0(e: Expr) -> Bool:
+    """The condition `e != 0`."""
+    pool = e.pool
+    if e.is_const:
+        return constant(pool, e.c != 0)
+    if e.linear_key < 0:
+        e = -e
+    return _intern(pool, NE, (e,), (NE, e))
+
+
+def compare_reals(sign: str, left: Real, right: Real) -> Bool:
+    """The comparison `left sign right` of two reals, `sign` one of == != < <= > >=."""
+    if sign in (">", ">="):
+        sign, left, right = sign.replace(">", "<"), right, left
+    if left.op == right.op == "const":
+        return constant(left.pool, COMPARE[sign](left.hint, right.hint))
+    return _intern(left.pool, REAL, (sign, left, right), (REAL, sign, left, right))
+
+
+def conj(pool: Pool, operands: Iterable[Bool]) -> Bool:
+    """The conjunction of the operands; true when there is none."""
+    return _junction(pool, operands, AND, FALSE, TRUE)
+
+
+def disj(pool: Pool, operands: Iterable[Bool]) -> Bool:
+    """The disjunction of the operands; false when there is none."""
+    return _junction(pool, operands, OR, TRUE, FALSE)
+
+
+def _junction(pool: Pool, operands: Iterable[Bool], op: str, absorbing: str, unit: str) -> Bool:
+    flat: dict[Bool, None] = {}
+    for b in operands:
+        for part in b.args if b.op == op else (b,):
+            if part.op == absorbing:
+                return part
+            if part.op != unit:
+                flat[part] = None
+    if any(negate(part) in flat for part in flat):
+        return constant(pool, absorbing == TRUE)
+    if len(flat) < 2:
+        return next(iter(flat), constant(pool, unit == TRUE))
+    args = tuple(sorted(flat, key=lambda b: b.index))
+    return _intern(pool, op, args, (op, frozenset(args)))
+
+
+def negate(b: Bool) -> Bool:
+    """The condition that holds exactly where `b` does not."""
+    op = b.op
+    if op == GE:
+        return ge0(-(b.expr.shift(1)))
+    if op == EQ:
+        return ne0(b.expr)
+    if op == NE:
+        return eq0(b.expr)
+    if op == AND:
+        return disj(b.pool, [negate(part) for part in b.args])
+    if op == OR:
+        return conj(b.pool, [negate(part) for part in b.args])
+    if op == NOT:
+        inner: Bool = b.args[0]
+        return inner
+    if op == REAL:
+        return _intern(b.pool, NOT, (b,), (NOT, b))
+    return constant(b.pool, op == FALSE)

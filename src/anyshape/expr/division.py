@@ -1,0 +1,123 @@
+"""Floor division and modulo, with Python's signs.
+
+`x % y` is `x - y * (x // y)`, so that identities between quotient and remainder need no rule. The
+constructors use only identities that hold for every non-zero divisor:
+
+    (x + k*d) // d       = k + x // d                 constant d, each coefficient split by d
+    (g*x) // (g*y)       = x // y                     constant g != 0
+    (x // a + c) // b    = (x + a*c) // (a*b)         constants a, b > 0
+    x // d               = -((d - 1 - x) // d)        constant d > 0; picks one spelling of two
+
+Cancelling a symbolic factor needs the proof that it is not zero: the environment does that.
+"""
+
+from __future__ import annotations
+
+from math import gcd
+from typing import TYPE_CHECKING
+
+from anyshape.expr.atom import intern_atom
+from anyshape.expr.op import FLOORDIV
+from anyshape.expr.product import multiply
+from anyshape.expr.terms import add_into, content, from_terms, terms
+
+if TYPE_CHECKING:
+    from anyshape.expr.node import Atom, Expr
+
+
+def floordiv(x: Expr, y: Expr) -> Expr:
+    """Return `x // y`; a constant zero divisor raises ZeroDivisionError."""
+    if y.is_const:
+        return floordiv_const(x, y.c)
+    if x is y:
+        return x.pool.const(1)
+    if x.is_const and x.c == 0:
+        return x
+    g = gcd(content(terms(x).values()), content(terms(y).values()), x.c, y.c)
+    if y.linear_key < 0:
+        g = -g
+    if g != 1:
+        x, y = divide_exactly(x, g), divide_exactly(y, g)
+        if y.is_const:
+            return floordiv_const(x, y.c)
+    return intern_atom(x.pool, FLOORDIV, (x, y), ()).node
+
+
+def divide_exactly(e: Expr, d: int) -> Expr:
+    """Return `e / d` where `d` divides every coefficient and the constant."""
+    return from_terms(e.pool, {a: k // d for a, k in terms(e).items()}, e.c // d)
+
+
+def modulo(x: Expr, y: Expr) -> Expr:
+    """Return `x % y`."""
+    return x - multiply(y, floordiv(x, y))
+
+
+def floordiv_const(x: Expr, d: int) -> Expr:
+    """Return `x // d` for a constant divisor."""
+    if d < 0:
+        x, d = -x, -d
+    if d == 0:
+        raise ZeroDivisionError("division of a symbolic integer by zero")
+    if d == 1:
+        return x
+    whole: dict[Atom, int] = {}
+    rest: dict[Atom, int] = {}
+    for atom, k in terms(x).items():
+        quotient, remainder = divmod(k, d)
+        if quotient:
+            whole[atom] = quotient
+        if remainder:
+            rest[atom] = remainder
+    c, rest_c = divmod(x.c, d)
+    g = gcd(d, *rest.values())
+    rest = {a: k // g for a, k in rest.items()}
+    rest_c, d = rest_c // g, d // g
+    pool = x.pool
+    if not rest:
+        return from_terms(pool, whole, c)
+    if d == 1:
+        add_into(whole, rest, 1)
+        return from_terms(pool, whole, c + rest_c)
+    nested = _nested(rest, rest_c, d, x)
+    if nested is not None:
+        return from_terms(pool, whole, c) + nested
+    flipped, rest, rest_c = _one_spelling(rest, rest_c, d)
+    numerator = from_terms(pool, rest, rest_c)
+    quotient_atom = intern_atom(pool, FLOORDIV, (numerator, pool.const(d)), ())
+    if flipped:  # x // d = sum of its atoms - flipped // d
+        add_into(whole, dict.fromkeys(rest, 1), 1)
+        add_into(whole, {quotient_atom: 1}, -1)
+    else:
+        add_into(whole, {quotient_atom: 1}, 1)
+    return from_terms(pool, whole, c)
+
+
+def _nested(rest: dict[Atom, int], rest_c: int, d: int, x: Expr) -> Expr | None:
+    """(x // a + c) // d as one division, where the rest is exactly that."""
+    if len(rest) != 1:
+        return None
+    atom, k = next(iter(rest.items()))
+    if k != 1 or atom.op is not FLOORDIV:
+        return None
+    inner, divisor = atom.args
+    if not divisor.is_const:  # type: ignore[union-attr]  # operands of a division are expressions
+        return None
+    a: int = divisor.c  # type: ignore[union-attr]
+    return floordiv_const(inner.shift(a * rest_c), a * d)  # type: ignore[union-attr]
+
+
+def _one_spelling(
+    rest: dict[Atom, int], rest_c: int, d: int
+) -> tuple[bool, dict[Atom, int], int]:
+    """Of r//d and its mirror (d - 1 - r)//d, coefficients in (0, d), the smaller one."""
+    first = min(rest, key=lambda a: a.index)
+    here: object = rest[first]
+    there: object = d - rest[first]
+    if here == there:
+        order = sorted(rest, key=lambda a: a.index)
+        here = ([rest[a] for a in order], rest_c)
+        there = ([d - rest[a] for a in order], d - 1 - rest_c)
+    if there < here:  # type: ignore[operator]  # both are ints or both are the same kind of tuple
+        return True, {a: d - k for a, k in rest.items()}, d - 1 - rest_c
+    return False, rest, rest_c

@@ -1,0 +1,372 @@
+"""Integer expressions: interned linear sums over atoms, with O(1) addition.
+
+The value of an `Expr` is `c + sum(coefficient * atom)`. An atom is a symbol or one application of
+a non-linear op (`floordiv`, `maximum`, a product, ...) to smaller expressions.
+
+Invariants
+    * Interned: one object per value form and pool, so `is` is structural equality, in any order of
+      summation. The intern key is the exact integer `c * ONE + sum(coefficient * atom.mark)`, with
+      a fixed 120-bit random `mark` per atom: keys of sums add up, and two different forms share a
+      key with probability below 2**-119.
+    * Lazy: `a + b` stores its two operands. The term dictionary is made on demand by
+      `anyshape.expr.terms.terms`, once, and never changes the value.
+    * `lo <= value <= hi` always; `hint` is the value under the hints of the symbols, or None when
+      an atom has none. Bounds only ever tighten, so a stale bound is still true.
+    * `version` is the knowledge version for which `lo, hi` are as tight as the sum of the atoms'
+      own bounds; STALE when never known to be.
+    * Constants and coefficients stay below about 2**256; beyond, `UnsupportedError`.
+
+This module does not decide anything and does not know about facts.
+"""
+
+from __future__ import annotations
+
+from random import Random
+from typing import TYPE_CHECKING, Any, Final
+
+from anyshape.errors import UnsupportedError
+
+if TYPE_CHECKING:
+    from anyshape.domain.bound import Bound
+    from anyshape.expr.boolean import Bool
+    from anyshape.expr.op import Op
+    from anyshape.expr.real import Real
+
+    Operand = Expr | Bool | Real
+    Parts = dict["Atom", int] | tuple[Any, ...]
+
+STALE: Final = -1
+MAGNITUDE_BITS: Final = 256
+KEY_LIMIT: Final = 1 << (120 + MAGNITUDE_BITS)
+
+_random = Random(0x5EED)
+ONE: Final = _random.getrandbits(120) | 1
+_marks: Final[list[int]] = []
+
+
+def _mark(index: int) -> int:
+    while index >= len(_marks):
+        _marks.extend(_random.getrandbits(120) | 1 for _ in range(1024))
+    return _marks[index]
+
+
+class Atom:
+    """One symbol, or one non-linear op applied to operands; compared by identity.
+
+    `index` grows with creation, also across conditions and reals, so everything inside the operands
+    has a smaller one.
+    `parents` are the atoms that have this one among the atoms of their operands.
+    """
+
+    __slots__ = (
+        "args",
+        "data",
+        "hi",
+        "hint",
+        "index",
+        "lo",
+        "mark",
+        "name",
+        "node",
+        "op",
+        "parents",
+        "pool",
+    )
+
+    pool: Pool
+    index: int
+    mark: int
+    op: Op
+    args: tuple[Operand, ...]
+    data: tuple[int, ...]
+    name: str
+    lo: Bound
+    hi: Bound
+    hint: int | None
+    node: Expr
+    parents: list[Atom]
+
+    def __repr__(self) -> str:
+        return f"<atom {self.name or self.op.name} #{self.index}>"
+
+
+class Pool:
+    """The intern tables of one environment; expressions of two pools never meet.
+
+    `version` counts what was learnt about any atom; whoever tightens an atom's bounds raises it.
+    """
+
+    __slots__ = ("atoms", "bools", "by_name", "count", "memo", "nodes", "reals", "version", "zero")
+
+    def __init__(self) -> None:
+        self.atoms: list[Atom] = []
+        self.nodes: dict[int, Expr] = {}
+        self.bools: dict[object, Bool] = {}
+        self.reals: dict[object, Real] = {}
+        self.memo: dict[object, Atom] = {}
+        self.by_name: dict[str, Expr | Real] = {}
+        self.version = 0
+        self.count = 0
+        self.zero = self.const(0)
+
+    def next_index(self) -> int:
+        """The next number in the order of creation of atoms, conditions and reals."""
+        self.count += 1
+        return self.count
+
+    def const(self, value: int) -> Expr:
+        """The constant `value`."""
+        key = value * ONE
+        node = self.nodes.get(key)
+        if node is None:
+            if not -KEY_LIMIT < key < KEY_LIMIT:
+                _refuse(self)
+            node = _node(self, key, value, value, value, value, {}, 0)
+        elif node.width:  # a sum whose terms cancelled
+            node.parts = {}
+            node.width = node.sign = 0
+            node.lo = node.hi = node.hint = value
+        node.version = self.version
+        return node
+
+    def atom(
+        self,
+        op: Op,
+        args: tuple[Operand, ...],
+        data: tuple[int, ...],
+        bounds: tuple[Bound, Bound],
+        hint: int | None,
+        name: str = "",
+    ) -> Atom:
+        """A new atom. Callers intern non-symbols through `memo` first."""
+        new = Atom.__new__(Atom)
+        new.pool = self
+        new.index = self.next_index()
+        new.mark = mark = _mark(len(self.atoms))
+        self.atoms.append(new)
+        new.op = op
+        new.args = args
+        new.data = data
+        new.name = name
+        new.lo, new.hi = bounds
+        new.hint = hint
+        new.parents = []
+        new.node = node = _node(self, mark, 0, new.lo, new.hi, hint, {new: 1}, 1)
+        node.version = self.version
+        return new
+
+
+def _node(
+    pool: Pool, key: int, c: int, lo: Bound, hi: Bound, hint: int | None, parts: Parts, width: int
+) -> Expr:
+    node = Expr.__new__(Expr)
+    node.pool = pool
+    node.key = key
+    node.c = c
+    node.lo = lo
+    node.hi = hi
+    node.hint = hint
+    node.parts = parts
+    node.width = width
+    node.version = STALE
+    node.sign = 0 if width != 1 else 1
+    node.form = None
+    node.form_version = STALE
+    pool.nodes[key] = node
+    return node
+
+
+class Expr:
+    """An interned linear sum; see the module's invariants. Build with the operators.
+
+    `parts` is the dictionary {atom: coefficient}, or a pending `(a, b, k)` = a + k*b, `(a, k)` =
+    k*a, `(a,)` = a up to the constant. `width` bounds the number of terms from above. `sign` is 1
+    or -1 when all coefficients are known to have that sign, else 0. `form` and `form_version` are
+    a slot for the environment's canonical spelling.
+    """
+
+    __slots__ = (
+        "c",
+        "form",
+        "form_version",
+        "hi",
+        "hint",
+        "key",
+        "lo",
+        "parts",
+        "pool",
+        "sign",
+        "version",
+        "width",
+    )
+
+    pool: Pool
+    key: int
+    c: int
+    lo: Bound
+    hi: Bound
+    hint: int | None
+    parts: Parts
+    width: int
+    version: int
+    sign: int
+    form: Expr | None
+    form_version: int
+
+    def __add__(self, other: Expr) -> Expr:
+        pool = self.pool
+        key = self.key + other.key
+        node = pool.nodes.get(key)
+        lo = self.lo + other.lo
+        hi = self.hi + other.hi
+        if node is not None:
+            if lo > node.lo:
+                node.lo = lo
+            if hi < node.hi:
+                node.hi = hi
+            return node
+        if not -KEY_LIMIT < key < KEY_LIMIT:
+            _refuse(pool)
+        node = _new(Expr)
+        node.pool = pool
+        node.key = key
+        node.c = self.c + other.c
+        node.lo = lo
+        node.hi = hi
+        a = self.hint
+        b = other.hint
+        node.hint = None if a is None or b is None else a + b
+        node.parts = (self, other, 1)
+        node.width = self.width + other.width
+        sign = self.sign
+        if sign and sign == other.sign:
+            node.sign = sign
+            v = self.version
+            w = other.version
+            node.version = v if v < w else w
+        else:
+            node.sign = 0
+            node.version = STALE
+        node.form = None
+        node.form_version = STALE
+        pool.nodes[key] = node
+        return node
+
+    def __sub__(self, other: Expr) -> Expr:
+        pool = self.pool
+        key = self.key - other.key
+        node = pool.nodes.get(key)
+        lo = self.lo - other.hi
+        hi = self.hi - other.lo
+        if node is not None:
+            if lo > node.lo:
+                node.lo = lo
+            if hi < node.hi:
+                node.hi = hi
+            return node
+        if not -KEY_LIMIT < key < KEY_LIMIT:
+            _refuse(pool)
+        node = _new(Expr)
+        node.pool = pool
+        node.key = key
+        node.c = self.c - other.c
+        node.lo = lo
+        node.hi = hi
+        a = self.hint
+        b = other.hint
+        node.hint = None if a is None or b is None else a - b
+        node.parts = (self, other, -1)
+        node.width = self.width + other.width
+        node.sign = 0
+        node.version = STALE
+        node.form = None
+        node.form_version = STALE
+        pool.nodes[key] = node
+        return node
+
+    def __neg__(self) -> Expr:
+        return self.scale(-1)
+
+    def shift(self, k: int) -> Expr:
+        """Return `self + k`."""
+        if k == 0:
+            return self
+        pool = self.pool
+        key = self.key + k * ONE
+        node = pool.nodes.get(key)
+        if node is not None:
+            return node
+        hint = self.hint
+        parts = self.parts
+        if not isinstance(parts, dict) and len(parts) != 1:
+            parts = (self,)
+        if not -KEY_LIMIT < key < KEY_LIMIT:
+            _refuse(pool)
+        node = _node(
+            pool,
+            key,
+            self.c + k,
+            self.lo + k,
+            self.hi + k,
+            None if hint is None else hint + k,
+            parts,
+            self.width,
+        )
+        node.sign = self.sign
+        node.version = self.version
+        return node
+
+    def scale(self, k: int) -> Expr:
+        """Return `k * self`."""
+        if k == 1:
+            return self
+        pool = self.pool
+        node = pool.nodes.get(self.key * k)
+        if node is not None:
+            return node
+        key = self.key * k
+        if not -KEY_LIMIT < key < KEY_LIMIT:
+            _refuse(pool)
+        hint = self.hint
+        lo, hi = (self.lo * k, self.hi * k) if k > 0 else (self.hi * k, self.lo * k)
+        node = _node(
+            pool,
+            key,
+            self.c * k,
+            lo,
+            hi,
+            None if hint is None else hint * k,
+            (self, k),
+            self.width,
+        )
+        node.sign = self.sign if k > 0 else -self.sign
+        node.version = self.version
+        return node
+
+    @property
+    def linear_key(self) -> int:
+        """The key without the constant: equal for expressions that differ by a constant."""
+        return self.key - self.c * ONE
+
+    @property
+    def is_const(self) -> bool:
+        """Whether the value is a constant."""
+        return self.key == self.c * ONE
+
+    def __repr__(self) -> str:
+        from anyshape.expr.show import brief  # noqa: PLC0415  a printer is no part of a node
+
+        return brief(self)
+
+
+_new = Expr.__new__
+
+
+def _refuse(pool: Pool) -> None:
+    """Raise the one error for integers too large for the engine's bounds."""
+    raise UnsupportedError(
+        f"a symbolic integer with a constant or coefficient beyond 2**{MAGNITUDE_BITS}"
+        f" ({len(pool.atoms)} atoms in the environment)",
+        why="bounds of such numbers are not tracked",
+        fix="keep sizes within 64 bits",
+    )

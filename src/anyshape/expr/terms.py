@@ -1,0 +1,165 @@
+"""From a lazy sum to its terms, and from terms to a node.
+
+`terms(e)` is linear in the number of pending additions below `e`, however they share operands, and
+is remembered on the node. The dictionaries are shared between nodes: never change one.
+"""
+
+from __future__ import annotations
+
+from math import gcd
+from typing import TYPE_CHECKING
+
+from anyshape.expr.node import ONE, Atom, Expr, Pool, _node
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    Terms = dict[Atom, int]
+
+
+def add_into(out: Terms, terms_: Terms, k: int) -> None:
+    """Add `k` times `terms_` to `out`, dropping what cancels."""
+    for atom, coefficient in terms_.items():
+        total = out.get(atom, 0) + k * coefficient
+        if total:
+            out[atom] = total
+        else:
+            del out[atom]
+
+
+def terms(e: Expr) -> Terms:
+    """The dictionary {atom: non-zero coefficient} of `e`; the constant is `e.c`."""
+    parts = e.parts
+    if isinstance(parts, dict):
+        return parts
+    out = _left_chain(e)
+    if out is None:
+        out = _shared_graph(e)
+    e.parts = out
+    return out
+
+
+def _left_chain(e: Expr) -> Terms | None:
+    """The terms of `((x + y) + z) + ...` whose right operands are known; None for other shapes."""
+    out: Terms = {}
+    multiple = 1
+    while True:
+        parts = e.parts
+        if isinstance(parts, dict):
+            if multiple == 1 and len(parts) > len(out):
+                longer = parts.copy()
+                add_into(longer, out, 1)
+                return longer
+            add_into(out, parts, multiple)
+            return out
+        size = len(parts)
+        if size == 3:
+            right = parts[1].parts
+            if not isinstance(right, dict):
+                return None
+            add_into(out, right, multiple * parts[2])
+        elif size == 2:
+            multiple *= parts[1]
+        e = parts[0]
+
+
+def _shared_graph(e: Expr) -> Terms:
+    """The terms of any graph of pending sums: each node's multiplicity flows to its operands."""
+    order: list[Expr] = []
+    seen: set[Expr] = set()
+    stack: list[tuple[Expr, bool]] = [(e, False)]
+    while stack:
+        node, finished = stack.pop()
+        if finished:
+            order.append(node)
+            continue
+        if node in seen:
+            continue
+        seen.add(node)
+        stack.append((node, True))
+        parts = node.parts
+        if not isinstance(parts, dict):
+            stack.append((parts[0], False))
+            if len(parts) == 3:
+                stack.append((parts[1], False))
+    times = dict.fromkeys(order, 0)
+    times[e] = 1
+    out: Terms = {}
+    for node in reversed(order):
+        multiple = times[node]
+        if not multiple:
+            continue
+        parts = node.parts
+        if isinstance(parts, dict):
+            add_into(out, parts, multiple)
+        elif len(parts) == 3:
+            times[parts[0]] += multiple
+            times[parts[1]] += multiple * parts[2]
+        elif len(parts) == 2:
+            times[parts[0]] += multiple * parts[1]
+        else:
+            times[parts[0]] += multiple
+    return out
+
+
+def from_terms(pool: Pool, terms_: Terms, c: int) -> Expr:
+    """The node with these terms and constant; `terms_` belongs to it afterwards."""
+    key = c * ONE
+    for atom, k in terms_.items():
+        key += k * atom.mark
+    node = pool.nodes.get(key)
+    if node is None:
+        if not terms_:
+            return pool.const(c)
+        lo, hi, sign = _composed(terms_, c)
+        node = _node(pool, key, c, lo, hi, _hint(terms_, c), terms_, len(terms_))
+        node.sign = sign
+        node.version = pool.version
+    return node
+
+
+def _composed(terms_: Terms, c: int) -> tuple[int | float, int | float, int]:
+    lo: int | float = c
+    hi: int | float = c
+    positive = negative = False
+    for atom, k in terms_.items():
+        if k > 0:
+            positive = True
+            lo += k * atom.lo
+            hi += k * atom.hi
+        else:
+            negative = True
+            lo += k * atom.hi
+            hi += k * atom.lo
+    return lo, hi, (0 if positive == negative else 1 if positive else -1)
+
+
+def _hint(terms_: Terms, c: int) -> int | None:
+    for atom, k in terms_.items():
+        if atom.hint is None:
+            return None
+        c += k * atom.hint
+    return c
+
+
+def refresh(e: Expr) -> None:
+    """Make the bounds of `e` as tight as the sum of its atoms' bounds is now."""
+    version = e.pool.version
+    if e.version == version:
+        return
+    lo, hi, e.sign = _composed(terms(e), e.c)
+    if lo > e.lo:
+        e.lo = lo
+    if hi < e.hi:
+        e.hi = hi
+    e.version = version
+
+
+def content(terms_: Iterable[int]) -> int:
+    """The greatest common divisor of the coefficients."""
+    g = 0
+    for k in terms_:
+        g = gcd(g, k)
+        if g == 1:
+            break
+    return g

@@ -1,0 +1,47 @@
+"""Walks over expressions without recursion: everything below an operand, its atoms, its symbols.
+
+What is below an atom, a condition or a real has a smaller index, so "all nodes needed, in
+increasing index" is an order in which operands come first. Every analysis that folds over an
+expression uses it, and none can hit the recursion limit.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from anyshape.expr.boolean import Bool
+from anyshape.expr.node import Atom, Expr
+from anyshape.expr.op import SYMBOL
+from anyshape.expr.real import Real
+from anyshape.expr.terms import terms
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from anyshape.expr.node import Operand
+
+    Node = Atom | Bool | Real
+
+
+def nodes_below(operands: Iterable[Operand | Atom]) -> list[Node]:
+    """All atoms, conditions and reals below the operands, operands before what is made of them."""
+    found: set[Node] = set()
+    stack: list[object] = list(operands)
+    while stack:
+        item = stack.pop()
+        if type(item) is Expr:
+            stack.extend(terms(item))
+        elif isinstance(item, Atom | Bool | Real) and item not in found:
+            found.add(item)
+            stack.extend(item.args)
+    return sorted(found, key=lambda node: node.index)
+
+
+def atoms_below(*operands: Operand | Atom) -> list[Atom]:
+    """All atoms below the operands, operands of an atom before the atom."""
+    return [n for n in nodes_below(operands) if type(n) is Atom]
+
+
+def symbols_of(*operands: Operand | Atom) -> list[Atom]:
+    """The integer symbols below the operands, oldest first."""
+    return [n for n in nodes_below(operands) if type(n) is Atom and n.op is SYMBOL]
