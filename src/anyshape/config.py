@@ -26,6 +26,7 @@ class Setting(NamedTuple):
 
 
 _SWITCH: Final = (False, True)
+_NOTHING: Final[dict[str, Any]] = {}
 
 SETTINGS: Final[dict[str, Setting]] = {
     "specialize_zero_one": Setting(
@@ -48,7 +49,7 @@ class Config:
 
     __slots__ = ("_defaults", "_local")
 
-    if TYPE_CHECKING:  # the attributes, for readers and type checkers
+    if TYPE_CHECKING:  # the attributes, which `_reader` makes, for readers and type checkers
         specialize_zero_one: bool
         backed_size_oblivious: bool
         duck_shape: bool
@@ -58,18 +59,12 @@ class Config:
 
     def __init__(self) -> None:
         object.__setattr__(self, "_defaults", {n: s.default for n, s in SETTINGS.items()})
-        object.__setattr__(self, "_local", ContextVar("anyshape.config", default={}))
+        object.__setattr__(self, "_local", ContextVar("anyshape.config"))
 
     def __getattr__(self, name: str) -> Any:
-        local: dict[str, Any] = self._local.get()
-        if name in local:
-            return local[name]
-        try:
-            return self._defaults[name]
-        except KeyError:
-            if name.startswith("__"):
-                raise AttributeError(name) from None
-            raise _unknown(name) from None
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise _unknown(name)
 
     def __setattr__(self, name: str, value: Any) -> None:
         _check(name, value)
@@ -80,7 +75,7 @@ class Config:
         """Set some settings for the body of a `with` block."""
         for name, value in settings.items():
             _check(name, value)
-        token = self._local.set({**self._local.get(), **settings})
+        token = self._local.set({**self._local.get(_NOTHING), **settings})
         try:
             yield
         finally:
@@ -107,5 +102,16 @@ def _check(name: str, value: Any) -> None:
             fix=f"use one of {', '.join(map(repr, setting.valid))}: {setting.about}",
         )
 
+
+def _reader(name: str) -> property:
+    def read(self: Config) -> Any:
+        local = self._local.get(_NOTHING)
+        return local[name] if name in local else self._defaults[name]
+
+    return property(read, doc=SETTINGS[name].about)
+
+
+for _name in SETTINGS:
+    setattr(Config, _name, _reader(_name))
 
 config: Final = Config()

@@ -51,3 +51,7 @@ class ParseError(AnyshapeError, ValueError):
 
 class ConfigError(AnyshapeError, ValueError):
     """An unknown setting, or a value that the setting does not take."""
+
+
+class ArgumentError(AnyshapeError, TypeError):
+    """An argument of the wrong type."""

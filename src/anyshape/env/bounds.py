@@ -125,7 +125,7 @@ def narrow_sum(k: Knowledge, e: Expr, lo: Bound, hi: Bound, fact: Fact) -> list[
 def _from_lower_bound(
     k: Knowledge, of_e: dict[Atom, int], c: int, sign: int, fact: Fact
 ) -> list[Atom]:
-    """Tighten atoms from sign * (c + sum) >= 0: each one makes up for the others' largest values."""
+    """Tighten atoms from sign * (c + sum) >= 0: each makes up for the others' largest values."""
     total: Bound = sign * c
     unbounded: Atom | None = None
     for atom, coefficient in of_e.items():

@@ -29,13 +29,15 @@ from anyshape.env.reduce import reduce
 from anyshape.env.residue import residue_of
 from anyshape.env.small import search
 from anyshape.expr import boolean
-from anyshape.expr.boolean import negate
+from anyshape.expr.boolean import negate, relation
+from anyshape.expr.op import SYMBOL
 from anyshape.expr.show import show
-from anyshape.expr.terms import refresh, terms
+from anyshape.expr.terms import is_fresh, refresh, terms
 
 if TYPE_CHECKING:
     from anyshape.env.knowledge import Knowledge
     from anyshape.expr import Bool, Expr
+    from anyshape.expr.node import Atom
 
 FULL: Final = 0
 RANGES: Final = 1
@@ -58,8 +60,6 @@ def decide(k: Knowledge, b: Bool, effort: int = FULL) -> bool | None:
         return _cheaply(k, b, effort)
     k.why = None
     answer = _CASES[b.op](k, b)
-    if answer is None and b.op not in (boolean.TRUE, boolean.FALSE):
-        answer = _last_rungs(k, b)
     b.verdict = answer
     b.verdict_version = k.pool.version
     b.reason = k.why
@@ -81,7 +81,7 @@ def _last_rungs(k: Knowledge, b: Bool) -> bool | None:
     answer = search(k, form_bool(k, b))
     if answer is not None:
         k.why = ("search",)
-    elif config.solver == "z3":
+    elif config.solver is not None:
         from anyshape.env.solver import ask  # noqa: PLC0415  z3 is an optional dependency
 
         answer = ask(k, b)
@@ -134,13 +134,43 @@ def _by_direction(k: Knowledge, e: Expr, op: str) -> bool | None:
 def _relation(k: Knowledge, b: Bool) -> bool | None:
     e, op = b.expr, b.op
     answer = _by_range(k, e, op)
+    if answer is None and e.width == 1:
+        atom = next(iter(terms(e)))
+        if atom.op is SYMBOL and atom not in k.replacements:
+            return _one_symbol(k, e, atom, op)
     if answer is None:
         answer = _by_direction(k, e, op)
-    if answer is None and e.width > MATERIALIZE:
-        answer = _by_spine(k, e, op)
+    if answer is None and e.width > 2 * MATERIALIZE:
+        return _wide(k, e, op)
     if answer is None:
         k.fuel = FUEL
         answer = sign_of(k, e, op)
+    return _last_rungs(k, b) if answer is None else answer
+
+
+def _wide(k: Knowledge, e: Expr, op: str) -> bool | None:
+    """A long sum: its terms are looked at only where that can tell more than its bounds do."""
+    answer = None
+    if not is_fresh(e):
+        answer = _by_spine(k, e, op)
+        if answer is None:
+            answer = sign_of(k, e, op)
+    elif any(e.oldest <= atom.index <= e.newest for atom in k.log):
+        answer = sign_of(k, e, op)
+    return answer
+
+
+def _one_symbol(k: Knowledge, e: Expr, atom: Atom, op: str) -> bool | None:
+    """A relation on one symbol: its range, holes and congruence are all that is known of it."""
+    refresh(e)
+    answer = _by_range(k, e, op)
+    if answer is None and op != boolean.GE:
+        answer = _by_direction(k, e, op)
+        if answer is None and atom.mark in k.residues and not residue_of(k, e).contains(0):
+            k.why = ("congruence", e)
+            answer = op == boolean.NE
+    if answer is None and config.solver is not None:
+        answer = _last_rungs(k, relation(op, e))
     return answer
 
 
@@ -192,9 +222,9 @@ def _by_elimination(k: Knowledge, e: Expr, op: str, depth: int) -> bool | None:
         else:
             at_most = -1 - lower_bound(k, e.shift(1), -1, depth)
             answer = False if at_most < 0 else None
-    elif (at_least := lower_bound(k, e.shift(-1), 1, depth) + 1) > 0:
-        answer = op == boolean.NE
-    elif (at_most := -1 - lower_bound(k, e.shift(1), -1, depth)) < 0:
+    elif (at_least := lower_bound(k, e.shift(-1), 1, depth) + 1) > 0 or (
+        at_most := -1 - lower_bound(k, e.shift(1), -1, depth)
+    ) < 0:
         answer = op == boolean.NE
     elif lower_bound(k, e, 1, depth) >= 0 and lower_bound(k, e, -1, depth) >= 0:
         at_least = at_most = 0
@@ -224,7 +254,7 @@ def _by_spine(k: Knowledge, e: Expr, op: str) -> bool | None:
 
 
 def _between(long: Expr, prefix: Expr) -> tuple[int | float, int | float] | None:
-    """The bounds of `long - prefix` by walking down the chain of `long`; None if it is not there."""
+    """The bounds of `long - prefix`, walking down the chain of `long`; None if it is not there."""
     lo: int | float = 0
     hi: int | float = 0
     e = long
@@ -259,7 +289,7 @@ def _and(k: Knowledge, b: Bool) -> bool | None:
         if of_part is None:
             answer = None
     k.why = ("parts",)
-    return answer
+    return _last_rungs(k, b) if answer is None else answer
 
 
 def _or(k: Knowledge, b: Bool) -> bool | None:

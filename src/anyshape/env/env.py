@@ -24,13 +24,15 @@ from anyshape.env.equality import form, form_bool
 from anyshape.env.fact import Fact
 from anyshape.env.knowledge import FUEL, Knowledge
 from anyshape.env.learn import learn
-from anyshape.env.obligation import Obligation, minimal, natural, with_text
+from anyshape.env.obligation import Obligation, minimal, natural
 from anyshape.env.reduce import reduce
 from anyshape.env.site import capture
 from anyshape.env.symbol import BACKED, UNBACKED, Symbol
 from anyshape.errors import ConstraintError, DataDependentError, RuntimeAssertError
 from anyshape.expr import Bool, Pool, eq0, evaluate, ge0, negate, show, symbol
+from anyshape.expr.op import SYMBOL
 from anyshape.expr.real import ANY, Real, real_symbol
+from anyshape.expr.real import SYMBOL as REAL_SYMBOL
 from anyshape.expr.terms import refresh
 from anyshape.expr.traverse import nodes_below, symbols_of
 
@@ -38,6 +40,9 @@ if TYPE_CHECKING:
     from anyshape.env.fact import Verdict
     from anyshape.env.site import Site
     from anyshape.expr import Expr
+
+
+_SPECIALIZE = "keep it symbolic, or add check(n == <value>) before if it is always the same"
 
 
 class Env:
@@ -48,8 +53,8 @@ class Env:
         self.knowledge = Knowledge(self.pool)
         self.symbols: dict[str, Symbol] = {}
         self.sources: dict[str, str] = {}
-        self._guards: list[Obligation] = []
-        self._asserts: list[Obligation] = []
+        self._guards: list[Fact] = []
+        self._asserts: list[Fact] = []
         self._sizes: list[Expr] = []
         self._by_hint: dict[int, Expr] = {}
         self._count = {"s": 0, "u": 0, "f": 0}
@@ -61,8 +66,8 @@ class Env:
         hint: int,
         *,
         source: str = "",
-        min: int | None = None,  # noqa: A002  the names of the public API
-        max: int | None = None,  # noqa: A002
+        min: int | None = None,
+        max: int | None = None,
         size: bool = True,
     ) -> Expr:
         """A new backed symbol: a size by default, any integer with `size=False`.
@@ -88,8 +93,8 @@ class Env:
         self,
         *,
         source: str = "",
-        min: int | None = None,  # noqa: A002
-        max: int | None = None,  # noqa: A002
+        min: int | None = None,
+        max: int | None = None,
         size: bool = False,
         hint: int | None = None,
     ) -> Expr:
@@ -136,6 +141,8 @@ class Env:
         self, e: Expr, lo: int | None, hi: int | None, site: Site | None, *, guard: bool
     ) -> None:
         """Record a declared range as a guard or as an assert."""
+        if lo is None and hi is None:
+            return
         name = show(e)
         if lo is not None and hi is not None and lo > hi:
             raise ConstraintError(f"min={lo} is above max={hi} for {name}")
@@ -231,25 +238,16 @@ class Env:
         self._oblige(condition, from_, site, message)
 
     def _oblige(self, condition: Bool, from_: str, site: Site | None, message: str | None) -> None:
-        last = self._last_unbacked(condition)
-        obligation = Obligation(condition, from_, site, message, last, "")
-        (self._asserts if last else self._guards).append(obligation)
+        listed = self._asserts if condition.hint is None else self._guards
+        listed.append(Fact(condition, from_, site, message))
 
-    def _last_unbacked(self, p: Bool) -> str:
-        """The name of the newest unbacked symbol in `p`; empty when all are backed."""
-        names = [n for n in self.names_in(p) if self._is_unbacked(n)]
-        return names[-1] if names else ""
-
-    def names_in(self, p: Bool) -> list[str]:
-        """The names of the symbols in `p`, oldest first."""
+    def _unbacked_in(self, p: Bool) -> list[str]:
+        """The names of the unbacked symbols in `p`, oldest first."""
         return [
             n.args[0] if type(n) is Real else n.name  # type: ignore[union-attr]
             for n in nodes_below((p,))
-            if (type(n) is Real and n.op == "symbol") or n in symbols_of(p)
+            if type(n) is not Bool and n.op in (SYMBOL, REAL_SYMBOL) and n.hint is None
         ]
-
-    def _is_unbacked(self, name: str) -> bool:
-        return self.pool.by_name[name].hint is None
 
     # ------------------------------------------------------------------ answers
 
@@ -263,9 +261,18 @@ class Env:
         """The runtime asserts that, with the guards, imply all recorded ones."""
         return self._listed(self._asserts)
 
-    def _listed(self, obligations: list[Obligation]) -> list[Obligation]:
-        names = self.sources
-        return [with_text(o, names) for o in minimal(obligations, natural(self._sizes))]
+    def _listed(self, facts: list[Fact]) -> list[Obligation]:
+        return [
+            Obligation(
+                fact.condition,
+                fact.origin,
+                fact.site,
+                fact.message,
+                next(reversed(self._unbacked_in(fact.condition)), ""),
+                self.text(fact.condition),
+            )
+            for fact in minimal(facts, natural(self._sizes))
+        ]
 
     @property
     def replacements(self) -> dict[str, Expr]:
@@ -301,19 +308,25 @@ class Env:
         names = self.sources
         return show(operand, lambda n: names.get(n, n))
 
-    def data_dependent(self, p: Bool) -> DataDependentError:
-        """The error for a branch on a value that only the run knows."""
+    def hint_for_guard(self, p: Bool) -> bool | None:
+        """The truth of `p` under the hints of backed symbols, as a guard would decide it."""
+        return form_bool(self.knowledge, p).hint
+
+    def data_dependent(self, p: Bool, action: str = "") -> DataDependentError:
+        """The error for a branch on a value that only the run knows; `action` is what needs it."""
         text = self.text(p)
         site = capture()
-        unknown = [n for n in self.names_in(p) if self._is_unbacked(n)]
+        unknown = self._unbacked_in(p)
         born = [
             f"{n} was made at {self.symbols[n].site}"
             for n in unknown
             if n in self.symbols and self.symbols[n].site is not None
         ]
         return DataDependentError(
-            f"cannot decide {text} while tracing" + (f" at {site}" if site else ""),
+            f"cannot {action or f'decide {text}'} while tracing" + (f" at {site}" if site else ""),
             why="; ".join([f"{', '.join(unknown)} known only when the program runs", *born]),
-            fix=f"add check({text}) or check({self.text(negate(p))}) before,"
+            fix=_SPECIALIZE
+            if action
+            else f"add check({text}) or check({self.text(negate(p))}) before,"
             " or ask guard_or_false(...) with a safe fallback",
         )

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from anyshape.expr.boolean import Bool
 from anyshape.expr.node import Atom, Expr
 from anyshape.expr.op import SYMBOL
-from anyshape.expr.rebuild import rebuild, rebuild_bool, rebuild_real
 from anyshape.expr.real import Real
+from anyshape.expr.rebuild import rebuild, rebuild_bool, rebuild_real
 from anyshape.expr.terms import add_into, from_terms, terms
 from anyshape.expr.traverse import atoms_below, nodes_below
 
@@ -133,14 +133,14 @@ def _forms_below(k: Knowledge, top: Bool | Real) -> dict[object, Any]:
 
 
 def solvable(e: Expr) -> Atom | None:
-    """The symbol to solve `e == 0` for: unit coefficient, in no other atom; unbacked, then newest."""
+    """The symbol to solve `e == 0` for: unit coefficient, in no other atom; unbacked, newest."""
     of_e = terms(e)
     inside = set(atoms_below(*(arg for a in of_e for arg in a.args)))
     best: Atom | None = None
     for atom, coefficient in of_e.items():
-        if coefficient in (1, -1) and atom.op is SYMBOL and atom not in inside:
-            if best is None or _order(atom) > _order(best):
-                best = atom
+        free = coefficient in (1, -1) and atom.op is SYMBOL and atom not in inside
+        if free and (best is None or _order(atom) > _order(best)):
+            best = atom
     return best
 
 

@@ -38,7 +38,7 @@ FUEL: Final = 160
 
 
 class Direction(NamedTuple):
-    """What is known of a linear direction: its range, values it is not, the facts behind the ends."""
+    """What is known of a linear direction: range, excluded values, the facts behind the ends."""
 
     lo: Bound
     hi: Bound
@@ -113,10 +113,11 @@ class Knowledge:
         if self.journal is not None:
             self.journal.append((None, atom, (atom.lo, atom.hi)))
         atom.lo, atom.hi = lo, hi
-        self.pool.version = version = self.pool.version + 1
+        self.pool.version += 1
+        self.pool.changed(atom)
         node = atom.node
         node.lo, node.hi = lo, hi
-        node.version = version
+        node.version = self.pool.ranges
 
     def replace(self, atom: Atom, by: Expr) -> None:
         """Record that `atom` equals `by`, which does not contain it."""
@@ -150,6 +151,7 @@ class Knowledge:
         self.atom_forms.clear()
         self.reductions.clear()
         self.pool.version += 1
+        self.pool.ranges += 1
         for node in self.pool.nodes.values():
             node.form = None
             node.form_version = node.version = STALE

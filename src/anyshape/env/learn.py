@@ -19,13 +19,15 @@ from anyshape.env.knowledge import (
     MATERIALIZE,
     NARROW,
     UNKNOWN_DIRECTION,
+    Direction,
     Linear,
     direction_of,
 )
 from anyshape.env.residue import learn_residues
 from anyshape.errors import ConstraintError
 from anyshape.expr import boolean
-from anyshape.expr.boolean import eq0, ge0, ne0, negate
+from anyshape.expr.boolean import eq0, ge0, ne0, negate, relation
+from anyshape.expr.op import SYMBOL
 from anyshape.expr.terms import content, from_terms, terms
 from anyshape.expr.traverse import atoms_below, symbols_of
 
@@ -72,25 +74,33 @@ def _rival(k: Knowledge, fact: Fact) -> Fact | None:
 
 
 def _remember(k: Knowledge, condition: Bool) -> None:
-    """The condition itself, as asked again in the same words."""
-    for b, truth in ((condition, True), (negate(condition), False)):
-        if b.verdict is None:
-            b.verdict = truth
-            b.reason = ("learnt",)
-            b.verdict_version = k.pool.version
+    """The condition itself, as asked again in the same words, and its negation where no range,
+    direction or clause tells it.
+    """
+    _settle(k, condition, True)
+    if condition.op not in (boolean.GE, boolean.EQ, boolean.NE):
+        _settle(k, negate(condition), False)
+
+
+def _settle(k: Knowledge, b: Bool, truth: bool) -> None:
+    if b.verdict is None:
+        b.verdict = truth
+        b.reason = ("learnt",)
+        b.verdict_version = k.pool.version
 
 
 def _mention(k: Knowledge, condition: Bool) -> None:
     """File the fact under its symbols for the search through small domains."""
-    if condition.op in (boolean.GE, boolean.EQ, boolean.NE) and condition.expr.width > NARROW:
-        return
+    if condition.op in (boolean.GE, boolean.EQ, boolean.NE):
+        e = condition.expr
+        if e.width > NARROW:
+            return
+        if e.width == 1 and next(iter(terms(e))).op is SYMBOL:
+            return
     symbols = symbols_of(condition)
-    if 1 < len(symbols) <= NARROW or condition.op not in (boolean.GE, boolean.EQ):
+    if len(symbols) <= NARROW:
         for s in symbols:
             k.put(k.mentions, s, (*k.mentions.get(s, ()), condition))
-    elif len(atoms_below(condition)) > 1:
-        s = symbols[0]
-        k.put(k.mentions, s, (*k.mentions.get(s, ()), condition))
 
 
 def _learn(k: Knowledge, b: Bool, fact: Fact) -> None:
@@ -110,7 +120,7 @@ def _learn(k: Knowledge, b: Bool, fact: Fact) -> None:
         _clause(k, b, fact)
 
 
-# ---------------------------------------------------------------------- e >= 0
+# ---------------------------------------------------------------------- at least zero
 
 
 def _at_least_zero(k: Knowledge, e: Expr, fact: Fact) -> None:
@@ -146,14 +156,14 @@ def _wide(k: Knowledge, e: Expr, fact: Fact) -> None:
     """A long pending sum: its direction by key, and the ends of its two sides; all in O(1)."""
     _bound_direction(k, e, fact)
     parts = e.parts
-    if len(parts) == 3 and parts[2] == -1:
-        for side, other in ((parts[0], parts[1]), (parts[1], parts[0])):
-            if side.width == 1 and isinstance(side.parts, dict) and not side.c:
-                ((atom, m),) = side.parts.items()
-                if m == 1:
-                    lo, hi = (other.lo, INF) if side is parts[0] else (NINF, other.hi)
-                    if narrow_atom(k, atom, lo, hi, fact):
-                        _spread(k, [atom], fact)
+    if isinstance(parts, dict) or len(parts) != 3 or parts[2] != -1:
+        return
+    above, below, _ = parts
+    for side, lo, hi in ((above, below.lo, INF), (below, NINF, above.hi)):
+        if side.width == 1 and isinstance(side.parts, dict) and not side.c:
+            ((atom, m),) = side.parts.items()
+            if m == 1 and narrow_atom(k, atom, lo, hi, fact):
+                _spread(k, [atom], fact)
 
 
 def _bound_direction(k: Knowledge, e: Expr, fact: Fact) -> None:
@@ -177,7 +187,7 @@ def _bound_direction(k: Knowledge, e: Expr, fact: Fact) -> None:
     if lo > hi:
         raise ContradictionError("no value is left", high_fact if factor > 0 else low_fact)
     if (lo, hi) != (known.lo, known.hi):
-        k.put(k.directions, key, known._replace(lo=lo, hi=hi, low_fact=low_fact, high_fact=high_fact))
+        k.put(k.directions, key, Direction(lo, hi, known.holes, low_fact, high_fact))
         if lo == hi and known.lo != known.hi and len(terms(e)) <= NARROW:
             _zero(k, from_terms(k.pool, terms(e), 0).shift(-int(lo) * factor), fact)
 
@@ -191,7 +201,7 @@ def _file(k: Knowledge, condition: Bool, fact: Fact) -> None:
             k.put(k.linear, atom, (*k.linear.get(atom, ()), linear))
 
 
-# ---------------------------------------------------------------------- e == 0
+# ---------------------------------------------------------------------- zero
 
 
 def _zero(k: Knowledge, e: Expr, fact: Fact) -> None:
@@ -250,7 +260,7 @@ def _transfer(k: Knowledge, atom: Atom, by: Expr, fact: Fact) -> None:
 
 
 def _replaced(k: Knowledge, atom: Atom) -> None:
-    """Say again, in the new spelling, the relations that mention a replaced atom or one made of it."""
+    """Say again, in the new spelling, what mentions a replaced atom or one made of it."""
     again: dict[Linear, None] = {}
     conditions: dict[Bool, None] = {}
     seen = {atom}
@@ -267,7 +277,7 @@ def _replaced(k: Knowledge, atom: Atom) -> None:
         old = linear.condition.expr
         new = form(k, old)
         if new is not old:
-            _learn(k, _relation(linear.condition.op, new), linear.fact)
+            _learn(k, relation(linear.condition.op, new), linear.fact)
     for a in seen:
         if a is not atom and a not in k.replacements:
             _same_value(k, a)
@@ -291,11 +301,7 @@ def _same_value(k: Knowledge, atom: Atom) -> None:
         _at_least_zero(k, -new.shift(-int(atom.hi)), fact_high)
 
 
-def _relation(op: str, e: Expr) -> Bool:
-    return {boolean.GE: ge0, boolean.EQ: eq0, boolean.NE: ne0}[op](e)
-
-
-# ---------------------------------------------------------------------- e != 0
+# ---------------------------------------------------------------------- not zero
 
 
 def _not_zero(k: Knowledge, e: Expr, fact: Fact) -> None:

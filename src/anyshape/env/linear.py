@@ -50,9 +50,7 @@ def lower_bound(k: Knowledge, e: Expr, sign: int, depth: int = DEPTH) -> Bound:
 def worth_trying(k: Knowledge, e: Expr) -> bool:
     """Whether there is a definition or a relation to eliminate with."""
     of_e = terms(e)
-    return len(of_e) <= 2 * MATERIALIZE and any(
-        a.op is not SYMBOL or a in k.linear for a in of_e
-    )
+    return len(of_e) <= 2 * MATERIALIZE and any(a.op is not SYMBOL or a in k.linear for a in of_e)
 
 
 class _Elimination:
@@ -79,23 +77,24 @@ class _Elimination:
         if total >= 0 or depth == 0 or k.fuel <= 0:
             return total
         best = total
-        if newest is not None:
-            for bound in self.by_definition(of_e, c, newest, depth - 1):
-                if bound > best:
-                    best = bound
-                    if best >= 0:
-                        return best
-                if k.fuel <= 0:
-                    return best
-        for atom in (unbounded,) if unbounded is not None else tuple(of_e):
-            for bound in self.by_relation(of_e, c, atom, depth - 1):
-                if bound > best:
-                    best = bound
-                    if best >= 0:
-                        return best
-                if k.fuel <= 0:
-                    return best
+        atoms = (unbounded,) if unbounded is not None else tuple(of_e)
+        for bound in self.ways(of_e, c, newest, atoms, depth - 1):
+            if bound > best:
+                best = bound
+                if best >= 0:
+                    break
+            if k.fuel <= 0:
+                break
         return best
+
+    def ways(
+        self, of_e: Terms, c: int, newest: Atom | None, atoms: tuple[Atom, ...], depth: int
+    ) -> Iterator[Bound]:
+        """Bounds by each elimination: of the newest non-symbol, then of `atoms` by relations."""
+        if newest is not None:
+            yield from self.by_definition(of_e, c, newest, depth)
+        for atom in atoms:
+            yield from self.by_relation(of_e, c, atom, depth)
 
     def with_expr(self, rest: Terms, c: int, e: Expr, m: int, depth: int) -> Bound:
         """The lower bound of `rest + c + m * e`."""
@@ -159,8 +158,8 @@ class _Elimination:
 
     def quotient_product(self, of_e: Terms, c: int, atom: Atom, depth: int) -> Iterator[Bound]:
         powers = dict(factors(atom))
-        for quotient in powers:
-            if quotient.op is not FLOORDIV or powers[quotient] != 1:
+        for quotient, exponent in powers.items():
+            if quotient.op is not FLOORDIV or exponent != 1:
                 continue
             x, y = quotient.args
             assert type(x) is Expr

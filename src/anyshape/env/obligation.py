@@ -1,4 +1,4 @@
-"""Guards and runtime asserts: what must hold when the compiled program runs, and the short list of it.
+"""Guards and runtime asserts: what must hold when the program runs, and the short list of it.
 
 A guard is over backed symbols and is checked before the program runs; one that fails means "trace
 again". A runtime assert needs an unbacked symbol, is checked as soon as the last symbol that it
@@ -20,13 +20,13 @@ from anyshape.expr import boolean
 from anyshape.expr.boolean import Bool
 from anyshape.expr.node import Atom, Expr
 from anyshape.expr.op import SYMBOL
-from anyshape.expr.show import show
 from anyshape.expr.terms import terms
 from anyshape.expr.traverse import nodes_below
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from anyshape.env.fact import Fact
     from anyshape.env.site import Site
 
     Ranges = Mapping[Atom, Interval]
@@ -51,10 +51,10 @@ class Obligation(NamedTuple):
         return self.text + place + (f", {self.site}" if self.site is not None else "")
 
 
-def minimal(obligations: Iterable[Obligation], ranges: Ranges) -> list[Obligation]:
-    """The obligations that imply all of them, in order; `ranges` hold without saying."""
-    parts = [part for o in obligations for part in _parts(o)]
-    tightest: dict[tuple[int, int], tuple[int | float, Obligation]] = {}
+def minimal(facts: Iterable[Fact], ranges: Ranges) -> list[Fact]:
+    """The facts that imply all of them, in order; `ranges` hold without saying."""
+    parts = [part for o in facts for part in _parts(o)]
+    tightest: dict[tuple[int, int], tuple[int | float, Fact]] = {}
     for o in parts:
         for key, bound in _bounds(o.condition):
             best = tightest.get(key)
@@ -65,7 +65,7 @@ def minimal(obligations: Iterable[Obligation], ranges: Ranges) -> list[Obligatio
     for o in parts:
         if id(o) in kept_ids:
             _note_range(known, o.condition)
-    result: dict[Bool, Obligation] = {}
+    result: dict[Bool, Fact] = {}
     for o in parts:
         relation = o.condition.op in (boolean.GE, boolean.EQ)
         if relation and id(o) not in kept_ids:
@@ -76,10 +76,10 @@ def minimal(obligations: Iterable[Obligation], ranges: Ranges) -> list[Obligatio
     return list(result.values())
 
 
-def _parts(o: Obligation) -> list[Obligation]:
-    if o.condition.op != boolean.AND:
-        return [o]
-    return [o._replace(condition=part, text="") for part in o.condition.args]
+def _parts(fact: Fact) -> list[Fact]:
+    if fact.condition.op != boolean.AND:
+        return [fact]
+    return [fact._replace(condition=part) for part in fact.condition.args]
 
 
 def _bounds(b: Bool) -> list[tuple[tuple[int, int], int | float]]:
@@ -161,8 +161,3 @@ def _truth(b: Bool, known: dict[object, Interval]) -> Interval:
 def natural(symbols: Iterable[Expr]) -> dict[Atom, Interval]:
     """The ranges that sizes have by nature: not negative."""
     return {next(iter(terms(e))): NATURAL for e in symbols}
-
-
-def with_text(o: Obligation, names: Mapping[str, str]) -> Obligation:
-    """The obligation with its text over the sources."""
-    return o._replace(text=show(o.condition, lambda n: names.get(n, n)))

@@ -1,12 +1,12 @@
 """Atoms that the facts make simpler; the value never changes.
 
-    an atom with a one-point range           its value
-    max(0, a, b)                             without the operands that another one is never below
-    m*(x // d) with d | m, x % d == r known  (m/d) * (x - r)
-    (k*y + x) // y with y != 0 known         k + x // y
-    x // y with 0 <= x < y known             0
-    ite(c, a, 0) with c decided by ranges    a or 0
-    floor(x / y) with |x| < 2**53            x // y; likewise ceil and trunc
+an atom with a one-point range           its value
+max(0, a, b)                             without the operands that another one is never below
+m*(x // d) with d | m, x % d == r known  (m/d) * (x - r)
+(k*y + x) // y with y != 0 known         k + x // y
+x // y with 0 <= x < y known             0
+ite(c, a, 0) with c decided by ranges    a or 0
+floor(x / y) with |x| < 2**53            x // y; likewise ceil and trunc
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ def _is_nonzero(k: Knowledge, y: Expr) -> bool:
 
 
 def _split(x: Expr, y: Expr) -> tuple[Expr | None, Expr]:
-    """`x` as `whole * y + rest` with the terms that the monomial `y` divides; None if there is none."""
+    """`x` as `whole * y + rest`, `whole` from the terms that `y` divides; None if there is none."""
     scale, of_y = as_factors(y)
     whole: dict[Atom, int] = {}
     rest: dict[Atom, int] = {}
@@ -186,7 +186,7 @@ def _rounding(k: Knowledge, atom: Atom, ask: Ask) -> Expr:
         return atom.node
     x: Expr = r.args[0]
     refresh(x)
-    if not (-EXACT < x.lo and x.hi < EXACT):
+    if x.lo <= -EXACT or x.hi >= EXACT:
         return atom.node
     if r.op == FLOAT:
         return x

@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 import linecache
+import os
 import sys
-from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from anyshape.config import config
 
 if TYPE_CHECKING:
     from types import CodeType, FrameType
 
-_OWN = str(Path(__file__).resolve().parents[1])
+_OWN: Final = str(Path(__file__).resolve().parents[1])
+_TORCH: Final = os.sep.join(("", "site-packages", "torch", ""))
 
 
 class Site(NamedTuple):
-    """A place in a program: a code object and the line in it."""
+    """A place in a program: a code object and the instruction in it."""
 
     code: CodeType
-    line: int
+    instruction: int
+
+    @property
+    def line(self) -> int:
+        """The line number; the first one of the code where the instruction has none."""
+        for start, end, line in self.code.co_lines():
+            if start <= self.instruction < end and line is not None:
+                return line
+        return self.code.co_firstlineno
 
     @property
     def file(self) -> str:
@@ -38,26 +47,27 @@ class Site(NamedTuple):
         return f"{place}: {text}" if text else place
 
 
-@lru_cache(maxsize=4096)
+_framework: dict[str, bool] = {}
+
+
 def is_framework(filename: str) -> bool:
-    """Whether a file belongs to anyshape or torch rather than to the user."""
-    return (
-        filename.startswith(_OWN)
-        or "/site-packages/torch/" in filename
-        or filename.startswith("<")
-        and filename != "<stdin>"
-        and not filename.startswith(("<doctest", "<ipython", "<string"))
-    )
+    """Whether a file belongs to anyshape, torch or Python itself rather than to the user."""
+    known = _framework.get(filename)
+    if known is None:
+        known = filename.startswith((_OWN, "<frozen")) or _TORCH in filename
+        _framework[filename] = known
+    return known
 
 
 def capture() -> Site | None:
     """The innermost frame of the user, or None when sites are switched off."""
     if config.do_not_emit_stack_traces:
         return None
-    frame: FrameType | None = sys._getframe(1)  # noqa: SLF001  the only way to see a caller cheaply
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         code = frame.f_code
-        if not is_framework(code.co_filename):
-            return Site(code, frame.f_lineno)
+        known = _framework.get(code.co_filename)
+        if known is False or (known is None and not is_framework(code.co_filename)):
+            return Site(code, frame.f_lasti)
         frame = frame.f_back
     return None

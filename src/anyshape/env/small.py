@@ -6,13 +6,17 @@ from itertools import product
 from typing import TYPE_CHECKING, Final
 
 from anyshape.env.equality import form_bool
+from anyshape.expr import boolean
+from anyshape.expr.op import SYMBOL
 from anyshape.expr.python import function
+from anyshape.expr.terms import terms
 from anyshape.expr.traverse import nodes_below, symbols_of
 
 if TYPE_CHECKING:
     from anyshape.env.knowledge import Knowledge
     from anyshape.expr import Bool
 
+_RELATIONS: Final = (boolean.GE, boolean.EQ, boolean.NE)
 POINTS: Final = 1024
 NODES: Final = 64
 FACTS: Final = 16
@@ -20,6 +24,10 @@ FACTS: Final = 16
 
 def search(k: Knowledge, question: Bool) -> bool | None:
     """The truth of `question` where it is the same for every assignment that the facts allow."""
+    if question.op in _RELATIONS and any(
+        a.op is SYMBOL and a.hi - a.lo >= POINTS for a in terms(question.expr)
+    ):
+        return None
     symbols = symbols_of(question)
     points = 1
     for s in symbols:

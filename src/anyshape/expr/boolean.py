@@ -148,6 +148,11 @@ def ne0(e: Expr) -> Bool:
     return _intern(pool, NE, (e,), (NE, e))
 
 
+def relation(op: str, e: Expr) -> Bool:
+    """The relation of `e` with zero that `op` names: GE, EQ or NE."""
+    return {GE: ge0, EQ: eq0, NE: ne0}[op](e)
+
+
 def compare_reals(sign: str, left: Real, right: Real) -> Bool:
     """The comparison `left sign right` of two reals, `sign` one of == != < <= > >=."""
     if sign in (">", ">="):

@@ -12,8 +12,9 @@ Invariants
       `anyshape.expr.terms.terms`, once, and never changes the value.
     * `lo <= value <= hi` always; `hint` is the value under the hints of the symbols, or None when
       an atom has none. Bounds only ever tighten, so a stale bound is still true.
-    * `version` is the knowledge version for which `lo, hi` are as tight as the sum of the atoms'
-      own bounds; STALE when never known to be.
+    * `lo, hi` are as tight as the sum of the atoms' own bounds were at the change of ranges number
+      `version`; STALE when that is not known, because terms of the operands may cancel. Terms of
+      operands whose atoms are apart in age (`oldest` to `newest`), or that all have one sign, don't.
     * Constants and coefficients stay below about 2**256; beyond, `UnsupportedError`.
 
 This module does not decide anything and does not know about facts.
@@ -21,8 +22,10 @@ This module does not decide anything and does not know about facts.
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from math import inf
 from random import Random
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from anyshape.errors import UnsupportedError
 
@@ -32,10 +35,11 @@ if TYPE_CHECKING:
     from anyshape.expr.op import Op
     from anyshape.expr.real import Real
 
-    Operand = Expr | Bool | Real
-    Parts = dict["Atom", int] | tuple[Any, ...]
+    Operand: TypeAlias = "Expr | Bool | Real"
+    Parts: TypeAlias = "dict[Atom, int] | tuple[Any, ...]"
 
 STALE: Final = -1
+NEVER: Final = 1 << 62
 MAGNITUDE_BITS: Final = 256
 KEY_LIMIT: Final = 1 << (120 + MAGNITUDE_BITS)
 
@@ -86,6 +90,11 @@ class Atom:
     node: Expr
     parents: list[Atom]
 
+    @property
+    def exprs(self) -> tuple[Expr, ...]:
+        """The operands of an op that takes integers only."""
+        return self.args  # type: ignore[return-value]  # what the op says
+
     def __repr__(self) -> str:
         return f"<atom {self.name or self.op.name} #{self.index}>"
 
@@ -93,10 +102,23 @@ class Atom:
 class Pool:
     """The intern tables of one environment; expressions of two pools never meet.
 
-    `version` counts what was learnt about any atom; whoever tightens an atom's bounds raises it.
+    `version` counts everything that was learnt; `ranges` counts the changes of atoms' bounds, and
+    `changes` is what `oldest_change` needs of their history.
     """
 
-    __slots__ = ("atoms", "bools", "by_name", "count", "memo", "nodes", "reals", "version", "zero")
+    __slots__ = (
+        "atoms",
+        "bools",
+        "by_name",
+        "changes",
+        "count",
+        "memo",
+        "nodes",
+        "ranges",
+        "reals",
+        "version",
+        "zero",
+    )
 
     def __init__(self) -> None:
         self.atoms: list[Atom] = []
@@ -106,6 +128,8 @@ class Pool:
         self.memo: dict[object, Atom] = {}
         self.by_name: dict[str, Expr | Real] = {}
         self.version = 0
+        self.ranges = 0
+        self.changes: list[tuple[int, int]] = []
         self.count = 0
         self.zero = self.const(0)
 
@@ -114,19 +138,35 @@ class Pool:
         self.count += 1
         return self.count
 
+    def changed(self, atom: Atom) -> None:
+        """Note that the bounds of an atom were changed."""
+        self.ranges += 1
+        changes = self.changes
+        index = atom.index
+        while changes and changes[-1][1] >= index:
+            changes.pop()
+        changes.append((self.ranges, index))
+
+    def oldest_change(self, since: int) -> float:
+        """The smallest index of an atom whose bounds changed after change number `since`."""
+        changes = self.changes
+        position = bisect_right(changes, (since, inf))
+        return changes[position][1] if position < len(changes) else inf
+
     def const(self, value: int) -> Expr:
         """The constant `value`."""
         key = value * ONE
         node = self.nodes.get(key)
         if node is None:
             if not -KEY_LIMIT < key < KEY_LIMIT:
-                _refuse(self)
-            node = _node(self, key, value, value, value, value, {}, 0)
+                refuse(self)
+            node = make_node(self, key, value, value, value, value, {}, 0)
         elif node.width:  # a sum whose terms cancelled
             node.parts = {}
             node.width = node.sign = 0
-            node.lo = node.hi = node.hint = value
-        node.version = self.version
+            node.lo = node.hi = node.quick_hint = value
+            node.oldest, node.newest = NEVER, 0
+        node.version = self.ranges
         return node
 
     def atom(
@@ -151,25 +191,29 @@ class Pool:
         new.lo, new.hi = bounds
         new.hint = hint
         new.parents = []
-        new.node = node = _node(self, mark, 0, new.lo, new.hi, hint, {new: 1}, 1)
-        node.version = self.version
+        new.node = node = make_node(self, mark, 0, new.lo, new.hi, hint, {new: 1}, 1)
+        node.version = self.ranges
+        node.oldest = node.newest = new.index
         return new
 
 
-def _node(
+def make_node(
     pool: Pool, key: int, c: int, lo: Bound, hi: Bound, hint: int | None, parts: Parts, width: int
 ) -> Expr:
+    """A new node under a key that is not taken; for this module and `anyshape.expr.terms`."""
     node = Expr.__new__(Expr)
     node.pool = pool
     node.key = key
     node.c = c
     node.lo = lo
     node.hi = hi
-    node.hint = hint
+    node.quick_hint = hint
     node.parts = parts
     node.width = width
     node.version = STALE
     node.sign = 0 if width != 1 else 1
+    node.oldest = NEVER
+    node.newest = 0
     node.form = None
     node.form_version = STALE
     pool.nodes[key] = node
@@ -181,8 +225,10 @@ class Expr:
 
     `parts` is the dictionary {atom: coefficient}, or a pending `(a, b, k)` = a + k*b, `(a, k)` =
     k*a, `(a,)` = a up to the constant. `width` bounds the number of terms from above. `sign` is 1
-    or -1 when all coefficients are known to have that sign, else 0. `form` and `form_version` are
-    a slot for the environment's canonical spelling.
+    or -1 when all coefficients are known to have that sign, else 0; `oldest` and `newest` enclose
+    the indices of the atoms. `quick_hint` is the hint as composed from the operands: None also
+    where an atom without a hint cancelled, which only a STALE sum can hide. `form` and
+    `form_version` are a slot for the environment's canonical spelling.
     """
 
     __slots__ = (
@@ -190,11 +236,13 @@ class Expr:
         "form",
         "form_version",
         "hi",
-        "hint",
         "key",
         "lo",
+        "newest",
+        "oldest",
         "parts",
         "pool",
+        "quick_hint",
         "sign",
         "version",
         "width",
@@ -205,11 +253,13 @@ class Expr:
     c: int
     lo: Bound
     hi: Bound
-    hint: int | None
+    quick_hint: int | None
     parts: Parts
     width: int
     version: int
     sign: int
+    oldest: int
+    newest: int
     form: Expr | None
     form_version: int
 
@@ -217,8 +267,11 @@ class Expr:
         pool = self.pool
         key = self.key + other.key
         node = pool.nodes.get(key)
-        lo = self.lo + other.lo
-        hi = self.hi + other.hi
+        try:
+            lo = self.lo + other.lo
+            hi = self.hi + other.hi
+        except OverflowError:  # an infinity and an integer too large for a float
+            lo, hi = -inf, inf
         if node is not None:
             if lo > node.lo:
                 node.lo = lo
@@ -226,27 +279,32 @@ class Expr:
                 node.hi = hi
             return node
         if not -KEY_LIMIT < key < KEY_LIMIT:
-            _refuse(pool)
+            refuse(pool)
         node = _new(Expr)
         node.pool = pool
         node.key = key
         node.c = self.c + other.c
         node.lo = lo
         node.hi = hi
-        a = self.hint
-        b = other.hint
-        node.hint = None if a is None or b is None else a + b
+        a = self.quick_hint
+        b = other.quick_hint
+        node.quick_hint = None if a is None or b is None else a + b
         node.parts = (self, other, 1)
         node.width = self.width + other.width
+        old, new = self.oldest, self.newest
+        older, newer = other.oldest, other.newest
         sign = self.sign
-        if sign and sign == other.sign:
-            node.sign = sign
+        if sign != other.sign:
+            sign = 0
+        node.sign = sign
+        if sign or new < older or newer < old:
             v = self.version
             w = other.version
             node.version = v if v < w else w
         else:
-            node.sign = 0
             node.version = STALE
+        node.oldest = old if old < older else older
+        node.newest = new if new > newer else newer
         node.form = None
         node.form_version = STALE
         pool.nodes[key] = node
@@ -256,8 +314,11 @@ class Expr:
         pool = self.pool
         key = self.key - other.key
         node = pool.nodes.get(key)
-        lo = self.lo - other.hi
-        hi = self.hi - other.lo
+        try:
+            lo = self.lo - other.hi
+            hi = self.hi - other.lo
+        except OverflowError:
+            lo, hi = -inf, inf
         if node is not None:
             if lo > node.lo:
                 node.lo = lo
@@ -265,20 +326,29 @@ class Expr:
                 node.hi = hi
             return node
         if not -KEY_LIMIT < key < KEY_LIMIT:
-            _refuse(pool)
+            refuse(pool)
         node = _new(Expr)
         node.pool = pool
         node.key = key
         node.c = self.c - other.c
         node.lo = lo
         node.hi = hi
-        a = self.hint
-        b = other.hint
-        node.hint = None if a is None or b is None else a - b
+        a = self.quick_hint
+        b = other.quick_hint
+        node.quick_hint = None if a is None or b is None else a - b
         node.parts = (self, other, -1)
         node.width = self.width + other.width
         node.sign = 0
-        node.version = STALE
+        old, new = self.oldest, self.newest
+        older, newer = other.oldest, other.newest
+        if new < older or newer < old:
+            v = self.version
+            w = other.version
+            node.version = v if v < w else w
+        else:
+            node.version = STALE
+        node.oldest = old if old < older else older
+        node.newest = new if new > newer else newer
         node.form = None
         node.form_version = STALE
         pool.nodes[key] = node
@@ -296,13 +366,13 @@ class Expr:
         node = pool.nodes.get(key)
         if node is not None:
             return node
-        hint = self.hint
+        hint = self.quick_hint
         parts = self.parts
         if not isinstance(parts, dict) and len(parts) != 1:
             parts = (self,)
         if not -KEY_LIMIT < key < KEY_LIMIT:
-            _refuse(pool)
-        node = _node(
+            refuse(pool)
+        node = make_node(
             pool,
             key,
             self.c + k,
@@ -314,6 +384,7 @@ class Expr:
         )
         node.sign = self.sign
         node.version = self.version
+        node.oldest, node.newest = self.oldest, self.newest
         return node
 
     def scale(self, k: int) -> Expr:
@@ -326,10 +397,10 @@ class Expr:
             return node
         key = self.key * k
         if not -KEY_LIMIT < key < KEY_LIMIT:
-            _refuse(pool)
-        hint = self.hint
+            refuse(pool)
+        hint = self.quick_hint
         lo, hi = (self.lo * k, self.hi * k) if k > 0 else (self.hi * k, self.lo * k)
-        node = _node(
+        node = make_node(
             pool,
             key,
             self.c * k,
@@ -341,7 +412,17 @@ class Expr:
         )
         node.sign = self.sign if k > 0 else -self.sign
         node.version = self.version
+        node.oldest, node.newest = self.oldest, self.newest
         return node
+
+    @property
+    def hint(self) -> int | None:
+        """The value under the hints of the symbols, or None when an atom has none."""
+        if self.quick_hint is None and self.version == STALE:
+            from anyshape.expr.terms import terms  # noqa: PLC0415  terms are made of nodes
+
+            terms(self)  # which finds out
+        return self.quick_hint
 
     @property
     def linear_key(self) -> int:
@@ -362,7 +443,7 @@ class Expr:
 _new = Expr.__new__
 
 
-def _refuse(pool: Pool) -> None:
+def refuse(pool: Pool) -> None:
     """Raise the one error for integers too large for the engine's bounds."""
     raise UnsupportedError(
         f"a symbolic integer with a constant or coefficient beyond 2**{MAGNITUDE_BITS}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import gcd
 from typing import TYPE_CHECKING
 
-from anyshape.expr.node import ONE, Atom, Expr, Pool, _node
+from anyshape.expr.node import KEY_LIMIT, ONE, STALE, Atom, Expr, Pool, make_node, refuse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -36,6 +36,9 @@ def terms(e: Expr) -> Terms:
     if out is None:
         out = _shared_graph(e)
     e.parts = out
+    e.width = len(out)
+    if e.quick_hint is None:
+        e.quick_hint = _hint(out, e.c)
     return out
 
 
@@ -107,14 +110,18 @@ def from_terms(pool: Pool, terms_: Terms, c: int) -> Expr:
     key = c * ONE
     for atom, k in terms_.items():
         key += k * atom.mark
+    if not -KEY_LIMIT < key < KEY_LIMIT:
+        refuse(pool)
     node = pool.nodes.get(key)
     if node is None:
         if not terms_:
             return pool.const(c)
         lo, hi, sign = _composed(terms_, c)
-        node = _node(pool, key, c, lo, hi, _hint(terms_, c), terms_, len(terms_))
+        node = make_node(pool, key, c, lo, hi, _hint(terms_, c), terms_, len(terms_))
         node.sign = sign
-        node.version = pool.version
+        node.version = pool.ranges
+        ages = [atom.index for atom in terms_]
+        node.oldest, node.newest = min(ages), max(ages)
     return node
 
 
@@ -142,11 +149,22 @@ def _hint(terms_: Terms, c: int) -> int | None:
     return c
 
 
+def is_fresh(e: Expr) -> bool:
+    """Whether the bounds of `e` are already as tight as its atoms' bounds make them."""
+    pool = e.pool
+    if e.version == pool.ranges:
+        return True
+    if e.version == STALE or pool.oldest_change(e.version) <= e.newest:
+        return False
+    e.version = pool.ranges
+    return True
+
+
 def refresh(e: Expr) -> None:
     """Make the bounds of `e` as tight as the sum of its atoms' bounds is now."""
-    version = e.pool.version
-    if e.version == version:
+    if is_fresh(e):
         return
+    version = e.pool.ranges
     lo, hi, e.sign = _composed(terms(e), e.c)
     if lo > e.lo:
         e.lo = lo

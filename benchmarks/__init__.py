@@ -1,0 +1,1 @@
+"""Benchmarks of the engine: see README.md."""

@@ -1,0 +1,176 @@
+"""Compare symbolic-integer engines: one run, one table, as ratios to the bare engine.
+
+    python benchmarks/engine.py                  everything, under six minutes
+    python benchmarks/engine.py --quick          under a minute
+    python benchmarks/engine.py --engines ours,symint --workloads bcd
+    python benchmarks/engine.py --json out.json  the figures as well
+
+Each engine runs in a process of its own; each of its workloads has a time limit, after which the
+rest of that workload is given up and shown as `> limit`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import os
+import platform
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import NamedTuple, NoReturn
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from benchmarks.adapters import ENGINES, load  # noqa: E402  after the path is set
+from benchmarks.table import Result, render  # noqa: E402
+from benchmarks.workloads_engine import OWN, WORKLOADS, Plan  # noqa: E402
+
+OURS = ("ours", "symint")
+SIZES = (32, 256, 1024, 10_000)
+
+
+class Limits(NamedTuple):
+    """Seconds for one workload of one engine, and for one engine."""
+
+    workload: float
+    engine: float
+
+
+FULL = Limits(workload=12.0, engine=100.0)
+QUICK = Limits(workload=4.0, engine=18.0)
+
+
+class OutOfTimeError(BaseException):
+    """The workload's time is up; not an `Exception`, so that no engine swallows it."""
+
+
+def main() -> int:
+    """Measure the engines one after another and print the table."""
+    options = _options()
+    if options.child:
+        _child(options)
+        return 0
+    started = time.time()
+    results: list[Result] = []
+    for name in options.engines.split(","):
+        results += _measure(name, options)
+    seconds = time.time() - started
+    print(render(results, quick=options.quick))
+    print(f"\n{_machine()}; whole run {seconds:.0f} s")
+    if options.json:
+        document = {
+            "machine": _machine(),
+            "quick": options.quick,
+            "results": [r._asdict() for r in results],
+        }
+        Path(options.json).write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    return 0
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="smaller sizes, fewer repeats")
+    parser.add_argument("--engines", default=",".join(ENGINES), help="of " + ", ".join(ENGINES))
+    parser.add_argument("--workloads", default="abcdefghijk", help="letters, all by default")
+    parser.add_argument("--json", metavar="PATH", help="also write the figures here")
+    parser.add_argument("--child", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    unknown = [n for n in options.engines.split(",") if n not in ENGINES]
+    if unknown:
+        parser.error(f"no engine {', '.join(unknown)}; there are {', '.join(ENGINES)}")
+    return options
+
+
+def _measure(name: str, options: argparse.Namespace) -> list[Result]:
+    """Run one engine in its own process; what it printed before its limit counts."""
+    command = [sys.executable, __file__, "--child", name, "--workloads", options.workloads]
+    command += ["--quick"] if options.quick else []
+    environment = {**os.environ, "PYTHONHASHSEED": "0"}
+    limit = (QUICK if options.quick else FULL).engine
+    print(f"... {name}", file=sys.stderr, flush=True)
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    ) as child:
+        try:
+            out, err = child.communicate(timeout=limit + 20)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            out, err = child.communicate()
+    results = [Result(**json.loads(line)) for line in out.splitlines() if line.startswith("{")]
+    if child.returncode and not results:
+        print(f"{name} failed: {err.strip().splitlines()[-1:]}", file=sys.stderr)
+    return results
+
+
+# ---------------------------------------------------------------------- in the child
+
+
+def _child(options: argparse.Namespace) -> None:
+    name = options.child
+    limits = QUICK if options.quick else FULL
+    try:
+        engine = load(name)
+    except ImportError:
+        _emit(Result(name, name, "", "", None, "not installed", None))
+        return
+    plan = _plan(name, quick=options.quick)
+    gc.collect()
+    gc.freeze()  # what an engine's library keeps in memory is no cost of the workload
+    signal.signal(signal.SIGALRM, _out_of_time)
+    end = time.monotonic() + limits.engine
+    for workload in WORKLOADS + ((OWN,) if name == "ours" else ()):
+        if workload.letter not in options.workloads:
+            continue
+        limit = min(limits.workload, end - time.monotonic())
+        if limit <= 0:
+            break
+        try:
+            signal.setitimer(signal.ITIMER_REAL, limit, 0.5)
+            for figure in workload.measure(engine, plan):
+                _emit(Result(name, engine.title, workload.letter, *figure))
+        except OutOfTimeError:
+            note = f"> {limits.workload:.0f} s"
+            _emit(Result(name, engine.title, workload.letter, "", None, note, None))
+        except Exception as error:  # noqa: BLE001  one engine's failure is a cell of the table
+            note = f"{type(error).__name__}: {error}".partition("\n")[0][:60]
+            _emit(Result(name, engine.title, workload.letter, "", None, note, None))
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def _plan(name: str, *, quick: bool) -> Plan:
+    """The sizes; what explodes elsewhere is smaller there, as the table says."""
+    ours = name in OURS
+    return Plan(
+        quick=quick,
+        sizes=SIZES[: 4 - quick - (quick and not ours)],
+        repeats=3 if quick else 7 if ours else 3,
+        limits={
+            "batch": 20 if ours else 1,
+            "prefixes": 1000 if ours else 50 if quick else 100,
+            "ands": 8 if ours else 3,
+            "sums": 12 if ours else 6,
+            "seeds": (60 if quick else 400) if ours else 12 if quick else 60,
+        },
+    )
+
+
+def _out_of_time(*_: object) -> NoReturn:
+    raise OutOfTimeError
+
+
+def _emit(result: Result) -> None:
+    print(json.dumps(result._asdict()), flush=True)
+
+
+def _machine() -> str:
+    return f"Python {platform.python_version()}, {os.cpu_count()} cores, {platform.machine()}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,135 @@
+"""`SymBool`: a condition whose truth may not be known while tracing.
+
+`bool(b)` asks the environment: proved, or decided by the hint and guarded, or an error. `&`, `|`
+and `~`, like `sym_and`, `sym_or` and `sym_not`, combine without asking. As a number it is 0 or 1, which
+asks.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import torch
+
+from anyshape.errors import ConstraintError
+from anyshape.expr.boolean import conj, constant, disj, negate
+from anyshape.expr.show import show
+
+if TYPE_CHECKING:
+    from anyshape.env import Env
+    from anyshape.expr import Bool
+
+
+class SymBool(torch.SymBool):
+    """A symbolic truth value; made by comparing symbolic numbers."""
+
+    condition: Bool
+    env: Env
+
+    def __init__(self, condition: Bool, env: Env) -> None:
+        self.condition = condition
+        self.env = env
+
+    def __bool__(self) -> bool:
+        return self.env.guard(self.condition)
+
+    def __and__(self, other: Any) -> Any:
+        return self._join(other, conj)
+
+    def __or__(self, other: Any) -> Any:
+        return self._join(other, disj)
+
+    __rand__ = __and__
+    __ror__ = __or__
+
+    def _join(self, other: Any, junction: Any) -> Any:
+        condition = condition_of(other, self.env)
+        if condition is None:
+            return NotImplemented
+        return SymBool(junction(self.env.pool, (self.condition, condition)), self.env)
+
+    def __invert__(self) -> SymBool:
+        return SymBool(negate(self.condition), self.env)
+
+    __sym_not__ = __invert__
+
+    def __sym_ite__(self, then: Any, otherwise: Any) -> Any:
+        from anyshape.symbolic.functions import sym_ite  # noqa: PLC0415  torch calls us here
+
+        return sym_ite(self, then, otherwise)
+
+    def __eq__(self, other: object) -> Any:
+        condition = condition_of(other, self.env)
+        if condition is None:
+            return NotImplemented
+        mine = self.condition
+        pool = self.env.pool
+        both = conj(pool, (mine, condition))
+        neither = conj(pool, (negate(mine), negate(condition)))
+        return SymBool(disj(pool, (both, neither)), self.env)
+
+    def __ne__(self, other: object) -> Any:
+        equal = self.__eq__(other)
+        return equal if equal is NotImplemented else ~equal
+
+    def __hash__(self) -> int:
+        raise TypeError(f"a symbolic condition has no hash: {self}")
+
+    def __int__(self) -> int:
+        return int(bool(self))
+
+    __index__ = __int__
+
+    def __float__(self) -> float:
+        return float(bool(self))
+
+    def __add__(self, other: Any) -> Any:
+        return int(self) + other
+
+    def __mul__(self, other: Any) -> Any:
+        return int(self) * other
+
+    def __sub__(self, other: Any) -> Any:
+        return int(self) - other
+
+    def __rsub__(self, other: Any) -> Any:
+        return other - int(self)
+
+    __radd__ = __add__
+    __rmul__ = __mul__
+
+    def __repr__(self) -> str:
+        return repr(self.condition)
+
+    __str__ = __repr__
+
+    def __format__(self, spec: str) -> str:
+        return format(show(self.condition), spec)
+
+    def __copy__(self) -> SymBool:
+        return self
+
+    def __deepcopy__(self, memo: object) -> SymBool:
+        return self
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise TypeError("a symbolic condition cannot be pickled; it belongs to one environment")
+
+
+def condition_of(value: object, env: Env) -> Bool | None:
+    """The condition behind a `SymBool` or a `bool`; None for anything else."""
+    kind = type(value)
+    if kind is SymBool:
+        same_env(env, value.env)  # type: ignore[attr-defined]
+        return value.condition  # type: ignore[attr-defined, no-any-return]
+    return constant(env.pool, value) if isinstance(value, bool) else None
+
+
+def same_env(env: Env, other: Env) -> None:
+    """Refuse to mix the symbols of two environments."""
+    if env is not other:
+        raise ConstraintError(
+            "symbolic numbers of two environments in one expression",
+            why="a symbol means something only in the environment that made it",
+            fix="make both with the same ShapeEnv",
+        )

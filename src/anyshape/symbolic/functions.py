@@ -1,0 +1,207 @@
+"""The questions a program may ask about symbolic numbers, and the functions that ask nothing.
+
+| call                       | proved    | backed, open      | unbacked, open         |
+|----------------------------|-----------|-------------------|------------------------|
+| `bool(c)`                  | the value | hint, and a guard | DataDependentError     |
+| `int(n)`                   | the value | hint, and a guard | DataDependentError     |
+| `guard_or_false(c)`        | the value | hint, and a guard | False, nothing kept    |
+| `guard_or_true(c)`         | the value | hint, and a guard | True, nothing kept     |
+| `statically_known_true(c)` | the value | False             | False                  |
+| `check(c)`                 | or raises | guard, or raises  | a fact and an assert   |
+| `hint(n, fallback)`        | the value | hint, no guard    | its hint, or fallback  |
+
+Plain Python values pass through all of them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from anyshape.config import config
+from anyshape.env.decide import FULL
+from anyshape.errors import ArgumentError, RuntimeAssertError, UnsupportedError
+from anyshape.expr import extremum, opaque
+from anyshape.expr.boolean import conj, disj
+from anyshape.symbolic.condition import SymBool, condition_of
+from anyshape.symbolic.sym_float import SymFloat
+from anyshape.symbolic.sym_int import SymInt, expr_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from anyshape.env import Env
+
+    Truth = bool | SymBool
+    Number = int | SymInt
+
+
+def _condition(value: object, function: str) -> Any:
+    """`value` itself when it is a bool or a SymBool; an error otherwise."""
+    if type(value) is SymBool or isinstance(value, bool):
+        return value
+    raise ArgumentError(
+        f"{function} takes a bool or a SymBool, not {type(value).__name__}",
+        fix="compare first, for example n != 0",
+    )
+
+
+def guard_or_false(condition: Truth) -> bool:
+    """The truth of the condition; False where only the run could tell."""
+    return _guard_or(_condition(condition, "guard_or_false"), False)
+
+
+def guard_or_true(condition: Truth) -> bool:
+    """The truth of the condition; True where only the run could tell."""
+    return _guard_or(_condition(condition, "guard_or_true"), True)
+
+
+def _guard_or(condition: Any, fallback: bool) -> bool:
+    if type(condition) is not SymBool:
+        return bool(condition)
+    env = condition.env
+    backed = env.hint_for_guard(condition.condition) is not None
+    if backed and not config.backed_size_oblivious:
+        return env.guard(condition.condition)
+    effort = FULL if backed else config.aggressive_guard_free_semantics
+    answer = env.decide(condition.condition, effort)
+    return fallback if answer is None else answer
+
+
+def statically_known_true(condition: Truth) -> bool:
+    """Whether the condition is proved; records nothing."""
+    condition = _condition(condition, "statically_known_true")
+    if type(condition) is SymBool:
+        return condition.env.decide(condition.condition) is True
+    return bool(condition)
+
+
+def statically_known_false(condition: Truth) -> bool:
+    """Whether the opposite of the condition is proved; records nothing."""
+    condition = _condition(condition, "statically_known_false")
+    if type(condition) is SymBool:
+        return condition.env.decide(condition.condition) is False
+    return not condition
+
+
+def check(condition: Truth, message: str | Callable[[], str] | None = None) -> None:
+    """State that the condition holds: a fact from here on, an error at run time when it fails."""
+    condition = _condition(condition, "check")
+    text = message() if callable(message) else message
+    if text is not None and not isinstance(text, str):
+        raise ArgumentError(f"the message of check is text, not {type(text).__name__}")
+    if type(condition) is SymBool:
+        condition.env.assume(condition.condition, text)
+    elif not condition:
+        raise RuntimeAssertError(text or "a checked condition does not hold")
+
+
+def hint(value: Any, fallback: Any = None) -> Any:
+    """A likely value of a symbolic number, for heuristics: never guarded, never a proof."""
+    kind = type(value)
+    if kind is SymInt:
+        found = value.env.hint_of(value.expr)
+    elif kind is SymFloat:
+        found = value.value.hint
+    elif kind is SymBool:
+        found = value.env.hint_for_guard(value.condition)
+    else:
+        return value
+    return fallback if found is None else found
+
+
+# ---------------------------------------------------------------------- combining
+
+
+def _env_of(values: Iterable[object]) -> Env | None:
+    for value in values:
+        if type(value) in (SymInt, SymBool, SymFloat):
+            env: Env = value.env  # type: ignore[attr-defined]
+            return env
+    return None
+
+
+def _flat(args: tuple[Any, ...]) -> list[Any]:
+    """The operands of a call that takes them one by one or as one list."""
+    if len(args) == 1 and isinstance(args[0], list | tuple):
+        return list(args[0])
+    return list(args)
+
+
+def _extremum(args: tuple[Any, ...], name: str, plain: Any, pick: Any) -> Any:
+    operands = _flat(args)
+    if not operands:
+        raise ArgumentError(f"{name} needs at least one operand")
+    env = _env_of(operands)
+    if env is None:
+        return plain(operands)
+    exprs = [expr_of(o, env) for o in operands]
+    if None in exprs:
+        odd = next(o for o, e in zip(operands, exprs, strict=True) if e is None)
+        raise UnsupportedError(
+            f"{name} of a symbolic integer and {type(odd).__name__}",
+            fix="convert the operands to integers first",
+        )
+    return SymInt(pick(exprs), env)
+
+
+def sym_max(*args: Any) -> Any:
+    """The largest operand, without asking which one it is."""
+    return _extremum(args, "sym_max", max, extremum.maximum)
+
+
+def sym_min(*args: Any) -> Any:
+    """The smallest operand, without asking which one it is."""
+    return _extremum(args, "sym_min", min, extremum.minimum)
+
+
+def sym_sum(*args: Any) -> Any:
+    """The sum of the operands, one by one or as one list; 0 for none."""
+    total: Any = 0
+    for operand in _flat(args):
+        total = total + operand
+    return total
+
+
+def sym_not(condition: Truth) -> Any:
+    """The opposite, without asking."""
+    condition = _condition(condition, "sym_not")
+    return ~condition if type(condition) is SymBool else not condition
+
+
+def sym_and(*args: Any) -> Any:
+    """Whether all operands hold, without asking."""
+    return _junction(args, "sym_and", all, conj)
+
+
+def sym_or(*args: Any) -> Any:
+    """Whether some operand holds, without asking."""
+    return _junction(args, "sym_or", any, disj)
+
+
+def _junction(args: tuple[Any, ...], name: str, plain: Any, junction: Any) -> Any:
+    operands = [_condition(o, name) for o in _flat(args)]
+    env = _env_of(operands)
+    if env is None:
+        return plain(operands)
+    return SymBool(junction(env.pool, [condition_of(o, env) for o in operands]), env)
+
+
+def sym_ite(condition: Truth, then: Any, otherwise: Any) -> Any:
+    """`then` where the condition holds, else `otherwise`, without asking."""
+    condition = _condition(condition, "sym_ite")
+    if type(condition) is not SymBool:
+        return then if condition else otherwise
+    env = condition.env
+    if _is_truth(then) and _is_truth(otherwise):
+        return (condition & then) | (~condition & otherwise)
+    a, b = expr_of(then, env), expr_of(otherwise, env)
+    if a is None or b is None:
+        raise UnsupportedError(
+            f"sym_ite of {type(then).__name__} and {type(otherwise).__name__}",
+            fix="give two integers or two conditions",
+        )
+    return SymInt(opaque.choose(condition.condition, a, b), env)
+
+
+def _is_truth(value: object) -> bool:
+    return type(value) is SymBool or isinstance(value, bool)

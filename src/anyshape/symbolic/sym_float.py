@@ -1,0 +1,205 @@
+"""`SymFloat`: a floating-point number that stands for all values that a program may meet.
+
+Arithmetic follows Python's doubles exactly and asks nothing, but that a divisor is not 0. `floor`,
+`ceil`, `round` and `trunc` give a `SymInt`; `float(x)` and `int(x)` ask for the value. It is a
+subclass of torch's own class and answers `isinstance(x, float)`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import torch
+
+from anyshape.expr import boolean, opaque, real
+from anyshape.expr.show import show
+from anyshape.symbolic.condition import SymBool, same_env
+from anyshape.symbolic.sym_int import SymInt, expr_of, specialize
+
+if TYPE_CHECKING:
+    from anyshape.env import Env
+    from anyshape.expr import Bool, Real
+
+
+class SymFloat(torch.SymFloat):
+    """A symbolic floating-point number: a real expression in an environment."""
+
+    value: Real
+    env: Env
+
+    def __init__(self, value: Real, env: Env) -> None:
+        self.value = value
+        self.env = env
+
+    @property  # type: ignore[misc]  # to be taken for a float is the point
+    def __class__(self) -> type:
+        return float
+
+    def _apply(self, op: str, *others: Any) -> Any:
+        """The op over the operands, of which one is this number."""
+        operands = [real_of(o, self.env) for o in others]
+        if None in operands:
+            return NotImplemented
+        return SymFloat(real.apply(op, *operands), self.env)
+
+    def __add__(self, other: Any) -> Any:
+        return self._apply("add", self, other)
+
+    def __radd__(self, other: Any) -> Any:
+        return self._apply("add", other, self)
+
+    def __sub__(self, other: Any) -> Any:
+        return self._apply("sub", self, other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return self._apply("sub", other, self)
+
+    def __mul__(self, other: Any) -> Any:
+        return self._apply("mul", self, other)
+
+    def __rmul__(self, other: Any) -> Any:
+        return self._apply("mul", other, self)
+
+    def __truediv__(self, other: Any) -> Any:
+        _need_nonzero(other, self.env)
+        return self._apply("div", self, other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        _need_nonzero(self, self.env)
+        return self._apply("div", other, self)
+
+    def __pow__(self, other: Any, modulus: Any = None) -> Any:
+        return NotImplemented if modulus is not None else self._apply("pow", self, other)
+
+    def __rpow__(self, other: Any, modulus: Any = None) -> Any:
+        return NotImplemented if modulus is not None else self._apply("pow", other, self)
+
+    def __neg__(self) -> SymFloat:
+        return SymFloat(real.apply("neg", self.value), self.env)
+
+    def __pos__(self) -> SymFloat:
+        return self
+
+    def __abs__(self) -> SymFloat:
+        return SymFloat(real.apply("abs", self.value), self.env)
+
+    def __sym_sqrt__(self) -> SymFloat:
+        return SymFloat(real.apply("sqrt", self.value), self.env)
+
+    def _compare(self, sign: str, other: Any) -> Any:
+        right = real_of(other, self.env)
+        if right is None:
+            return NotImplemented
+        return SymBool(boolean.compare_reals(sign, self.value, right), self.env)
+
+    def __eq__(self, other: object) -> Any:
+        return self._compare("==", other)
+
+    def __ne__(self, other: object) -> Any:
+        return self._compare("!=", other)
+
+    def __lt__(self, other: Any) -> Any:
+        return self._compare("<", other)
+
+    def __le__(self, other: Any) -> Any:
+        return self._compare("<=", other)
+
+    def __gt__(self, other: Any) -> Any:
+        return self._compare(">", other)
+
+    def __ge__(self, other: Any) -> Any:
+        return self._compare(">=", other)
+
+    def __floor__(self) -> SymInt:
+        return SymInt(opaque.floor(self.value), self.env)
+
+    def __ceil__(self) -> SymInt:
+        return SymInt(opaque.ceil(self.value), self.env)
+
+    def __trunc__(self) -> SymInt:
+        return SymInt(opaque.trunc(self.value), self.env)
+
+    __sym_int__ = __trunc__
+
+    def __round__(self, digits: int | None = None) -> Any:
+        if digits is None:
+            return SymInt(opaque.nearest(self.value), self.env)
+        return round(float(self), digits)
+
+    def __bool__(self) -> bool:
+        zero = real.real_const(self.env.pool, 0.0)
+        return self.env.guard(boolean.compare_reals("!=", self.value, zero))
+
+    def __float__(self) -> float:
+        value = self.value.hint
+        if value is None:
+            raise self.env.data_dependent(self._is(0.0), f"turn {self} into a float")
+        if self.value.op != real.CONST:
+            self.env.guard(self._is(value))
+        return value
+
+    def _is(self, value: float) -> Bool:
+        return boolean.compare_reals("==", self.value, real.real_const(self.env.pool, value))
+
+    def __int__(self) -> int:
+        return specialize(self.__trunc__())
+
+    def is_integer(self) -> bool:
+        """Whether the value is a whole number, which this asks for."""
+        return float(self).is_integer()
+
+    def __hash__(self) -> int:
+        raise TypeError(f"a symbolic float has no hash: {self}; use float(x) to specialize on it")
+
+    def __repr__(self) -> str:
+        return repr(self.value)
+
+    __str__ = __repr__
+
+    def __format__(self, spec: str) -> str:
+        if self.value.op == real.CONST:
+            return format(self.value.args[0], spec)
+        return format(show(self.value), spec.rstrip("eEfFgGn%,_").partition(".")[0].lstrip("+- "))
+
+    def __copy__(self) -> SymFloat:
+        return self
+
+    def __deepcopy__(self, memo: object) -> SymFloat:
+        return self
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise TypeError("a symbolic float cannot be pickled; it belongs to one environment")
+
+
+def real_of(value: object, env: Env) -> Real | None:
+    """The real behind a symbolic or Python number; None for anything else."""
+    kind = type(value)
+    if kind is SymFloat:
+        same_env(env, value.env)  # type: ignore[attr-defined]
+        return value.value  # type: ignore[attr-defined, no-any-return]
+    if kind is float:
+        return real.real_const(env.pool, value)  # type: ignore[arg-type]
+    expr = expr_of(value, env)
+    return None if expr is None else real.apply(real.FLOAT, expr)
+
+
+def power(base: object, exponent: object, env: Env) -> Any:
+    """`base ** exponent` on doubles."""
+    left, right = real_of(base, env), real_of(exponent, env)
+    if left is None or right is None:
+        return NotImplemented
+    return SymFloat(real.apply("pow", left, right), env)
+
+
+def _need_nonzero(value: object, env: Env) -> None:
+    """Make sure that a float divisor is not 0: by proof, guard or assert."""
+    divisor = real_of(value, env)
+    if divisor is None:
+        return
+    zero = real.real_const(env.pool, 0.0)
+    condition = boolean.compare_reals("!=", divisor, zero)
+    answer = env.decide(condition)
+    if answer is None and env.hint_for_guard(condition) is not False:
+        env.assume(condition, f"division by zero: {env.text(divisor)} is 0")
+    elif not answer:
+        raise ZeroDivisionError("float division by zero")

@@ -1,0 +1,424 @@
+"""`SymInt`: an integer that stands for all values that a program may meet.
+
+Arithmetic builds expressions and asks nothing, but for what Python itself would refuse: a divisor
+must not be 0, an exponent or a shift not negative; where that is not proved it is guarded (backed)
+or asserted (unbacked). Comparisons give a `SymBool`. Only `bool`, `int`, `float`, `range`, indexing
+and the like ask for a value.
+
+It is a subclass of torch's own class, so that torch's argument parser takes it, and answers
+`isinstance(n, int)`. Inside this project use `type(n) is SymInt`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+import torch
+
+from anyshape.errors import UnsupportedError
+from anyshape.expr import division, extremum, opaque, product, real
+from anyshape.expr.boolean import eq0, ge0, ne0
+from anyshape.expr.node import Expr
+from anyshape.expr.show import show
+from anyshape.symbolic.condition import SymBool, same_env
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from anyshape.env import Env
+    from anyshape.expr import Bool
+    from anyshape.symbolic.sym_float import SymFloat
+
+
+class SymInt(torch.SymInt):
+    """A symbolic integer: an expression in an environment."""
+
+    expr: Expr
+    env: Env
+
+    def __init__(self, expr: Expr, env: Env) -> None:
+        self.expr = expr
+        self.env = env
+
+    @property  # type: ignore[misc]  # to be taken for an int is the point
+    def __class__(self) -> type:
+        return int
+
+    # ------------------------------------------------------------------ arithmetic
+
+    def __add__(self, other: Any) -> Any:
+        kind = type(other)
+        env = self.env
+        if kind is int:
+            return _int(self.expr.shift(other), env)
+        if kind is SymInt:
+            if other.env is not env:
+                same_env(env, other.env)
+            return _int(self.expr + other.expr, env)
+        return _other(self, other, "__add__")
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Any:
+        kind = type(other)
+        env = self.env
+        if kind is int:
+            return _int(self.expr.shift(-other), env)
+        if kind is SymInt:
+            if other.env is not env:
+                same_env(env, other.env)
+            return _int(self.expr - other.expr, env)
+        return _other(self, other, "__sub__")
+
+    def __rsub__(self, other: Any) -> Any:
+        if type(other) is int:
+            return _int((-self.expr).shift(other), self.env)
+        return _other(self, other, "__rsub__")
+
+    def __mul__(self, other: Any) -> Any:
+        kind = type(other)
+        env = self.env
+        if kind is int:
+            return _int(self.expr.scale(other), env)
+        if kind is SymInt:
+            if other.env is not env:
+                same_env(env, other.env)
+            return _int(product.multiply(self.expr, other.expr), env)
+        return _other(self, other, "__mul__")
+
+    __rmul__ = __mul__
+
+    def __neg__(self) -> SymInt:
+        return _int(-self.expr, self.env)
+
+    def __pos__(self) -> SymInt:
+        return self
+
+    def __abs__(self) -> SymInt:
+        return _int(extremum.absolute(self.expr), self.env)
+
+    def __invert__(self) -> SymInt:
+        return _int(-self.expr.shift(1), self.env)
+
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return other // self, other % self
+
+    def __floordiv__(self, other: Any) -> Any:
+        return _operate(division.floordiv, self, other, need_nonzero)
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return _operate(division.floordiv, other, self, need_nonzero)
+
+    def __mod__(self, other: Any) -> Any:
+        return _operate(division.modulo, self, other, need_nonzero)
+
+    def __rmod__(self, other: Any) -> Any:
+        return _operate(division.modulo, other, self, need_nonzero)
+
+    def __lshift__(self, other: Any) -> Any:
+        return _operate(opaque.left_shift, self, other, _need_natural)
+
+    def __rlshift__(self, other: Any) -> Any:
+        return _operate(opaque.left_shift, other, self, _need_natural)
+
+    def __rshift__(self, other: Any) -> Any:
+        return _operate(opaque.right_shift, self, other, _need_natural)
+
+    def __rrshift__(self, other: Any) -> Any:
+        return _operate(opaque.right_shift, other, self, _need_natural)
+
+    def __and__(self, other: Any) -> Any:
+        return _operate(opaque.bit_and, self, other)
+
+    def __or__(self, other: Any) -> Any:
+        return _operate(opaque.bit_or, self, other)
+
+    def __xor__(self, other: Any) -> Any:
+        return _operate(opaque.bit_xor, self, other)
+
+    __rand__ = __and__
+    __ror__ = __or__
+    __rxor__ = __xor__
+
+    def __truediv__(self, other: Any) -> Any:
+        if isinstance(other, float):
+            return self.__sym_float__() / other
+        return _ratio(self, other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        if isinstance(other, float):
+            return other / self.__sym_float__()
+        return _ratio(other, self)
+
+    def __pow__(self, other: Any, modulus: Any = None) -> Any:
+        return NotImplemented if modulus is not None else _power(self, other)
+
+    def __rpow__(self, other: Any, modulus: Any = None) -> Any:
+        return NotImplemented if modulus is not None else _power(other, self)
+
+    # ------------------------------------------------------------------ comparisons
+
+    def __eq__(self, other: object) -> Any:
+        kind = type(other)
+        if kind is int:
+            return _bool(eq0(self.expr.shift(-other)), self.env)  # type: ignore[operator]
+        if kind is SymInt:
+            if other.env is not self.env:  # type: ignore[attr-defined]
+                same_env(self.env, other.env)  # type: ignore[attr-defined]
+            return _bool(eq0(self.expr - other.expr), self.env)  # type: ignore[attr-defined]
+        return _other(self, other, "__eq__")
+
+    def __ne__(self, other: object) -> Any:
+        equal = self.__eq__(other)
+        return equal if equal is NotImplemented else ~equal
+
+    def __ge__(self, other: Any) -> Any:
+        kind = type(other)
+        if kind is int:
+            return _bool(ge0(self.expr.shift(-other)), self.env)
+        if kind is SymInt:
+            if other.env is not self.env:
+                same_env(self.env, other.env)
+            return _bool(ge0(self.expr - other.expr), self.env)
+        return _other(self, other, "__ge__")
+
+    def __le__(self, other: Any) -> Any:
+        kind = type(other)
+        if kind is int:
+            return _bool(ge0((-self.expr).shift(other)), self.env)
+        if kind is SymInt:
+            if other.env is not self.env:
+                same_env(self.env, other.env)
+            return _bool(ge0(other.expr - self.expr), self.env)
+        return _other(self, other, "__le__")
+
+    def __gt__(self, other: Any) -> Any:
+        kind = type(other)
+        if kind is int:
+            return _bool(ge0(self.expr.shift(-other - 1)), self.env)
+        if kind is SymInt:
+            if other.env is not self.env:
+                same_env(self.env, other.env)
+            return _bool(ge0((self.expr - other.expr).shift(-1)), self.env)
+        return _other(self, other, "__gt__")
+
+    def __lt__(self, other: Any) -> Any:
+        kind = type(other)
+        if kind is int:
+            return _bool(ge0((-self.expr).shift(other - 1)), self.env)
+        if kind is SymInt:
+            if other.env is not self.env:
+                same_env(self.env, other.env)
+            return _bool(ge0((other.expr - self.expr).shift(-1)), self.env)
+        return _other(self, other, "__lt__")
+
+    # ------------------------------------------------------------------ values
+
+    def __bool__(self) -> bool:
+        return self.env.guard(ne0(self.expr))
+
+    def __int__(self) -> int:
+        return specialize(self)
+
+    __index__ = __int__
+
+    def __float__(self) -> float:
+        return float(specialize(self))
+
+    def __complex__(self) -> complex:
+        return complex(specialize(self))
+
+    def __round__(self, digits: int | None = None) -> Any:
+        return self if digits is None or digits >= 0 else round(specialize(self), digits)
+
+    def __floor__(self) -> SymInt:
+        return self
+
+    __ceil__ = __trunc__ = conjugate = __sym_int__ = __floor__
+
+    def __sym_float__(self) -> SymFloat:
+        made: SymFloat = _floats().SymFloat(real.apply(real.FLOAT, self.expr), self.env)
+        return made
+
+    def __sym_max__(self, other: Any) -> Any:
+        return _extremum(extremum.maximum, self, other)
+
+    def __sym_min__(self, other: Any) -> Any:
+        return _extremum(extremum.minimum, self, other)
+
+    def __sym_sqrt__(self) -> SymFloat:
+        return self.__sym_float__().__sym_sqrt__()
+
+    def is_integer(self) -> bool:
+        """True, as for every integer."""
+        return True
+
+    def as_integer_ratio(self) -> tuple[SymInt, int]:
+        """The pair (self, 1)."""
+        return self, 1
+
+    def bit_length(self) -> int:
+        """The number of bits of the value, which this asks for."""
+        return specialize(self).bit_length()
+
+    def __hash__(self) -> int:
+        raise TypeError(
+            f"a symbolic integer has no hash: {self}; use int(n) to specialize on its value"
+        )
+
+    def __repr__(self) -> str:
+        return repr(self.expr)
+
+    __str__ = __repr__
+
+    def __format__(self, spec: str) -> str:
+        if self.expr.is_const:
+            return format(self.expr.c, spec)
+        return format(show(self.expr), spec.rstrip("bcdoxXneEfFgG%,_").lstrip("+- "))
+
+    def __copy__(self) -> SymInt:
+        return self
+
+    def __deepcopy__(self, memo: object) -> SymInt:
+        return self
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise TypeError("a symbolic integer cannot be pickled; it belongs to one environment")
+
+
+# ---------------------------------------------------------------------- construction
+
+_new_int: Final = SymInt.__new__
+_new_bool: Final = SymBool.__new__
+
+
+def _int(expr: Expr, env: Env) -> SymInt:
+    n = _new_int(SymInt)
+    n.expr = expr
+    n.env = env
+    return n
+
+
+def _bool(condition: Bool, env: Env) -> SymBool:
+    b = _new_bool(SymBool)
+    b.condition = condition
+    b.env = env
+    return b
+
+
+# ---------------------------------------------------------------------- operands
+
+
+def _floats() -> Any:
+    from anyshape.symbolic import sym_float  # noqa: PLC0415  the two classes make each other
+
+    return sym_float
+
+
+def expr_of(value: object, env: Env) -> Expr | None:
+    """The expression behind a symbolic or Python integer; None for anything else."""
+    kind = type(value)
+    if kind is SymInt:
+        same_env(env, value.env)  # type: ignore[attr-defined]
+        return value.expr  # type: ignore[attr-defined, no-any-return]
+    if kind is SymBool:
+        return env.pool.const(int(value))  # type: ignore[call-overload]
+    return env.pool.const(int(value)) if isinstance(value, int) else None
+
+
+def _other(n: SymInt, other: Any, method: str) -> Any:
+    """An operand that is neither `int` nor `SymInt`: a truth value, a float, or not ours."""
+    kind = type(other)
+    if kind is SymBool or (isinstance(other, int) and kind is not SymInt):
+        return getattr(n, method)(int(other))
+    if isinstance(other, float):
+        return getattr(n.__sym_float__(), method)(other)
+    return NotImplemented
+
+
+def _operate(
+    build: Callable[[Expr, Expr], Expr],
+    left: Any,
+    right: Any,
+    need: Callable[[Env, Expr], None] | None = None,
+) -> Any:
+    """An op on integers only; `need` makes sure of what Python asks of the right operand."""
+    env = left.env if type(left) is SymInt else right.env
+    x, y = expr_of(left, env), expr_of(right, env)
+    if x is None or y is None:
+        if isinstance(left, float) or isinstance(right, float):
+            raise UnsupportedError(
+                f"{build.__name__} of a symbolic integer and a float",
+                fix="round the float to an integer first, or write math.floor(a / b)",
+            )
+        return NotImplemented
+    if need is not None:
+        need(env, y)
+    return _int(build(x, y), env)
+
+
+def need_nonzero(env: Env, divisor: Expr) -> None:
+    """Make sure that a divisor is not 0: by proof, guard or assert."""
+    if divisor.lo > 0 or divisor.hi < 0:
+        return
+    condition = ne0(divisor)
+    answer = env.decide(condition)
+    if answer is None and env.hint_for_guard(condition) is not False:
+        env.assume(condition, f"division by zero: {env.text(divisor)} is 0")
+    elif not answer:
+        raise ZeroDivisionError("integer division or modulo by zero")
+
+
+def _need_natural(env: Env, count: Expr) -> None:
+    """Make sure that an exponent or shift is not negative: by proof, guard or assert."""
+    if count.lo >= 0:
+        return
+    condition = ge0(count)
+    answer = env.decide(condition)
+    if answer is None and env.hint_for_guard(condition) is not False:
+        env.assume(condition, f"negative count: {env.text(count)}")
+    elif not answer:
+        raise ValueError("negative shift count or exponent")
+
+
+def _ratio(left: Any, right: Any) -> Any:
+    env = left.env if type(left) is SymInt else right.env
+    x, y = expr_of(left, env), expr_of(right, env)
+    if x is None or y is None:
+        return NotImplemented
+    need_nonzero(env, y)
+    return _floats().SymFloat(real.apply(real.RATIO, x, y), env)
+
+
+def _power(base: Any, exponent: Any) -> Any:
+    env = base.env if type(base) is SymInt else exponent.env
+    if isinstance(base, float) or isinstance(exponent, float):
+        return _floats().power(base, exponent, env)
+    x, y = expr_of(base, env), expr_of(exponent, env)
+    if x is None or y is None:
+        return NotImplemented
+    if y.hi < 0:
+        need_nonzero(env, x)
+        return _floats().power(base, exponent, env)
+    _need_natural(env, y)
+    return _int(product.power(x, y), env)
+
+
+def _extremum(pick: Any, n: SymInt, other: Any) -> Any:
+    right = expr_of(other, n.env)
+    return NotImplemented if right is None else _int(pick((n.expr, right)), n.env)
+
+
+def specialize(n: SymInt) -> int:
+    """The value of `n`: proved, or its hint and then guarded, or an error."""
+    env = n.env
+    simple = env.simplify(n.expr)
+    if simple.is_const:
+        return simple.c
+    if simple.hint is None:
+        raise env.data_dependent(eq0(simple), f"turn {env.text(n.expr)} into a Python int")
+    env.guard(eq0(simple.shift(-simple.hint)))
+    return simple.hint

@@ -1,0 +1,348 @@
+"""Random environments whose truth is known by enumeration, and random questions about them.
+
+A `World` has an environment with three symbols and the list `live` of the assignments that the facts
+told so far allow. Each expression and condition comes with Python text that means the same; its
+values over `live` are the truth. The text is strict: an assignment for which any part of it raises
+is outside of what the engine speaks about.
+
+    plain   sums, products, divisions, extrema, bit operations and choices; facts are conditions
+    wild    more of it: products of three, rounded ratios, powers, shifts, sizes 0 and 1, equations
+            between expressions, remainders, disjunctions, and guards decided by hints
+
+Where there are too many assignments, `live` is a sample with the corners in it and `exact` is False:
+a wrong answer still shows, but an open question is then not known to be decidable.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from anyshape import expr as ex
+from anyshape.env import Env, Fact
+from anyshape.env.learn import learn
+from anyshape.expr import Bool, Expr
+from anyshape.expr.opaque import (
+    bit_and,
+    bit_or,
+    bit_xor,
+    ceil,
+    floor,
+    left_shift,
+    nearest,
+    right_shift,
+    trunc,
+)
+from anyshape.expr.real import RATIO, apply
+
+Values = tuple[int, ...]
+UNDEFINED: Final = (ZeroDivisionError, ValueError, OverflowError)
+ENUMERATED: Final = 10_000
+SAMPLED: Final = 1_000
+DIVISORS: Final = (2, 3, 4, 8, -2, -3)
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """An expression, and Python text that means the same."""
+
+    expr: Expr
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A condition, and Python text that means the same; `term sign bound` when it is a relation."""
+
+    condition: Bool
+    text: str
+    relation: tuple[str, str, int] | None = None
+
+
+Build = Callable[..., Expr]
+
+
+def _clamp(e: Expr) -> Expr:
+    pool = e.pool
+    return ex.minimum([ex.maximum([e, pool.zero]), pool.const(4)])
+
+
+def _rounded(rounding: Callable[..., Expr]) -> Build:
+    return lambda x, y: rounding(apply(RATIO, x, y))
+
+
+OPS: Final[dict[str, tuple[int, Build, str]]] = {
+    "+": (2, lambda x, y: x + y, "({} + {})"),
+    "-": (2, lambda x, y: x - y, "({} - {})"),
+    "*": (2, ex.multiply, "({} * {})"),
+    "x": (2, lambda x, y: ex.maximum([x, y]), "max({}, {})"),
+    "n": (2, lambda x, y: ex.minimum([x, y]), "min({}, {})"),
+    "D": (2, ex.floordiv, "({} // {})"),
+    "M": (2, ex.modulo, "({} % {})"),
+    "b": (2, bit_and, "({} & {})"),
+    "i": (2, bit_or, "({} | {})"),
+    "t": (2, bit_xor, "({} ^ {})"),
+    "a": (1, ex.absolute, "abs({})"),
+    "2": (1, lambda x: ex.power(x, x.pool.const(2)), "({} ** 2)"),
+    "C": (1, lambda x: ex.power(x, x.pool.const(3)), "({} ** 3)"),
+    "3": (3, lambda x, y, z: ex.multiply(ex.multiply(x, y), z), "({} * {} * {})"),
+    "X": (3, lambda x, y, z: ex.maximum([x, ex.minimum([y, z])]), "max({}, min({}, {}))"),
+    "E": (3, lambda x, y, z: ex.maximum([x, y, z]), "max({}, {}, {})"),
+    "Q": (
+        3,
+        lambda x, y, z: ex.floordiv(ex.multiply(x, z), ex.multiply(y, z)),
+        "({0}*{2}//({1}*{2}))",
+    ),
+    "p": (2, lambda x, y: ex.power(x, _clamp(y)), "({} ** min(max({}, 0), 4))"),
+    "L": (2, lambda x, y: left_shift(x, _clamp(y)), "({} << min(max({}, 0), 4))"),
+    "R": (2, lambda x, y: right_shift(x, _clamp(y)), "({} >> min(max({}, 0), 4))"),
+    "f": (2, _rounded(floor), "floor({} / {})"),
+    "c": (2, _rounded(ceil), "ceil({} / {})"),
+    "r": (2, _rounded(nearest), "round({} / {})"),
+    "u": (2, _rounded(trunc), "trunc({} / {})"),
+}
+DIVIDING: Final = frozenset("DMfcru")
+PLAIN: Final = "++--**kkddmmxxnnaDMbit2?"
+WILD: Final = PLAIN + "**kkddmmxxnn3XEQDMDMpLRCCfcruFGU"
+BUILTINS: Final = {"floor": math.floor, "ceil": math.ceil, "trunc": math.trunc}
+
+
+@dataclass
+class World:
+    """One environment, its symbols and the assignments that are still possible."""
+
+    seed: int
+    width: int = 6
+    wild: bool = False
+    rng: random.Random = field(init=False)
+    env: Env = field(init=False)
+    symbols: list[Expr] = field(init=False)
+    names: list[str] = field(init=False)
+    sizes: list[Expr] = field(init=False)
+    ranges: list[range] = field(init=False)
+    live: list[Values] = field(init=False)
+    exact: bool = field(init=False)
+    told: list[str] = field(init=False)
+    _values: dict[str, list[Any]] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.rng = random.Random(self.seed)
+        self.env = Env()
+        self.sizes = []
+        made = [
+            self._size() if self.wild and self.rng.random() < 0.5 else self._integer()
+            for _ in "abc"
+        ]
+        self.symbols = [e for e, _ in made]
+        self.ranges = [values for _, values in made]
+        self.names = [ex.show(e) for e in self.symbols]
+        self.told = [
+            f"{n} in [{r[0]}, {r[-1]}]" for n, r in zip(self.names, self.ranges, strict=True)
+        ]
+        self.exact = math.prod(map(len, self.ranges)) <= ENUMERATED
+        self.live = list(itertools.product(*self.ranges)) if self.exact else self._sample()
+
+    def _integer(self) -> tuple[Expr, range]:
+        rng = self.rng
+        lo = rng.randint(-2, 3)
+        hi = lo + rng.randint(0, self.width)
+        if rng.random() < 0.4:
+            e = self.env.backed(rng.randint(lo, hi), size=False, min=lo, max=hi)
+        else:
+            e = self.env.unbacked(min=lo, max=hi)
+        return e, range(lo, hi + 1)
+
+    def _size(self) -> tuple[Expr, range]:
+        """A size: unbacked from 0, or backed under the policy for 0 and 1."""
+        rng = self.rng
+        hi = rng.choice([1, 2, self.width, self.width + 2])
+        if rng.random() < 0.5:
+            e, values = self.env.unbacked(size=True, max=hi), range(hi + 1)
+        else:
+            hint = rng.randint(0, hi)
+            e = self.env.backed(hint, max=hi)
+            values = range(hint, hint + 1) if hint < 2 else range(2, hi + 1)
+        self.sizes.append(e)
+        return e, values
+
+    def _sample(self) -> list[Values]:
+        """Corners and their neighbours, some at random, and some with the hints."""
+        ends = [
+            sorted({r[0], r[0] + (len(r) > 1), 0 if 0 in r else r[0], r[-1]}) for r in self.ranges
+        ]
+        points = set(itertools.product(*ends))
+        for i in range(SAMPLED):
+            v = [self.rng.choice(r) for r in self.ranges]
+            if i % 4 == 0:
+                v = [h if h is not None else x for h, x in zip(self.hints, v, strict=True)]
+            points.add(tuple(v))
+        return sorted(points)
+
+    @property
+    def hints(self) -> list[int | None]:
+        """The hint of each symbol."""
+        return [e.hint for e in self.symbols]
+
+    # ------------------------------------------------------------------ truth
+
+    def compiled(self, text: str) -> Callable[[Iterable[Values]], list[Any]]:
+        """The function from assignments to the values of `text`."""
+        code = f"lambda live: [{text} for {', '.join(self.names)} in live]"
+        made: Callable[[Iterable[Values]], list[Any]] = eval(code, dict(BUILTINS))
+        return made
+
+    def over(self, text: str, points: list[Values]) -> list[Any]:
+        """The values of `text` at the points, None where it has none."""
+        evaluate = self.compiled(text)
+        try:
+            return evaluate(points)
+        except UNDEFINED:
+            return [_value(evaluate, v) for v in points]
+
+    def values(self, text: str) -> list[Any]:
+        """The values of `text` over `live`, None where it has none."""
+        found = self._values.get(text)
+        if found is None:
+            found = self._values[text] = self.over(text, self.live)
+        return found
+
+    def truths(self, claim: Claim) -> set[bool]:
+        """What a claim can be."""
+        if claim.relation is None:
+            return {t for t in self.values(claim.text) if t is not None}
+        text, sign, bound = claim.relation
+        return {SIGNS[sign][1](v, bound) for v in set(self.values(text)) if v is not None}
+
+    # ------------------------------------------------------------------ grammar
+
+    def expression(self, depth: int) -> Term:
+        """A random expression."""
+        rng = self.rng
+        if depth == 0 or rng.random() < 0.15:
+            if rng.random() < 0.7:
+                i = rng.randrange(3)
+                return Term(self.symbols[i], self.names[i])
+            return self.constant(rng.randint(-4, 8))
+        op = rng.choice(WILD if self.wild else PLAIN)
+        if op in "kdmFGU":
+            return self._with_constant(op, self.expression(depth - 1))
+        if op == "?":
+            claim = self.condition(depth - 1)
+            x, y = self.expression(depth - 1), self.expression(depth - 1)
+            text = f"({y.text}, {x.text})[{claim.text}]"
+            return Term(ex.choose(claim.condition, x.expr, y.expr), text)
+        arity, build, text = OPS[op]
+        args = [self.expression(depth - 1) for _ in range(arity)]
+        if op in DIVIDING and args[1].expr.is_const and args[1].expr.c == 0:
+            _, build, text = OPS["+"]
+        if op == "Q" and any(a.expr.is_const for a in args[1:]):
+            _, build, text = OPS["3"]
+        return Term(build(*(a.expr for a in args)), text.format(*(a.text for a in args)))
+
+    def constant(self, c: int) -> Term:
+        """The constant `c`."""
+        return Term(self.env.pool.const(c), f"({c})" if c < 0 else f"{c}")
+
+    def _with_constant(self, op: str, x: Term) -> Term:
+        rng = self.rng
+        if op == "k":
+            c = rng.randint(-4, 5)
+            return Term(x.expr.scale(c), f"({c} * {x.text})")
+        divisor = self.constant(rng.choice(DIVISORS))
+        name = {"d": "D", "m": "M", "F": "f", "G": "c", "U": "u"}[op]
+        _, build, text = OPS[name]
+        return Term(build(x.expr, divisor.expr), text.format(x.text, divisor.text))
+
+    def condition(self, depth: int) -> Claim:
+        """A random condition."""
+        rng = self.rng
+        if depth > 1 and rng.random() < 0.25:
+            return self.junction(rng.random() < 0.5, [self.condition(depth - 1) for _ in "ab"])
+        return self.relation(self.expression(depth))
+
+    def junction(self, every: bool, parts: list[Claim]) -> Claim:
+        """All or any of the parts."""
+        join, sign = (ex.conj, " & ") if every else (ex.disj, " | ")
+        text = sign.join(p.text for p in parts)
+        return Claim(join(self.env.pool, [p.condition for p in parts]), f"({text})")
+
+    def relation(self, x: Term) -> Claim:
+        """A random relation between `x` and a constant near one of its values."""
+        rng = self.rng
+        values = self.values(x.text)
+        value = rng.choice(values) if values else None
+        c = (value or 0) + rng.choice([0, 0, 0, 1, -1, rng.randint(-6, 6)])
+        sign = rng.choice([">=", ">=", "<=", "==", "!="])
+        build, _ = SIGNS[sign]
+        return Claim(build(x.expr.shift(-c)), f"({x.text} {sign} {c})", (x.text, sign, c))
+
+    def comparison(self, x: Term, y: Term, sign: str) -> Claim:
+        """The relation `x sign y`."""
+        build, _ = SIGNS[sign]
+        return Claim(build(x.expr - y.expr), f"({x.text} {sign} {y.text})")
+
+    def fact(self) -> Claim:
+        """A random condition of the kind that programs check."""
+        rng = self.rng
+        kind = rng.randrange(6) if self.wild else 0
+        if kind <= 1:
+            return self.condition(2)
+        if kind == 2:
+            return self.comparison(self.expression(2), self.expression(1), "==")
+        if kind == 3:
+            sign = rng.choice([">=", "<=", "!="])
+            return self.comparison(self.expression(2), self.expression(2), sign)
+        if kind == 4:
+            parts = [self.condition(rng.randint(1, 2)) for _ in range(rng.randint(2, 3))]
+            return self.junction(False, parts)
+        remainder = self._with_constant("m", self.expression(rng.randint(0, 2)))
+        return self.comparison(remainder, self.constant(rng.choice([0, 0, 1, -1])), "==")
+
+    # ------------------------------------------------------------------ telling
+
+    def possible(self, claim: Claim) -> list[Values]:
+        """The assignments that satisfy a claim; none unless one of them has the hints' values."""
+        left = [v for v, t in zip(self.live, self.values(claim.text), strict=True) if t]
+        return left if any(self.is_hinted(v) for v in left) or not self.wild else []
+
+    def is_meant(self, v: Values) -> bool:
+        """Whether an assignment leaves the sizes natural numbers."""
+        return all(x >= 0 or e not in self.sizes for e, x in zip(self.symbols, v, strict=True))
+
+    def is_hinted(self, v: Values) -> bool:
+        """Whether an assignment gives the backed symbols their hints."""
+        return all(h is None or h == x for h, x in zip(self.hints, v, strict=True))
+
+    def tell(self, claim: Claim, left: list[Values]) -> None:
+        """Make a claim a fact, true for the assignments `left`."""
+        self.told.append(claim.text)
+        if self.wild:
+            self.env.assume(claim.condition)
+        else:
+            learn(self.env.knowledge, Fact(claim.condition, "check"))
+        self.keep(left)
+
+    def keep(self, left: list[Values]) -> None:
+        """Go on with these assignments only."""
+        if len(left) != len(self.live):
+            self.live = left
+            self._values.clear()
+
+
+def _value(evaluate: Callable[[Iterable[Values]], list[Any]], v: Values) -> Any:
+    try:
+        return evaluate([v])[0]
+    except UNDEFINED:
+        return None
+
+
+SIGNS: Final[dict[str, tuple[Callable[[Expr], Bool], Callable[[int, int], bool]]]] = {
+    ">=": (ex.ge0, lambda a, b: a >= b),
+    "<=": (lambda e: ex.ge0(-e), lambda a, b: a <= b),
+    "==": (ex.eq0, lambda a, b: a == b),
+    "!=": (ex.ne0, lambda a, b: a != b),
+}
