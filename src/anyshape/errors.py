@@ -29,8 +29,11 @@ class DataDependentError(AnyshapeError, RuntimeError):
     """A branch or a conversion needs a value that is known only when the program runs."""
 
 
-class ConstraintError(AnyshapeError, ValueError):
-    """Contradictory input: a fact that cannot hold together with what is already known."""
+class ConstraintError(AnyshapeError, ValueError, RuntimeError):
+    """Contradictory input: a fact that cannot hold together with what is already known.
+
+    A `RuntimeError` too, because a failed `torch._check` is one.
+    """
 
 
 class ConstraintViolation(AnyshapeError, ValueError):

@@ -222,13 +222,15 @@ def _by_elimination(k: Knowledge, e: Expr, op: str, depth: int) -> bool | None:
         else:
             at_most = -1 - lower_bound(k, e.shift(1), -1, depth)
             answer = False if at_most < 0 else None
-    elif (at_least := lower_bound(k, e.shift(-1), 1, depth) + 1) > 0 or (
-        at_most := -1 - lower_bound(k, e.shift(1), -1, depth)
-    ) < 0:
-        answer = op == boolean.NE
-    elif lower_bound(k, e, 1, depth) >= 0 and lower_bound(k, e, -1, depth) >= 0:
-        at_least = at_most = 0
-        answer = op == boolean.EQ
+    else:
+        at_least = lower_bound(k, e.shift(-1), 1, depth) + 1
+        if at_least <= 0:
+            at_most = -1 - lower_bound(k, e.shift(1), -1, depth)
+        if at_least > 0 or at_most < 0:
+            answer = op == boolean.NE
+        elif lower_bound(k, e, 1, depth) >= 0 and lower_bound(k, e, -1, depth) >= 0:
+            at_least = at_most = 0
+            answer = op == boolean.EQ
     if answer is not None:
         k.why = ("elimination", e, at_least, at_most)
     return answer

@@ -23,7 +23,7 @@ from anyshape.env.decide import FULL, decide, nonnegative, verdict
 from anyshape.env.equality import form, form_bool
 from anyshape.env.fact import Fact
 from anyshape.env.knowledge import FUEL, Knowledge
-from anyshape.env.learn import learn
+from anyshape.env.learn import learn, refusal
 from anyshape.env.obligation import Obligation, minimal, natural
 from anyshape.env.reduce import reduce
 from anyshape.env.site import capture
@@ -194,14 +194,14 @@ class Env:
     def defer(self, p: Bool, message: str | None = None) -> None:
         """Have `p` asserted when the program runs, without making it knowledge."""
         site = capture()
-        condition = self._open(p, message)
+        condition = self._open(p, site, message)
         if condition is not None:
             self._oblige(condition, origin.CHECK, site, message)
 
     def assume(self, p: Bool, message: str | None = None) -> None:
         """Take the user's word for `p`: a fact, and a runtime assert or a guard."""
         site = capture()
-        condition = self._open(p, message)
+        condition = self._open(p, site, message)
         if condition is not None:
             self._record(condition, origin.CHECK, site, message)
 
@@ -215,22 +215,23 @@ class Env:
 
     # ------------------------------------------------------------------ recording
 
-    def _open(self, p: Bool, message: str | None) -> Bool | None:
+    def _open(self, p: Bool, site: Site | None, message: str | None) -> Bool | None:
         """What of `p` is left to be checked at run time; None when it is proved."""
         answer = decide(self.knowledge, p)
         if answer is None:
-            form_of_p = form_bool(self.knowledge, p)
-            if form_of_p.hint is None:
+            backed = form_bool(self.knowledge, p)
+            if backed.hint is None:
                 return p
-            answer = form_of_p.hint
-            if answer:
-                return form_of_p
+            if backed.hint:
+                return backed
+            raise RuntimeAssertError(
+                message or f"{self.text(p)} does not hold",
+                why=f"{self.text(backed)} is false for the values seen while tracing"
+                + (f", checked at {site}" if site else ""),
+            )
         if answer:
             return None
-        raise RuntimeAssertError(
-            message or f"{self.text(p)} does not hold",
-            why=f"checked at {capture()}; {self.prove(p).reason}" if capture() else "",
-        )
+        raise refusal(self.knowledge, Fact(p, origin.CHECK, site, message))
 
     def _record(self, condition: Bool, from_: str, site: Site | None, message: str | None) -> None:
         """Learn a condition and oblige the program to it."""
@@ -258,7 +259,7 @@ class Env:
 
     @property
     def runtime_asserts(self) -> list[Obligation]:
-        """The runtime asserts that, with the guards, imply all recorded ones."""
+        """The runtime asserts that imply all recorded ones."""
         return self._listed(self._asserts)
 
     def _listed(self, facts: list[Fact]) -> list[Obligation]:

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 from anyshape.expr.boolean import Bool
 from anyshape.expr.node import Atom, Expr
 from anyshape.expr.op import SYMBOL
-from anyshape.expr.real import Real
 from anyshape.expr.rebuild import rebuild, rebuild_bool, rebuild_real
 from anyshape.expr.terms import add_into, from_terms, terms
 from anyshape.expr.traverse import atoms_below, nodes_below
 
 if TYPE_CHECKING:
     from anyshape.env.knowledge import Knowledge
+    from anyshape.expr.real import Real
 
 
 def form(k: Knowledge, e: Expr) -> Expr:

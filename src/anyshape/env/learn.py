@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from anyshape.domain import INF, NINF, ceil_div, floor_div
 from anyshape.env.bounds import narrow_atom, narrow_terms, propagate
-from anyshape.env.decide import decide
+from anyshape.env.decide import decide, verdict
 from anyshape.env.equality import form, solvable, solve_for
 from anyshape.env.fact import ContradictionError
 from anyshape.env.knowledge import (
@@ -52,6 +52,18 @@ def learn(k: Knowledge, fact: Fact) -> None:
     _remember(k, fact.condition)
 
 
+def refusal(k: Knowledge, fact: Fact) -> ConstraintError:
+    """The error for a fact that is known to be false; the knowledge stays as it is."""
+    k.begin()
+    try:
+        _learn(k, fact.condition, fact)
+        contradiction = ContradictionError(verdict(k, fact.condition).reason)
+    except ContradictionError as found:
+        contradiction = found
+    k.roll_back()
+    return _error(k, fact, contradiction)
+
+
 def _error(k: Knowledge, fact: Fact, contradiction: ContradictionError) -> ConstraintError:
     against = contradiction.against
     if against is None or against is fact:
@@ -59,7 +71,8 @@ def _error(k: Knowledge, fact: Fact, contradiction: ContradictionError) -> Const
     why = f"{contradiction.statement}"
     if against is not None:
         why = f"known before: {against.describe()}; {why}"
-    return ConstraintError(f"this cannot hold: {fact.describe()}", why=why)
+    what = f"this cannot hold: {fact.describe()}"
+    return ConstraintError(f"{fact.message}: {what}" if fact.message else what, why=why)
 
 
 def _rival(k: Knowledge, fact: Fact) -> Fact | None:

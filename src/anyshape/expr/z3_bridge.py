@@ -44,15 +44,16 @@ EXACT_EXPONENT: Final = 8
 
 
 class Problem:
-    """Conditions that hold together. The methods that add one return nothing."""
+    """Conditions that hold together."""
 
-    __slots__ = ("_context", "_given", "_made", "_symbols")
+    __slots__ = ("_context", "_given", "_made", "_symbols", "example")
 
     def __init__(self) -> None:
         self._context = z3.Context()
         self._given: list[Any] = []
         self._made: dict[object, Any] = {}
         self._symbols: dict[str, Any] = {}
+        self.example: dict[str, int] = {}
 
     # ------------------------------------------------------------------ adding
 
@@ -60,21 +61,21 @@ class Problem:
         """`b` holds."""
         self._given.append(self._term(b))
 
-    def add_range(self, atom: Atom, lo: Bound, hi: Bound) -> None:
-        """`lo <= atom <= hi`."""
-        term = self._term(atom)
+    def add_range(self, e: Expr, lo: Bound, hi: Bound) -> None:
+        """`lo <= e <= hi`."""
+        term = self._term(e)
         if lo > NINF:
             self._given.append(term >= lo)
         if hi < INF:
             self._given.append(term <= hi)
 
-    def add_hole(self, atom: Atom, value: int) -> None:
-        """`atom != value`."""
-        self._given.append(self._term(atom) != value)
+    def add_hole(self, e: Expr, value: int) -> None:
+        """`e != value`."""
+        self._given.append(self._term(e) != value)
 
-    def add_equality(self, atom: Atom, e: Expr) -> None:
-        """`atom == e`."""
-        self._given.append(self._term(atom) == self._term(e))
+    def add_equality(self, e: Expr, other: Expr) -> None:
+        """`e == other`."""
+        self._given.append(self._term(e) == self._term(other))
 
     def add_congruence(self, e: Expr, congruence: Congruence) -> None:
         """`e` is a member of `congruence`."""
@@ -84,25 +85,23 @@ class Problem:
 
     # ------------------------------------------------------------------ asking
 
-    def solve(self, b: Bool, limit: int) -> dict[str, int] | None:
-        """Values of the symbols for which all that was added and `b` hold, None if there are none.
+    def satisfiable(self, b: Bool, truth: bool, limit: int) -> bool | None:
+        """Whether `b` can have the given truth, next to all that was added; None when z3 gives up.
 
-        `b` may be undefined nowhere. Raises TimeoutError when the limit is reached first.
+        After True, `example` has values of the symbols for which that is so.
         """
         question = self._term(b)
         solver = z3.Solver(ctx=self._context)
         solver.set("rlimit", limit)
-        solver.add(*self._given, question)
+        solver.add(*self._given, question if truth else z3.Not(question))
         answer = solver.check()
-        if answer == z3.unsat:
-            return None
-        if answer != z3.sat:
-            raise TimeoutError(f"z3 gave up: {solver.reason_unknown()}")
-        model = solver.model()
-        return {
-            name: model.eval(term, model_completion=True).as_long()
-            for name, term in self._symbols.items()
-        }
+        if answer == z3.sat:
+            model = solver.model()
+            self.example = {
+                name: model.eval(term, model_completion=True).as_long()
+                for name, term in self._symbols.items()
+            }
+        return None if answer == z3.unknown else answer == z3.sat  # type: ignore[no-any-return]
 
     # ------------------------------------------------------------------ translating
 

@@ -1,8 +1,8 @@
 """`SymBool`: a condition whose truth may not be known while tracing.
 
 `bool(b)` asks the environment: proved, or decided by the hint and guarded, or an error. `&`, `|`
-and `~`, like `sym_and`, `sym_or` and `sym_not`, combine without asking. As a number it is 0 or 1, which
-asks.
+and `~`, like `sym_and`, `sym_or` and `sym_not`, combine without asking. As a number it is 0 or 1,
+which asks.
 """
 
 from __future__ import annotations

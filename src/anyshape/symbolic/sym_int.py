@@ -18,7 +18,6 @@ import torch
 from anyshape.errors import UnsupportedError
 from anyshape.expr import division, extremum, opaque, product, real
 from anyshape.expr.boolean import eq0, ge0, ne0
-from anyshape.expr.node import Expr
 from anyshape.expr.show import show
 from anyshape.symbolic.condition import SymBool, same_env
 
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from anyshape.env import Env
-    from anyshape.expr import Bool
+    from anyshape.expr import Bool, Expr
     from anyshape.symbolic.sym_float import SymFloat
 
 
