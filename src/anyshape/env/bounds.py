@@ -27,7 +27,6 @@ from anyshape.env.knowledge import atom_interval
 from anyshape.expr import boolean
 from anyshape.expr.node import Expr
 from anyshape.expr.op import FLOORDIV, GROUP, MAXIMUM, PRODUCT, SYMBOL
-from anyshape.expr.show import show
 from anyshape.expr.terms import terms
 
 if TYPE_CHECKING:
@@ -60,7 +59,7 @@ def narrow_atom(k: Knowledge, atom: Atom, lo: Bound, hi: Bound, fact: Fact) -> b
     if lo > hi:
         side = lo > old_hi or fact is k.blame.get((atom, False))
         raise ContradictionError(
-            f"{show(atom.node)} cannot be in [{lo}, {hi}]", k.blame.get((atom, side))
+            f"{k.text(atom.node)} cannot be in [{lo}, {hi}]", k.blame.get((atom, side))
         )
     if lo == old_lo and hi == old_hi:
         return False
@@ -193,7 +192,7 @@ def _backward_product(k: Knowledge, atom: Atom, fact: Fact) -> list[Atom]:
         solutions = inverse_mul(Interval(atom.lo, atom.hi), others)
         if solutions is None:
             raise ContradictionError(
-                f"no factor makes {show(atom.node)} be in [{atom.lo}, {atom.hi}]",
+                f"no factor makes {k.text(atom.node)} be in [{atom.lo}, {atom.hi}]",
                 k.blame.get((atom, True)),
             )
         factor = atom.args[i]

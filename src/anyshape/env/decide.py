@@ -31,7 +31,6 @@ from anyshape.env.small import search
 from anyshape.expr import boolean
 from anyshape.expr.boolean import negate, relation
 from anyshape.expr.op import SYMBOL
-from anyshape.expr.show import show
 from anyshape.expr.terms import is_fresh, refresh, terms
 
 if TYPE_CHECKING:
@@ -49,7 +48,7 @@ def verdict(k: Knowledge, b: Bool) -> Verdict:
     """The answer with its reason."""
     answer = decide(k, b)
     why = b.reason
-    return Verdict(answer, lambda: explain(b, answer, why))
+    return Verdict(answer, lambda: explain(k, b, answer, why))
 
 
 def decide(k: Knowledge, b: Bool, effort: int = FULL) -> bool | None:
@@ -326,25 +325,25 @@ _CASES: Final = {
 # ---------------------------------------------------------------------- sentences
 
 
-def explain(b: Bool, answer: bool | None, why: object) -> str:
+def explain(k: Knowledge, b: Bool, answer: bool | None, why: object) -> str:
     """One sentence for a verdict."""
     if answer is None:
-        return f"nothing known decides {show(b)}"
+        return f"nothing known decides {k.text(b)}"
     rung, *data = why if isinstance(why, tuple) else ("identity",)
     if rung == "range":
         e, lo, hi = data
-        return f"{show(e)} is in {interval_text(lo, hi)}"
+        return f"{k.text(e)} is in {interval_text(lo, hi)}"
     if rung == "elimination":
         e, lo, hi = data
-        return f"{show(e)} is {_bound_text(lo, hi)} by the known relations"
+        return f"{k.text(e)} is {_bound_text(lo, hi)} by the known relations"
     if rung == "known" and isinstance(data[0], Fact):
-        return f"it follows from {data[0].describe()}"
+        return f"it follows from {data[0].describe(k.text)}"
     if rung == "hole":
-        return f"{show(data[0])} is known not to be 0"
+        return f"{k.text(data[0])} is known not to be 0"
     if rung == "congruence":
-        return f"{show(data[0])} is never 0 by its remainders"
+        return f"{k.text(data[0])} is never 0 by its remainders"
     if rung == "part":
-        return f"{show(data[0])} does not hold"
+        return f"{k.text(data[0])} does not hold"
     return _PLAIN.get(str(rung), "it was learnt")
 
 

@@ -52,7 +52,7 @@ class Env:
         self.pool = Pool()
         self.knowledge = Knowledge(self.pool)
         self.symbols: dict[str, Symbol] = {}
-        self.sources: dict[str, str] = {}
+        self.sources = self.knowledge.sources
         self._guards: list[Fact] = []
         self._asserts: list[Fact] = []
         self._sizes: list[Expr] = []
@@ -306,8 +306,7 @@ class Env:
 
     def text(self, operand: Bool | Expr | Real) -> str:
         """An expression over the sources, for messages."""
-        names = self.sources
-        return show(operand, lambda n: names.get(n, n))
+        return self.knowledge.text(operand)
 
     def hint_for_guard(self, p: Bool) -> bool | None:
         """The truth of `p` under the hints of backed symbols, as a guard would decide it."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from anyshape.expr.show import show
-
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -32,10 +30,10 @@ class Fact(NamedTuple):
     site: Site | None = None
     message: str | None = None
 
-    def describe(self) -> str:
-        """The condition with its origin and the user's line."""
+    def describe(self, text: Callable[[Bool], str]) -> str:
+        """The condition with its origin and the user's line; `text` writes the condition."""
         place = f" at {self.site}" if self.site is not None else ""
-        return f"{show(self.condition)} ({ORIGINS[self.origin]}{place})"
+        return f"{text(self.condition)} ({ORIGINS[self.origin]}{place})"
 
 
 class ContradictionError(Exception):

@@ -12,6 +12,7 @@ change; answers YES and NO stay valid for ever, only UNKNOWN depends on the vers
     replacements       atom -> equal expression of older atoms; `log` has them in order
     clauses            disjunctions that are not yet decided
     mentions           by symbol: facts with few symbols, for the search through small domains
+    sources            how to show a symbol to the user
 
 A direction is the linear part of an expression divided by the gcd of its coefficients, with the
 sign that makes its key positive: u - v, 2*v - 2*u + 5 and v - u are one direction.
@@ -24,13 +25,14 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from anyshape.domain import INF, NINF, Interval
 from anyshape.expr.atom import operand_interval
 from anyshape.expr.node import STALE, Expr
+from anyshape.expr.show import show
 from anyshape.expr.terms import content, refresh, terms
 
 if TYPE_CHECKING:
     from anyshape.domain import Bound, Congruence
     from anyshape.env.fact import Fact
     from anyshape.expr import Bool, Pool
-    from anyshape.expr.node import Atom
+    from anyshape.expr.node import Atom, Operand
 
 NARROW: Final = 8
 MATERIALIZE: Final = 16
@@ -75,6 +77,7 @@ class Knowledge:
         "reductions",
         "replacements",
         "residues",
+        "sources",
         "start",
         "watchers",
         "why",
@@ -82,6 +85,7 @@ class Knowledge:
 
     def __init__(self, pool: Pool) -> None:
         self.pool = pool
+        self.sources: dict[str, str] = {}
         self.journal: list[tuple[Any, Any, Any]] | None = None
         self.blame: dict[tuple[Atom, bool], Fact] = {}
         self.directions: dict[int, Direction] = {}
@@ -98,6 +102,10 @@ class Knowledge:
         self.start = (0, 0, 0)
         self.fuel = FUEL
         self.why: object = None
+
+    def text(self, operand: Operand) -> str:
+        """An expression over the sources of its symbols, for messages."""
+        return show(operand, lambda name: self.sources.get(name, name))
 
     # ------------------------------------------------------------------ writing
 

@@ -1,8 +1,8 @@
 """The last rung: z3, asked with the facts that are connected to the question.
 
 Connected are the facts that share an atom with the question, with another connected fact or with a
-replacement, the nearest first, up to fixed numbers of facts and nodes. A fact left out can only cost
-an answer. The answer is YES when the opposite cannot be, NO when the question cannot be; where
+replacement, the nearest first, up to fixed numbers of facts and nodes; a fact left out can only
+cost an answer. The answer is YES when the opposite cannot be, NO when the question cannot be; where
 neither can be, the facts contradict each other and nothing is said.
 """
 

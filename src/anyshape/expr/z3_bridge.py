@@ -25,7 +25,6 @@ from anyshape.expr import boolean
 from anyshape.expr.boolean import Bool
 from anyshape.expr.node import Atom, Expr
 from anyshape.expr.op import CHOICE, FLOORDIV, GROUP, MAXIMUM, PRODUCT
-from anyshape.expr.real import Real
 from anyshape.expr.terms import terms
 from anyshape.expr.traverse import nodes_below
 
@@ -39,6 +38,7 @@ except ImportError as error:
 if TYPE_CHECKING:
     from anyshape.domain import Bound, Congruence
     from anyshape.expr.node import Operand
+    from anyshape.expr.real import Real
 
 EXACT_EXPONENT: Final = 8
 
@@ -101,7 +101,7 @@ class Problem:
                 name: model.eval(term, model_completion=True).as_long()
                 for name, term in self._symbols.items()
             }
-        return None if answer == z3.unknown else answer == z3.sat  # type: ignore[no-any-return]
+        return None if answer == z3.unknown else answer == z3.sat
 
     # ------------------------------------------------------------------ translating
 
