@@ -95,7 +95,9 @@ def _goal_text(goal: Goal) -> str:
     parts = []
     if goal.ours is not None:
         same = goal.symint in (None, goal.ours)
-        parts.append("< " + _duration(goal.ours, 0) + ("" if same else f" / {goal.symint / US:.0f}"))
+        parts.append(
+            "< " + _duration(goal.ours, 0) + ("" if same else f" / {goal.symint / US:.0f}")
+        )
     if goal.share is not None:
         parts.append("all" if goal.share == 1.0 else f"{100 * goal.share:.0f}%")
     return ", ".join(parts)
@@ -118,13 +120,9 @@ def _aligned(lines: list[list[str]]) -> str:
 
 def _legend(*, quick: bool) -> str:
     runs = "3 runs" if quick else "7 runs of ours, 3 of the others"
-    return (
-        f"Thread CPU time of one operation, best of {runs}; a run over a second is not repeated.\n"
-        "Times for anyshape and SymInt, multiples of anyshape's time (20x = twenty times slower) for"
-        " the others.\n"
-        "(n=..., k=...) is the size at which an engine was asked; others explode at ours, so theirs is a"
-        " time, not a multiple.\n"
-        "In a, `learn` of sympy and symengine is no operation; a dash: the engine cannot state it;"
-        " `cannot`: it stated it and did not prove it.\n"
-        "`> 12 s`: given up at the time limit of the workload."
-    )
+    return f"""\
+Thread CPU time of one operation, best of {runs}; a run over a second is not repeated.
+Times for anyshape and SymInt, for the others multiples of anyshape's (20x: twenty times slower).
+(n=..., k=...) is the size at which an engine was asked. Others explode at the size of ours, so
+theirs is a time, not a multiple. A dash: the engine cannot state it, or was not asked. `cannot`: it
+did not prove it. `> ... s`: given up at the time limit of the workload."""

@@ -88,7 +88,7 @@ class Session(ABC):
         """The text as a function of the names, in calls and operators of the engine."""
         tree = Connectives().visit(ast.parse(text, mode="eval"))
         source = f"lambda {', '.join(names.split())}: {ast.unparse(tree)}"
-        function: Callable[..., Any] = eval(source, self.vocabulary())  # noqa: S307
+        function: Callable[..., Any] = eval(source, self.vocabulary())
         return function
 
     def vocabulary(self) -> dict[str, Any]:
@@ -99,7 +99,8 @@ class Session(ABC):
 class Connectives(ast.NodeTransformer):
     """`x and y` becomes `all_of(x, y)`, `x or y` becomes `any_of(x, y)`."""
 
-    def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:  # noqa: N802  the name ast wants
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
+        """Rewrite one `and` or `or`."""
         self.generic_visit(node)
         name = "all_of" if isinstance(node.op, ast.And) else "any_of"
         return ast.Call(ast.Name(name, ast.Load()), node.values, [])

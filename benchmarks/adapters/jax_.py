@@ -1,3 +1,4 @@
+# ruff: noqa: D102  the protocol says what each method does
 """JAX's shape polymorphism, where JAX is installed.
 
 Its symbols are at least 1 and its constraints are text that is fixed when the scope is made, so

@@ -1,3 +1,4 @@
+# ruff: noqa: D102  the protocol says what each method does
 """symengine: fast canonical sums; no assumptions, so only equalities can be proved."""
 
 from __future__ import annotations

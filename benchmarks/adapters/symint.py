@@ -1,3 +1,4 @@
+# ruff: noqa: D102  the protocol says what each method does
 """anyshape through its public face: `ShapeEnv`, `SymInt` and the reasoning functions."""
 
 from __future__ import annotations

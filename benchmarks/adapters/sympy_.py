@@ -1,3 +1,4 @@
+# ruff: noqa: D102  the protocol says what each method does
 """sympy: assumptions on symbols, no facts between them.
 
 A question is asked of the expanded difference of the two sides, through `is_zero` and
@@ -60,7 +61,7 @@ class Adapter(Session):
     def compiled(self, text: str, names: str) -> Callable[..., Any]:
         tree = Relations().visit(ast.parse(text, mode="eval"))
         source = f"lambda {', '.join(names.split())}: {ast.unparse(tree)}"
-        function: Callable[..., Any] = eval(source, self.vocabulary())  # noqa: S307
+        function: Callable[..., Any] = eval(source, self.vocabulary())
         return function
 
     def vocabulary(self) -> dict[str, Any]:
@@ -75,10 +76,10 @@ class Adapter(Session):
 class Relations(Connectives):
     """Comparisons become calls: `==` of sympy is equality of structure."""
 
-    def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:  # noqa: N802
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
         raise Unsupported
 
-    def visit_Compare(self, node: ast.Compare) -> ast.expr:  # noqa: N802
+    def visit_Compare(self, node: ast.Compare) -> ast.expr:
         self.generic_visit(node)
         left, op, right = node.left, node.ops[0], node.comparators[0]
         if isinstance(op, ast.NotEq):

@@ -1,3 +1,4 @@
+# ruff: noqa: D102  the protocol says what each method does
 """torch's ShapeEnv, through `torch.SymInt` as users reach it.
 
 Its caches, and those of sympy below it, are one for the process; a session starts by clearing them.

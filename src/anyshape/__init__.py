@@ -1,4 +1,13 @@
-"""anyshape: symbolic shapes for PyTorch programs. Compile once, run at any shape."""
+"""anyshape: symbolic shapes for PyTorch programs. Compile once, run at any shape.
+
+The names that need torch are imported on first use, so that the engine alone (`anyshape.env`,
+`anyshape.expr`) starts without it.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
 
 from anyshape.config import config as config
 from anyshape.errors import AnyshapeError as AnyshapeError
@@ -9,20 +18,67 @@ from anyshape.errors import DataDependentError as DataDependentError
 from anyshape.errors import ParseError as ParseError
 from anyshape.errors import RuntimeAssertError as RuntimeAssertError
 from anyshape.errors import UnsupportedError as UnsupportedError
-from anyshape.symbolic.condition import SymBool as SymBool
-from anyshape.symbolic.functions import check as check
-from anyshape.symbolic.functions import guard_or_false as guard_or_false
-from anyshape.symbolic.functions import guard_or_true as guard_or_true
-from anyshape.symbolic.functions import hint as hint
-from anyshape.symbolic.functions import statically_known_false as statically_known_false
-from anyshape.symbolic.functions import statically_known_true as statically_known_true
-from anyshape.symbolic.functions import sym_and as sym_and
-from anyshape.symbolic.functions import sym_ite as sym_ite
-from anyshape.symbolic.functions import sym_max as sym_max
-from anyshape.symbolic.functions import sym_min as sym_min
-from anyshape.symbolic.functions import sym_not as sym_not
-from anyshape.symbolic.functions import sym_or as sym_or
-from anyshape.symbolic.functions import sym_sum as sym_sum
-from anyshape.symbolic.sym_float import SymFloat as SymFloat
-from anyshape.symbolic.sym_int import SymInt as SymInt
-from anyshape.symbolic.shape_env import ShapeEnv as ShapeEnv
+
+if TYPE_CHECKING:
+    from anyshape.symbolic import ShapeEnv as ShapeEnv
+    from anyshape.symbolic import SymBool as SymBool
+    from anyshape.symbolic import SymFloat as SymFloat
+    from anyshape.symbolic import SymInt as SymInt
+    from anyshape.symbolic import check as check
+    from anyshape.symbolic import guard_or_false as guard_or_false
+    from anyshape.symbolic import guard_or_true as guard_or_true
+    from anyshape.symbolic import hint as hint
+    from anyshape.symbolic import statically_known_false as statically_known_false
+    from anyshape.symbolic import statically_known_true as statically_known_true
+    from anyshape.symbolic import sym_and as sym_and
+    from anyshape.symbolic import sym_ite as sym_ite
+    from anyshape.symbolic import sym_max as sym_max
+    from anyshape.symbolic import sym_min as sym_min
+    from anyshape.symbolic import sym_not as sym_not
+    from anyshape.symbolic import sym_or as sym_or
+    from anyshape.symbolic import sym_sum as sym_sum
+
+_SYMBOLIC: Final = (
+    "ShapeEnv",
+    "SymBool",
+    "SymFloat",
+    "SymInt",
+    "check",
+    "guard_or_false",
+    "guard_or_true",
+    "hint",
+    "statically_known_false",
+    "statically_known_true",
+    "sym_and",
+    "sym_ite",
+    "sym_max",
+    "sym_min",
+    "sym_not",
+    "sym_or",
+    "sym_sum",
+)
+
+__all__ = [  # noqa: PLE0604  the names that follow are strings too
+    "AnyshapeError",
+    "ArgumentError",
+    "ConfigError",
+    "ConstraintError",
+    "DataDependentError",
+    "ParseError",
+    "RuntimeAssertError",
+    "UnsupportedError",
+    "config",
+    *_SYMBOLIC,
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _SYMBOLIC:
+        raise AttributeError(f"module 'anyshape' has no attribute {name!r}")
+    value = getattr(import_module("anyshape.symbolic"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

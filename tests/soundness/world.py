@@ -108,7 +108,12 @@ OPS: Final[dict[str, tuple[int, Build, str]]] = {
 DIVIDING: Final = frozenset("DMfcru")
 PLAIN: Final = "++--**kkddmmxxnnaDMbit2?"
 WILD: Final = PLAIN + "**kkddmmxxnn3XEQDMDMpLRCCfcruFGU"
-BUILTINS: Final = {"floor": math.floor, "ceil": math.ceil, "trunc": math.trunc}
+BUILTINS: Final = {
+    "floor": math.floor,
+    "ceil": math.ceil,
+    "trunc": math.trunc,
+    "ite": lambda c, x, y: x if c else y,
+}
 
 
 @dataclass
@@ -118,12 +123,14 @@ class World:
     seed: int
     width: int = 6
     wild: bool = False
+    endless: bool = False
     rng: random.Random = field(init=False)
     env: Env = field(init=False)
     symbols: list[Expr] = field(init=False)
     names: list[str] = field(init=False)
     sizes: list[Expr] = field(init=False)
     ranges: list[range] = field(init=False)
+    far: list[list[int]] = field(init=False)
     live: list[Values] = field(init=False)
     exact: bool = field(init=False)
     told: list[str] = field(init=False)
@@ -233,7 +240,7 @@ class World:
         if op == "?":
             claim = self.condition(depth - 1)
             x, y = self.expression(depth - 1), self.expression(depth - 1)
-            text = f"({y.text}, {x.text})[{claim.text}]"
+            text = f"ite({claim.text}, {x.text}, {y.text})"
             return Term(ex.choose(claim.condition, x.expr, y.expr), text)
         arity, build, text = OPS[op]
         args = [self.expression(depth - 1) for _ in range(arity)]

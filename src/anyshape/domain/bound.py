@@ -2,7 +2,8 @@
 
 A `Bound` that is a float is `INF` or `NINF`, never anything else: `int + INF` stays exact, and no
 rounding ever happens.  Ends are kept within `LIMIT`, because CPython refuses to mix an infinity
-with an integer that does not fit a float, and because nobody proves anything with larger numbers.
+with an integer that does not fit a float, because every end must do as a constant of an expression,
+and because nobody proves anything with larger numbers.
 Clamping always moves an end outward, so it only ever enlarges the set.
 """
 
@@ -13,7 +14,7 @@ Bound: TypeAlias = int | float
 INF: Final = float("inf")
 NINF: Final = -INF
 
-LIMIT_BITS: Final = 512
+LIMIT_BITS: Final = 240
 LIMIT: Final = 1 << LIMIT_BITS
 _NEGATIVE_LIMIT: Final = -LIMIT
 

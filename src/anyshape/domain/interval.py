@@ -260,9 +260,10 @@ def _remainder(dividend: Interval, divisor: Interval) -> Interval:
     if least == greatest and not isinstance(least, float):
         return _remainder_by_one(dividend, least)
     quotient, greatest_quotient = _quotient(dividend, divisor)
-    if quotient == greatest_quotient and not isinstance(quotient, float):
-        return dividend.sub(divisor.scale(quotient))
     highest = greatest - 1
+    if quotient == greatest_quotient and not isinstance(quotient, float):
+        lo, hi = dividend.sub(divisor.scale(quotient))  # past `LIMIT` these may be further out
+        return _new(Interval, (max(lo, 0), min(hi, upper(highest))))
     if dividend.lo >= 0 and dividend.hi < highest:
         highest = dividend.hi
     return _new(Interval, (0, upper(highest)))

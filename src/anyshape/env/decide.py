@@ -53,15 +53,17 @@ def verdict(k: Knowledge, b: Bool) -> Verdict:
 
 def decide(k: Knowledge, b: Bool, effort: int = FULL) -> bool | None:
     """True, False, or None for unknown."""
-    if b.verdict is not None or b.verdict_version == k.pool.version:
+    if b.verdict is not None:
         return b.verdict
+    if b.verdict_version == k.pool.version and (b.reason is not None or config.solver is None):
+        return None  # asked before, and not for want of the solver that there is now
     if effort != FULL:
         return _cheaply(k, b, effort)
     k.why = None
     answer = _CASES[b.op](k, b)
     b.verdict = answer
     b.verdict_version = k.pool.version
-    b.reason = k.why
+    b.reason = k.why if answer is not None else config.solver
     return answer
 
 

@@ -24,17 +24,15 @@ from anyshape.env.equality import form, form_bool
 from anyshape.env.fact import Fact
 from anyshape.env.knowledge import FUEL, Knowledge
 from anyshape.env.learn import learn, refusal
-from anyshape.env.obligation import Obligation, minimal, natural
+from anyshape.env.obligation import Obligation, minimal, natural, unbacked_in
 from anyshape.env.reduce import reduce
 from anyshape.env.site import capture
 from anyshape.env.symbol import BACKED, UNBACKED, Symbol
 from anyshape.errors import ConstraintError, DataDependentError, RuntimeAssertError
 from anyshape.expr import Bool, Pool, eq0, evaluate, ge0, negate, show, symbol
-from anyshape.expr.op import SYMBOL
 from anyshape.expr.real import ANY, Real, real_symbol
-from anyshape.expr.real import SYMBOL as REAL_SYMBOL
 from anyshape.expr.terms import refresh
-from anyshape.expr.traverse import nodes_below, symbols_of
+from anyshape.expr.traverse import symbols_of
 
 if TYPE_CHECKING:
     from anyshape.env.fact import Verdict
@@ -242,14 +240,6 @@ class Env:
         listed = self._asserts if condition.hint is None else self._guards
         listed.append(Fact(condition, from_, site, message))
 
-    def _unbacked_in(self, p: Bool) -> list[str]:
-        """The names of the unbacked symbols in `p`, oldest first."""
-        return [
-            n.args[0] if type(n) is Real else n.name  # type: ignore[union-attr]
-            for n in nodes_below((p,))
-            if type(n) is not Bool and n.op in (SYMBOL, REAL_SYMBOL) and n.hint is None
-        ]
-
     # ------------------------------------------------------------------ answers
 
     @property
@@ -263,17 +253,7 @@ class Env:
         return self._listed(self._asserts)
 
     def _listed(self, facts: list[Fact]) -> list[Obligation]:
-        return [
-            Obligation(
-                fact.condition,
-                fact.origin,
-                fact.site,
-                fact.message,
-                next(reversed(self._unbacked_in(fact.condition)), ""),
-                self.text(fact.condition),
-            )
-            for fact in minimal(facts, natural(self._sizes))
-        ]
+        return [Obligation(fact, self.knowledge) for fact in minimal(facts, natural(self._sizes))]
 
     @property
     def replacements(self) -> dict[str, Expr]:
@@ -316,15 +296,16 @@ class Env:
         """The error for a branch on a value that only the run knows; `action` is what needs it."""
         text = self.text(p)
         site = capture()
-        unknown = self._unbacked_in(p)
+        names = unbacked_in(p)
+        unknown = [self.sources.get(n, n) for n in names]
         born = [
-            f"{n} was made at {self.symbols[n].site}"
-            for n in unknown
+            f"{label} was made at {self.symbols[n].site}"
+            for n, label in zip(names, unknown, strict=True)
             if n in self.symbols and self.symbols[n].site is not None
         ]
         return DataDependentError(
             f"cannot {action or f'decide {text}'} while tracing" + (f" at {site}" if site else ""),
-            why="; ".join([f"{', '.join(unknown)} known only when the program runs", *born]),
+            why="; ".join([f"{', '.join(unknown)}: known only when the program runs", *born]),
             fix=_SPECIALIZE
             if action
             else f"add check({text}) or check({self.text(negate(p))}) before,"

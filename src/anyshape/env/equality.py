@@ -1,8 +1,8 @@
 """Equalities in solved form: an atom and the equal expression of older atoms that replaces it.
 
 `form(e)` is the spelling of `e` under the replacements. A node is never rewritten in place: others
-may share it. The spelling is remembered on the node with the length of the log of replacements, and
-is looked at again only when a later replacement concerns one of its atoms.
+may share it. The spelling is remembered with the length of the log of replacements, and is looked
+at again only when a later replacement concerns one of its atoms.
 """
 
 from __future__ import annotations
@@ -24,8 +24,11 @@ if TYPE_CHECKING:
 def form(k: Knowledge, e: Expr) -> Expr:
     """The spelling of `e` in which nothing that has a replacement is left."""
     now = len(k.log)
-    if e.form_version == now or not now:
-        return e.form if e.form is not None else e
+    if not now:
+        return e
+    known = k.forms.get(e)
+    if known is not None and known[0] == now:
+        return known[1]
     for atom in atoms_below(e) if _is_deep(e) else ():
         if atom.op is not SYMBOL:
             _atom_form(k, atom)
@@ -40,27 +43,23 @@ def _form(k: Knowledge, e: Expr) -> Expr:
     """`form`, given that the forms of all non-symbols below are at hand."""
     now = len(k.log)
     start = e
-    while e.form is not None:
-        e = e.form
-    while e.form_version != now:
-        next_e = _step(k, e)
-        e.form_version = now
-        if next_e is e:
+    while True:
+        since, spelling = k.forms.get(e, (0, e))
+        if since != now and spelling is e:
+            spelling = _step(k, e, since)
+            k.forms[e] = (now, spelling)
+        if spelling is e:
             break
-        e.form = next_e
-        e = next_e
-        while e.form is not None:
-            e = e.form
+        e = spelling
     if start is not e:
-        start.form = e
-        start.form_version = now
+        k.forms[start] = (now, e)
     return e
 
 
-def _step(k: Knowledge, e: Expr) -> Expr:
-    """`e` with each atom replaced once."""
+def _step(k: Knowledge, e: Expr, since: int) -> Expr:
+    """`e` with each atom replaced once, where a replacement after number `since` concerns it."""
     of_e = terms(e)
-    new = k.log[max(e.form_version, 0) :]
+    new = k.log[since:]
     hit = any(a in of_e for a in new) or any(
         a.op is not SYMBOL and _atom_form(k, a) is not a.node for a in of_e
     )

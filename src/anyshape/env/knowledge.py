@@ -67,6 +67,7 @@ class Knowledge:
         "blame",
         "clauses",
         "directions",
+        "forms",
         "fuel",
         "holes",
         "journal",
@@ -97,6 +98,7 @@ class Knowledge:
         self.clauses: dict[Bool, Fact] = {}
         self.watchers: dict[Atom, tuple[Bool, ...]] = {}
         self.mentions: dict[Atom, tuple[Bool, ...]] = {}
+        self.forms: dict[Expr, tuple[int, Expr]] = {}
         self.atom_forms: dict[Atom, tuple[int, Expr]] = {}
         self.reductions: dict[Atom, tuple[int, Expr]] = {}
         self.start = (0, 0, 0)
@@ -156,13 +158,13 @@ class Knowledge:
         self.journal = None
         log_length, version, atom_count = self.start
         del self.log[log_length:]
+        self.forms.clear()
         self.atom_forms.clear()
         self.reductions.clear()
         self.pool.version += 1
         self.pool.ranges += 1
         for node in self.pool.nodes.values():
-            node.form = None
-            node.form_version = node.version = STALE
+            node.version = STALE
             if not node.is_const:
                 node.lo, node.hi = NINF, INF
         for position, atom in enumerate(self.pool.atoms):

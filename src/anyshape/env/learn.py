@@ -48,6 +48,9 @@ def learn(k: Knowledge, fact: Fact) -> None:
     except ContradictionError as contradiction:
         k.roll_back()
         raise _error(k, fact, contradiction) from None
+    except BaseException:  # a limit of the engine, or the user's interrupt
+        k.roll_back()
+        raise
     k.commit()
     _remember(k, fact.condition)
 
@@ -60,7 +63,8 @@ def refusal(k: Knowledge, fact: Fact) -> ConstraintError:
         contradiction = ContradictionError(verdict(k, fact.condition).reason)
     except ContradictionError as found:
         contradiction = found
-    k.roll_back()
+    finally:
+        k.roll_back()
     return _error(k, fact, contradiction)
 
 

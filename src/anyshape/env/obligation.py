@@ -5,13 +5,13 @@ again". A runtime assert needs an unbacked symbol, is checked as soon as the las
 needs is known, and is an error when it fails.
 
 The list is minimal: of the bounds on one direction only the tightest stay, and what follows from
-the ranges of single symbols that stay is left out. Nothing is left out because of what is itself
-left out.
+the ranges of single symbols that stay is left out, unless it is a very long sum. Nothing is left
+out because of what is itself left out.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from anyshape.domain import EVERYTHING, NATURAL, Interval
 from anyshape.env.fact import ORIGINS
@@ -20,6 +20,8 @@ from anyshape.expr import boolean
 from anyshape.expr.boolean import Bool
 from anyshape.expr.node import Atom, Expr
 from anyshape.expr.op import SYMBOL
+from anyshape.expr.real import SYMBOL as REAL_SYMBOL
+from anyshape.expr.real import Real
 from anyshape.expr.terms import terms
 from anyshape.expr.traverse import nodes_below
 
@@ -27,28 +29,54 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from anyshape.env.fact import Fact
+    from anyshape.env.knowledge import Knowledge
     from anyshape.env.site import Site
 
     Ranges = Mapping[Atom, Interval]
 
 
-class Obligation(NamedTuple):
-    """One condition with its origin, the user's line and message.
+WIDE: Final = 64
 
-    `symbol` is the name of the last unbacked symbol that a runtime assert needs, empty for a guard.
-    `text` is the condition as Python over the sources.
-    """
 
-    condition: Bool
-    origin: str
-    site: Site | None
-    message: str | None
-    symbol: str
-    text: str
+class Obligation:
+    """One condition with its origin, the user's line and message; text is made when asked for."""
+
+    __slots__ = ("_knowledge", "condition", "message", "origin", "site")
+
+    def __init__(self, fact: Fact, knowledge: Knowledge) -> None:
+        self.condition: Bool = fact.condition
+        self.origin = fact.origin
+        self.site: Site | None = fact.site
+        self.message = fact.message
+        self._knowledge = knowledge
+
+    @property
+    def symbol(self) -> str:
+        """The name of the last unbacked symbol that a runtime assert needs; empty for a guard."""
+        return next(reversed(unbacked_in(self.condition)), "")
+
+    @property
+    def text(self) -> str:
+        """The condition as Python over the sources."""
+        return self._knowledge.text(self.condition)
 
     def __str__(self) -> str:
         place = f"  # {ORIGINS[self.origin]}"
         return self.text + place + (f", {self.site}" if self.site is not None else "")
+
+    def __repr__(self) -> str:
+        return f"<{self}>"
+
+
+def unbacked_in(p: Bool) -> list[str]:
+    """The names of the symbols without a hint in `p`, oldest first."""
+    names = []
+    for node in nodes_below((p,)):
+        if type(node) is Atom and node.op is SYMBOL and node.hint is None:
+            names.append(node.name)
+        elif type(node) is Real and node.op == REAL_SYMBOL and node.hint is None:
+            names.append(node.args[0])
+    return names
 
 
 def minimal(facts: Iterable[Fact], ranges: Ranges) -> list[Fact]:
@@ -71,7 +99,8 @@ def minimal(facts: Iterable[Fact], ranges: Ranges) -> list[Fact]:
         if relation and id(o) not in kept_ids:
             continue
         own = ranges if _symbol_of(o.condition) is not None else known
-        if not _implied(o.condition, own):
+        wide = relation and o.condition.expr.width > WIDE
+        if wide or not _implied(o.condition, own):
             result.setdefault(o.condition, o)
     return list(result.values())
 
@@ -84,7 +113,7 @@ def _parts(fact: Fact) -> list[Fact]:
 
 def _bounds(b: Bool) -> list[tuple[tuple[int, int], int | float]]:
     """The lower ends that a relation puts on its direction and on the opposite one."""
-    if b.op not in (boolean.GE, boolean.EQ) or not terms(b.expr):
+    if b.op not in (boolean.GE, boolean.EQ):
         return []
     key, factor = direction_of(b.expr)
     sign = 1 if factor > 0 else -1
@@ -97,11 +126,9 @@ def _bounds(b: Bool) -> list[tuple[tuple[int, int], int | float]]:
 
 def _symbol_of(b: Bool) -> Atom | None:
     """The symbol that a relation bounds, when it mentions nothing else."""
-    if b.op in (boolean.GE, boolean.EQ):
-        of_e = terms(b.expr)
-        if len(of_e) == 1:
-            atom = next(iter(of_e))
-            return atom if atom.op is SYMBOL else None
+    if b.op in (boolean.GE, boolean.EQ) and b.expr.width == 1:
+        atom = next(iter(terms(b.expr)))
+        return atom if atom.op is SYMBOL else None
     return None
 
 

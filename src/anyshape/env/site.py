@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from types import CodeType, FrameType
 
 _OWN: Final = str(Path(__file__).resolve().parents[1])
+_PROGRAMS: Final = str(Path(_OWN, "cli"))  # the programs in there are users of the rest
 _TORCH: Final = os.sep.join(("", "site-packages", "torch", ""))
 
 
@@ -54,7 +55,8 @@ def is_framework(filename: str) -> bool:
     """Whether a file belongs to anyshape, torch or Python itself rather than to the user."""
     known = _framework.get(filename)
     if known is None:
-        known = filename.startswith((_OWN, "<frozen")) or _TORCH in filename
+        own = filename.startswith(_OWN) and not filename.startswith(_PROGRAMS)
+        known = own or _TORCH in filename or filename.startswith("<frozen")
         _framework[filename] = known
     return known
 

@@ -4,31 +4,33 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from anyshape.domain.bound import INF, NINF
+from anyshape.domain.bound import INF, NINF, lower, upper
 from anyshape.domain.interval import Interval
 from anyshape.expr.boolean import Bool
-from anyshape.expr.node import Atom, Expr, Pool
+from anyshape.expr.name import check_name
+from anyshape.expr.node import Expr
 from anyshape.expr.op import SYMBOL
+from anyshape.expr.real import Real
 from anyshape.expr.terms import terms
-from anyshape.expr.traverse import atoms_below
 
 if TYPE_CHECKING:
     from anyshape.domain.bound import Bound
-    from anyshape.expr.node import Operand
+    from anyshape.expr.node import Atom, Operand, Pool
     from anyshape.expr.op import Op
 
 
 def symbol(
     pool: Pool, name: str, lo: Bound = NINF, hi: Bound = INF, hint: int | None = None
 ) -> Expr:
-    """A new integer symbol; the name must be free."""
-    atom = pool.atom(SYMBOL, (), (), (lo, hi), hint, name)
+    """A new integer symbol; the name must be an identifier that is free."""
+    check_name(pool, name)
+    atom = pool.atom(SYMBOL, (), (), (lower(lo), upper(hi)), hint, name)
     pool.by_name[name] = atom.node
     return atom.node
 
 
 def intern_atom(
-    pool: Pool, op: Op, args: tuple[Operand, ...], data: tuple[int, ...]
+    pool: Pool, op: Op, args: tuple[Operand, ...], data: tuple[int, ...] = ()
 ) -> Atom:
     """The atom `op(args)`, made on first use."""
     key = (op.name, args, data)
@@ -42,25 +44,28 @@ def intern_atom(
     return atom
 
 
-def _direct(args: tuple[Operand, ...]) -> list[Atom]:
+def _direct(args: tuple[Operand, ...]) -> dict[Atom, None]:
     """The atoms that the operands are made of, without what is inside those atoms."""
     found: dict[Atom, None] = {}
-    for arg in args:
-        if type(arg) is Expr:
-            found.update(dict.fromkeys(terms(arg)))
-        else:
-            found.update(dict.fromkeys(atoms_below(arg)))
-    return list(found)
+    seen: set[object] = set()
+    stack: list[object] = list(args)
+    while stack:
+        item = stack.pop()
+        if type(item) is Expr:
+            found.update(dict.fromkeys(terms(item)))
+        elif isinstance(item, Bool | Real) and item not in seen:
+            seen.add(item)
+            stack.extend(item.args)
+    return found
 
 
 def operand_interval(operand: Operand) -> Interval:
     """The bounds of an operand: of a real its span, of a condition 0 to 1."""
-    if type(operand) is Expr:
+    if isinstance(operand, Expr):
         return Interval(operand.lo, operand.hi)
-    if type(operand) is Bool:
+    if isinstance(operand, Bool):
         return Interval(0, 1)
-    span = operand.span  # type: ignore[union-attr]  # the third kind of operand is a Real
-    return Interval(span.lo, span.hi)
+    return Interval(operand.span.lo, operand.span.hi)
 
 
 def _hint(op: Op, args: tuple[Operand, ...], data: tuple[int, ...]) -> int | None:

@@ -6,6 +6,7 @@ Invariants
       in the same set: not (e >= 0) is (-e - 1 >= 0). Negations are pushed to the leaves; only a
       comparison of reals keeps a `not` (a NaN makes both `a < b` and `a >= b` false).
     * Constructors fold what is a constant by structure; they never look at bounds.
+    * The operands of `and`/`or` know their negations, so a negation is one step, however deep.
 """
 
 from __future__ import annotations
@@ -35,16 +36,17 @@ class Bool:
     """One interned condition.
 
     `args` are (expression,) for a relation, the operands for and/or/not, and (sign, left, right)
-    for a comparison of reals. `verdict`, `reason` and `verdict_version` are a slot for the
-    environment's answer.
+    for a comparison of reals. `opposite` is the negation once that was asked for. `verdict`,
+    `reason` and `verdict_version` are a slot for the environment's answer.
     """
 
-    __slots__ = ("args", "index", "op", "pool", "reason", "verdict", "verdict_version")
+    __slots__ = ("args", "index", "op", "opposite", "pool", "reason", "verdict", "verdict_version")
 
     pool: Pool
     op: str
     args: tuple[Any, ...]
     index: int
+    opposite: Bool | None
     verdict: bool | None
     reason: object
     verdict_version: int
@@ -58,30 +60,48 @@ class Bool:
     @property
     def hint(self) -> bool | None:
         """The truth under the hints of the symbols, or None where a hint is missing."""
-        if self.op in (GE, EQ, NE):
-            value = self.expr.hint
-            if value is None:
-                return None
-            return value >= 0 if self.op == GE else (value == 0) is (self.op == EQ)
-        if self.op == REAL:
-            left, right = self.args[1].hint, self.args[2].hint
-            return None if left is None or right is None else COMPARE[self.args[0]](left, right)
-        return self._hint_of_operands()
-
-    def _hint_of_operands(self) -> bool | None:
-        if self.op in (TRUE, FALSE):
-            return self.op == TRUE
-        hints = [b.hint for b in self.args]
-        if None in hints:
-            return None
-        if self.op == NOT:
-            return not hints[0]
-        return all(hints) if self.op == AND else any(hints)
+        if self.op not in (AND, OR, NOT):
+            return _leaf_hint(self)
+        hints: dict[Bool, bool | None] = {}
+        stack: list[Bool] = [self]
+        while stack:
+            b = stack[-1]
+            if b.op not in (AND, OR, NOT):
+                hints[b] = _leaf_hint(b)
+            elif missing := [part for part in b.args if part not in hints]:
+                stack.extend(missing)
+                continue
+            else:
+                hints[b] = _composed_hint(b.op, [hints[part] for part in b.args])
+            stack.pop()
+        return hints[self]
 
     def __repr__(self) -> str:
         from anyshape.expr.show import brief  # noqa: PLC0415  a printer is no part of a node
 
         return brief(self)
+
+
+def _leaf_hint(b: Bool) -> bool | None:
+    op = b.op
+    if op in (TRUE, FALSE):
+        return op == TRUE
+    if op == REAL:
+        sign, left, right = b.args
+        unknown = left.hint is None or right.hint is None
+        return None if unknown else COMPARE[sign](left.hint, right.hint)
+    value = b.expr.hint
+    if value is None:
+        return None
+    return value >= 0 if op == GE else (value == 0) is (op == EQ)
+
+
+def _composed_hint(op: str, hints: list[bool | None]) -> bool | None:
+    if None in hints:
+        return None
+    if op == NOT:
+        return not hints[0]
+    return all(hints) if op == AND else any(hints)
 
 
 def _intern(pool: Pool, op: str, args: tuple[Any, ...], key: object) -> Bool:
@@ -92,6 +112,7 @@ def _intern(pool: Pool, op: str, args: tuple[Any, ...], key: object) -> Bool:
         node.op = op
         node.args = args
         node.index = pool.next_index()
+        node.opposite = None
         node.verdict = None
         node.reason = None
         node.verdict_version = STALE
@@ -175,7 +196,8 @@ def disj(pool: Pool, operands: Iterable[Bool]) -> Bool:
 def _junction(pool: Pool, operands: Iterable[Bool], op: str, absorbing: str, unit: str) -> Bool:
     flat: dict[Bool, None] = {}
     for b in operands:
-        for part in b.args if b.op == op else (b,):
+        parts: tuple[Bool, ...] = b.args if b.op == op else (b,)
+        for part in parts:
             if part.op == absorbing:
                 return part
             if part.op != unit:
@@ -190,6 +212,14 @@ def _junction(pool: Pool, operands: Iterable[Bool], op: str, absorbing: str, uni
 
 def negate(b: Bool) -> Bool:
     """The condition that holds exactly where `b` does not."""
+    opposite = b.opposite
+    if opposite is None:
+        b.opposite = opposite = _negation(b)
+        opposite.opposite = b
+    return opposite
+
+
+def _negation(b: Bool) -> Bool:
     op = b.op
     if op == GE:
         return ge0(-(b.expr.shift(1)))
@@ -201,9 +231,6 @@ def negate(b: Bool) -> Bool:
         return disj(b.pool, [negate(part) for part in b.args])
     if op == OR:
         return conj(b.pool, [negate(part) for part in b.args])
-    if op == NOT:
-        inner: Bool = b.args[0]
-        return inner
     if op == REAL:
         return _intern(b.pool, NOT, (b,), (NOT, b))
     return constant(b.pool, op == FALSE)

@@ -5,7 +5,7 @@ constructors use only identities that hold for every non-zero divisor:
 
     (x + k*d) // d       = k + x // d                 constant d, each coefficient split by d
     (g*x) // (g*y)       = x // y                     constant g != 0
-    (x // a + c) // b    = (x + a*c) // (a*b)         constants a, b > 0
+    (x // a + c) // b    = (x + a*c) // (a*b)         constants a, b > 0, a*b < LARGEST_DIVISOR
     x // d               = -((d - 1 - x) // d)        constant d > 0; picks one spelling of two
 
 Cancelling a symbolic factor needs the proof that it is not zero: the environment does that.
@@ -14,7 +14,7 @@ Cancelling a symbolic factor needs the proof that it is not zero: the environmen
 from __future__ import annotations
 
 from math import gcd
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from anyshape.expr.atom import intern_atom
 from anyshape.expr.op import FLOORDIV
@@ -22,7 +22,9 @@ from anyshape.expr.product import multiply
 from anyshape.expr.terms import add_into, content, from_terms, terms
 
 if TYPE_CHECKING:
-    from anyshape.expr.node import Atom, Expr
+    from anyshape.expr.node import Atom, Expr, Pool
+
+LARGEST_DIVISOR: Final = 1 << 128
 
 
 def floordiv(x: Expr, y: Expr) -> Expr:
@@ -38,9 +40,7 @@ def floordiv(x: Expr, y: Expr) -> Expr:
         g = -g
     if g != 1:
         x, y = divide_exactly(x, g), divide_exactly(y, g)
-        if y.is_const:
-            return floordiv_const(x, y.c)
-    return intern_atom(x.pool, FLOORDIV, (x, y), ()).node
+    return intern_atom(x.pool, FLOORDIV, (x, y)).node
 
 
 def divide_exactly(e: Expr, d: int) -> Expr:
@@ -70,54 +70,37 @@ def floordiv_const(x: Expr, d: int) -> Expr:
         if remainder:
             rest[atom] = remainder
     c, rest_c = divmod(x.c, d)
-    g = gcd(d, *rest.values())
-    rest = {a: k // g for a, k in rest.items()}
-    rest_c, d = rest_c // g, d // g
     pool = x.pool
     if not rest:
         return from_terms(pool, whole, c)
-    if d == 1:
-        add_into(whole, rest, 1)
-        return from_terms(pool, whole, c + rest_c)
-    nested = _nested(rest, rest_c, d, x)
-    if nested is not None:
-        return from_terms(pool, whole, c) + nested
+    g = gcd(d, *rest.values())
+    if g != 1:
+        rest = {a: k // g for a, k in rest.items()}
+        rest_c, d = rest_c // g, d // g
     flipped, rest, rest_c = _one_spelling(rest, rest_c, d)
-    numerator = from_terms(pool, rest, rest_c)
-    quotient_atom = intern_atom(pool, FLOORDIV, (numerator, pool.const(d)), ())
-    if flipped:  # x // d = sum of its atoms - flipped // d
+    quotient_of_rest = _quotient(pool, rest, rest_c, d)
+    if flipped:  # rest // d = sum of its atoms - flipped rest // d
         add_into(whole, dict.fromkeys(rest, 1), 1)
-        add_into(whole, {quotient_atom: 1}, -1)
-    else:
-        add_into(whole, {quotient_atom: 1}, 1)
-    return from_terms(pool, whole, c)
+        return from_terms(pool, whole, c) - quotient_of_rest
+    return from_terms(pool, whole, c) + quotient_of_rest
 
 
-def _nested(rest: dict[Atom, int], rest_c: int, d: int, x: Expr) -> Expr | None:
-    """(x // a + c) // d as one division, where the rest is exactly that."""
-    if len(rest) != 1:
-        return None
-    atom, k = next(iter(rest.items()))
-    if k != 1 or atom.op is not FLOORDIV:
-        return None
-    inner, divisor = atom.args
-    if not divisor.is_const:  # type: ignore[union-attr]  # operands of a division are expressions
-        return None
-    a: int = divisor.c  # type: ignore[union-attr]
-    return floordiv_const(inner.shift(a * rest_c), a * d)  # type: ignore[union-attr]
+def _quotient(pool: Pool, rest: dict[Atom, int], rest_c: int, d: int) -> Expr:
+    """`(rest + rest_c) // d`, where nothing can be taken out; one division for a nested one."""
+    if len(rest) == 1:
+        ((atom, k),) = rest.items()
+        if k == 1 and atom.op is FLOORDIV:
+            inner, divisor = atom.exprs
+            if divisor.is_const and divisor.c * d < LARGEST_DIVISOR:
+                return floordiv_const(inner.shift(divisor.c * rest_c), divisor.c * d)
+    return intern_atom(pool, FLOORDIV, (from_terms(pool, rest, rest_c), pool.const(d))).node
 
 
-def _one_spelling(
-    rest: dict[Atom, int], rest_c: int, d: int
-) -> tuple[bool, dict[Atom, int], int]:
+def _one_spelling(rest: dict[Atom, int], rest_c: int, d: int) -> tuple[bool, dict[Atom, int], int]:
     """Of r//d and its mirror (d - 1 - r)//d, coefficients in (0, d), the smaller one."""
-    first = min(rest, key=lambda a: a.index)
-    here: object = rest[first]
-    there: object = d - rest[first]
-    if here == there:
-        order = sorted(rest, key=lambda a: a.index)
-        here = ([rest[a] for a in order], rest_c)
-        there = ([d - rest[a] for a in order], d - 1 - rest_c)
-    if there < here:  # type: ignore[operator]  # both are ints or both are the same kind of tuple
+    order = sorted(rest, key=lambda a: a.index)
+    here = [rest[a] for a in order], rest_c
+    there = [d - rest[a] for a in order], d - 1 - rest_c
+    if there < here:
         return True, {a: d - k for a, k in rest.items()}, d - 1 - rest_c
     return False, rest, rest_c

@@ -25,7 +25,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from math import inf
 from random import Random
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 
 from anyshape.errors import UnsupportedError
 
@@ -214,8 +214,6 @@ def make_node(
     node.sign = 0 if width != 1 else 1
     node.oldest = NEVER
     node.newest = 0
-    node.form = None
-    node.form_version = STALE
     pool.nodes[key] = node
     return node
 
@@ -227,14 +225,11 @@ class Expr:
     k*a, `(a,)` = a up to the constant. `width` bounds the number of terms from above. `sign` is 1
     or -1 when all coefficients are known to have that sign, else 0; `oldest` and `newest` enclose
     the indices of the atoms. `quick_hint` is the hint as composed from the operands: None also
-    where an atom without a hint cancelled, which only a STALE sum can hide. `form` and
-    `form_version` are a slot for the environment's canonical spelling.
+    where an atom without a hint cancelled, which only a STALE sum can hide.
     """
 
     __slots__ = (
         "c",
-        "form",
-        "form_version",
         "hi",
         "key",
         "lo",
@@ -260,8 +255,6 @@ class Expr:
     sign: int
     oldest: int
     newest: int
-    form: Expr | None
-    form_version: int
 
     def __add__(self, other: Expr) -> Expr:
         pool = self.pool
@@ -297,16 +290,16 @@ class Expr:
         if sign != other.sign:
             sign = 0
         node.sign = sign
-        if sign or new < older or newer < old:
+        if new < older or newer < old:
             v = self.version
             w = other.version
             node.version = v if v < w else w
-        else:
-            node.version = STALE
+        else:  # coefficients add up
+            if not -KEY_LIMIT < key < KEY_LIMIT:
+                refuse(pool)
+            node.version = min(self.version, other.version) if sign else STALE
         node.oldest = old if old < older else older
         node.newest = new if new > newer else newer
-        node.form = None
-        node.form_version = STALE
         pool.nodes[key] = node
         return node
 
@@ -346,11 +339,11 @@ class Expr:
             w = other.version
             node.version = v if v < w else w
         else:
+            if not -KEY_LIMIT < key < KEY_LIMIT:
+                refuse(pool)
             node.version = STALE
         node.oldest = old if old < older else older
         node.newest = new if new > newer else newer
-        node.form = None
-        node.form_version = STALE
         pool.nodes[key] = node
         return node
 
@@ -443,7 +436,7 @@ class Expr:
 _new = Expr.__new__
 
 
-def refuse(pool: Pool) -> None:
+def refuse(pool: Pool) -> NoReturn:
     """Raise the one error for integers too large for the engine's bounds."""
     raise UnsupportedError(
         f"a symbolic integer with a constant or coefficient beyond 2**{MAGNITUDE_BITS}"

@@ -5,7 +5,7 @@ Everything that interprets atoms (evaluation, bounds, printing, parsing, the sol
 this table or is keyed by `Op.name`.
 
 Semantics are Python's: floor division and modulo follow the sign of the divisor, `round` goes to
-even. An op is undefined where Python raises.
+even. An op is undefined where Python raises, and where the value has over MAX_BITS bits.
 """
 
 from __future__ import annotations
@@ -14,17 +14,20 @@ import math
 import operator
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from anyshape.domain.bound import INF, NINF
+from anyshape.domain.bound import INF, lower, upper
 from anyshape.domain.interval import EVERYTHING, Interval
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-MAX_POWER_BITS: Final = 1 << 16
+MAX_BITS: Final = 1 << 16
 
 
 class Op(NamedTuple):
-    """One row. `evaluate(values, data)` and `bounds(intervals, data)` take the operands in order."""
+    """One row; `evaluate(values, data)` and `bounds(intervals, data)` take operands in order.
+
+    `data` are integers that are part of the op itself: the exponents of a product.
+    """
 
     name: str
     evaluate: Callable[[Sequence[Any], tuple[int, ...]], int]
@@ -38,9 +41,9 @@ def _no_value(_values: Sequence[Any], _data: tuple[int, ...]) -> int:
 def power_of(base: int, exponent: int) -> int:
     """Python's `base ** exponent` for a natural exponent; refuses results of absurd size."""
     if exponent < 0:
-        raise ValueError(f"negative exponent {exponent} of an integer power")
-    if abs(base) > 1 and base.bit_length() * exponent > MAX_POWER_BITS:
-        raise OverflowError(f"{base} ** {exponent} has more than {MAX_POWER_BITS} bits")
+        raise ValueError("negative exponent of an integer power")
+    if abs(base) > 1 and base.bit_length() * exponent > MAX_BITS:
+        raise OverflowError(f"an integer power of more than {MAX_BITS} bits")
     return int(base**exponent)
 
 
@@ -48,6 +51,8 @@ def _product(values: Sequence[Any], data: tuple[int, ...]) -> int:
     result = 1
     for value, exponent in zip(values, data, strict=True):
         result *= power_of(value, exponent)
+        if result.bit_length() > MAX_BITS:
+            raise OverflowError(f"a product of more than {MAX_BITS} bits")
     return result
 
 
@@ -70,8 +75,8 @@ def _rounded(rounding: Callable[[float], int]) -> Callable[..., Interval]:
     def bounds(intervals: Sequence[Interval], _data: tuple[int, ...]) -> Interval:
         lo, hi = intervals[0]
         return Interval(
-            rounding(lo) if lo > NINF else NINF,
-            rounding(hi) if hi < INF else INF,
+            lower(rounding(lo)) if abs(lo) < INF else lower(lo),
+            upper(rounding(hi)) if abs(hi) < INF else upper(hi),
         )
 
     return bounds

@@ -43,7 +43,7 @@ def bit_xor(x: Expr, y: Expr) -> Expr:
 def _bitwise(
     op: Op, x: Expr, y: Expr, *, zero: int | None, ones: int | None, same: int | None
 ) -> Expr:
-    """Fold `x op y`; `zero`, `ones`, `same` are the results for 0, -1, equal operands, None for x."""
+    """Fold `x op y`; `zero`, `ones`, `same`: the results for 0, -1, equal operands, None for x."""
     pool = x.pool
     if x.is_const and y.is_const:
         return pool.const(op.evaluate((x.c, y.c), ()))
@@ -56,7 +56,7 @@ def _bitwise(
         return x if same is None else pool.const(same)
     if y.key < x.key:
         x, y = y, x
-    return intern_atom(pool, op, (x, y), ()).node
+    return intern_atom(pool, op, (x, y)).node
 
 
 def left_shift(x: Expr, count: Expr) -> Expr:
@@ -87,7 +87,7 @@ def choose(condition: Bool, then: Expr, otherwise: Expr) -> Expr:
     g = content((*terms(difference).values(), difference.c))
     if difference.key < 0:
         g = -g
-    atom = intern_atom(pool, CHOICE, (condition, divide_exactly(difference, g)), ())
+    atom = intern_atom(pool, CHOICE, (condition, divide_exactly(difference, g)))
     return otherwise + atom.node.scale(g)
 
 
@@ -114,4 +114,4 @@ def trunc(x: Real) -> Expr:
 def _round(op: Op, x: Real) -> Expr:
     if x.op == "const":
         return x.pool.const(op.evaluate((x.args[0],), ()))
-    return intern_atom(x.pool, op, (x,), ()).node
+    return intern_atom(x.pool, op, (x,)).node

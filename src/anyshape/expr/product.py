@@ -2,15 +2,17 @@
 
 A product of atoms is one atom, a monomial: factors with exponents, in order of creation. Products
 of sums are multiplied out while the result stays small; beyond `EXPAND_LIMIT` terms a sum becomes
-one opaque factor (a `group` atom), so that a product of many sums never explodes.
+one opaque factor (a `group` atom), so that a product of many sums never explodes. A product of more
+than MAX_FACTORS atoms, or with an exponent over MAX_EXPONENT, is refused.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from anyshape.errors import UnsupportedError
 from anyshape.expr.atom import intern_atom
+from anyshape.expr.node import MAGNITUDE_BITS, refuse
 from anyshape.expr.op import GROUP, POWER, PRODUCT
 from anyshape.expr.terms import add_into, content, from_terms, terms
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 
 EXPAND_LIMIT: Final = 64
 MAX_EXPONENT: Final = 64
+MAX_FACTORS: Final = 256
 
 Factors = tuple[tuple["Atom", int], ...]
 
@@ -28,8 +31,7 @@ def factors(atom: Atom) -> Factors:
     if atom.op is not PRODUCT:
         return ((atom, 1),)
     return tuple(
-        (next(iter(terms(arg))), k)  # type: ignore[arg-type]  # the args of a product are atoms
-        for arg, k in zip(atom.args, atom.data, strict=True)
+        (next(iter(terms(arg))), k) for arg, k in zip(atom.exprs, atom.data, strict=True)
     )
 
 
@@ -40,10 +42,24 @@ def monomial(pool: Pool, powers: dict[Atom, int]) -> Expr:
         return pool.const(1)
     if len(ordered) == 1 and ordered[0][1] == 1:
         atom = ordered[0][0]
-        return atom.args[0] if atom.op is GROUP else atom.node  # type: ignore[return-value]
+        return atom.exprs[0] if atom.op is GROUP else atom.node
     args = tuple(atom.node for atom, _ in ordered)
     data = tuple(exponent for _, exponent in ordered)
+    if len(args) > MAX_FACTORS:
+        raise UnsupportedError(
+            f"a product of {len(args)} symbolic integers", why=f"over {MAX_FACTORS} factors"
+        )
+    if max(data) > MAX_EXPONENT:
+        _refuse_exponent(max(data))
     return intern_atom(pool, PRODUCT, args, data).node
+
+
+def _refuse_exponent(exponent: int) -> NoReturn:
+    raise UnsupportedError(
+        f"a symbolic integer to the power {exponent}",
+        why=f"exponents over {MAX_EXPONENT} are not tracked",
+        fix="compute the power on a tensor instead",
+    )
 
 
 def multiply(x: Expr, y: Expr) -> Expr:
@@ -94,7 +110,7 @@ def as_factors(e: Expr) -> tuple[int, Factors]:
     if e.linear_key < 0:
         k = -k
     primitive = from_terms(e.pool, {a: v // k for a, v in of_e.items()}, e.c // k)
-    return k, ((intern_atom(e.pool, GROUP, (primitive,), ()), 1),)
+    return k, ((intern_atom(e.pool, GROUP, (primitive,)), 1),)
 
 
 def power(base: Expr, exponent: Expr) -> Expr:
@@ -102,30 +118,19 @@ def power(base: Expr, exponent: Expr) -> Expr:
     if not exponent.is_const:
         if base.is_const and base.c == 1:
             return base
-        return intern_atom(base.pool, POWER, (base, exponent), ()).node
+        return intern_atom(base.pool, POWER, (base, exponent)).node
     k = exponent.c
     if k < 0:
         raise ValueError(f"negative exponent {k} of an integer power")
     if base.is_const:
-        _refuse_large(base.c, k)
+        if abs(base.c) > 1 and k > MAGNITUDE_BITS:
+            refuse(base.pool)
         return base.pool.const(base.c**k)
     if k > MAX_EXPONENT:
-        raise UnsupportedError(
-            f"a symbolic integer to the power {k}",
-            why=f"exponents over {MAX_EXPONENT} are not tracked",
-            fix="compute the power on a tensor instead",
-        )
+        _refuse_exponent(k)
     result = base.pool.const(1)
     for bit in f"{k:b}":
         result = multiply(result, result)
         if bit == "1":
             result = multiply(result, base)
     return result
-
-
-def _refuse_large(base: int, exponent: int) -> None:
-    if abs(base) > 1 and base.bit_length() * exponent > 4096:
-        raise UnsupportedError(
-            f"the constant {base} ** {exponent}", why="it has more than 4096 bits", fix=""
-        )
-

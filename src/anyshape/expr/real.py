@@ -3,7 +3,7 @@
 A `Real` is an interned tree with IEEE double semantics, evaluated exactly as Python does. Its
 bounds use that each basic operation is correctly rounded, hence monotone: the results at the ends
 of the operands' intervals bound all results. `nan` says that the value may be not a number.
-Rounding to an integer gives an atom, see `anyshape.expr.rounding`.
+Rounding to an integer gives an atom, see `anyshape.expr.opaque`.
 """
 
 from __future__ import annotations
@@ -13,10 +13,12 @@ import operator
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from anyshape.domain.bound import INF, NINF
+from anyshape.expr.name import check_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from anyshape.domain.bound import Bound
     from anyshape.expr.node import Expr, Pool
 
 
@@ -94,7 +96,8 @@ def real_const(pool: Pool, value: float) -> Real:
 
 
 def real_symbol(pool: Pool, name: str, hint: float | None, span: Span = ANY) -> Real:
-    """A new named real; the name must be free."""
+    """A new named real; the name must be an identifier that is free."""
+    check_name(pool, name)
     node = _intern(pool, SYMBOL, (name,), span, hint)
     pool.by_name[name] = node
     return node
@@ -130,11 +133,16 @@ def _span(operand: Expr | Real) -> Span:
     return Span(_to_float(operand.lo), _to_float(operand.hi), False)
 
 
-def _to_float(bound: int | float) -> float:
-    return float(bound) if abs(bound) < 1 << 1023 or abs(bound) == INF else math.copysign(INF, bound)
+def _to_float(bound: Bound) -> float:
+    try:
+        return float(bound)
+    except OverflowError:
+        return INF if bound > 0 else NINF
 
 
 _CORNERS: Final = frozenset(("add", "sub", "mul", "div", RATIO))
+_EXACT: Final = 2.0**53
+_SLACK: Final = 2.0**-50
 
 
 def span_of(op: str, spans: list[Span]) -> Span:
@@ -157,21 +165,38 @@ def span_of(op: str, spans: list[Span]) -> Span:
 
 
 def _corners(op: str, a: Span, b: Span) -> Span:
-    """The hull of the four corner results of a monotone op; ANY when a corner is undefined."""
-    if op in ("div", RATIO):
-        if b.lo <= 0 <= b.hi:
-            return ANY
-        if op == RATIO and INF in (-a.lo, a.hi) and INF in (-b.lo, b.hi):
-            return Span(0.0, INF, False) if a.lo >= 0 and b.lo > 0 else ANY
+    """The hull of the four corner results of a monotone op; ANY where one may be undefined."""
+    if op == "mul" and ((_has_zero(a) and _has_infinity(b)) or (_has_zero(b) and _has_infinity(a))):
+        return ANY
+    if op == RATIO:
+        return _ratio(a, b)
+    if op == "div" and _has_zero(b):
+        return ANY
     function = EVALUATE[op]
-    results = [_value_or_nan(function, x, y) for x in (a.lo, a.hi) for y in (b.lo, b.hi)]
+    results = [function(x, y) for x in (a.lo, a.hi) for y in (b.lo, b.hi)]
     if any(math.isnan(r) for r in results):
         return ANY
     return Span(min(results), max(results), False)
 
 
-def _value_or_nan(function: Callable[..., float], x: float, y: float) -> float:
-    try:
-        return function(x, y)
-    except OverflowError:
-        return math.nan
+def _ratio(a: Span, b: Span) -> Span:
+    """The span of the true division of integers, which is never infinite or NaN."""
+    if _has_zero(b):
+        return Span(NINF, INF, False)
+    if _has_infinity(a) and _has_infinity(b):
+        return Span(0.0 if a.lo >= 0 and b.lo > 0 else NINF, INF, False)
+    results = [x / y for x in (a.lo, a.hi) for y in (b.lo, b.hi)]
+    lo, hi = min(results), max(results)
+    if max(map(abs, (*a[:2], *b[:2]))) > _EXACT:
+        # Ends were rounded to floats before the division: each of the three roundings, and the one
+        # of the exact quotient, is off by a factor of at most 1 + 2**-53.
+        lo, hi = lo - abs(lo) * _SLACK, hi + abs(hi) * _SLACK
+    return Span(lo, hi, False)
+
+
+def _has_zero(a: Span) -> bool:
+    return a.lo <= 0 <= a.hi
+
+
+def _has_infinity(a: Span) -> bool:
+    return a.lo == NINF or a.hi == INF

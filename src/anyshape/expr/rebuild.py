@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from anyshape.errors import UnsupportedError
@@ -10,6 +9,8 @@ from anyshape.expr import boolean, division, extremum, opaque, product, real
 from anyshape.expr.op import MAXIMUM, PRODUCT
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from anyshape.expr.boolean import Bool
     from anyshape.expr.node import Atom, Expr
     from anyshape.expr.real import Real
@@ -31,11 +32,12 @@ CONSTRUCTORS: Final[dict[str, Callable[..., Expr]]] = {
 def rebuild(atom: Atom, operands: Sequence[Any]) -> Expr:
     """The atom's op over `operands` instead of its own; not for symbols.
 
-    Where that has no value (a division by zero) the atom stays as it is: nothing is said of it.
+    Where that has no value (a division by zero, a rounded infinity) or is beyond the limits, the
+    atom stays as it is: nothing is said of it.
     """
     try:
         return _rebuild(atom, operands)
-    except (ZeroDivisionError, ValueError, UnsupportedError):
+    except (ArithmeticError, ValueError, UnsupportedError):
         return atom.node
 
 
