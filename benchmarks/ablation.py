@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from anyshape import config
 from anyshape.env import decide, equality
 from anyshape.expr import boolean, evaluate
-from anyshape.expr.node import STALE, Expr
+from anyshape.expr.node import Expr
 from anyshape.expr.terms import add_into, content, from_terms, terms
 from anyshape.expr.traverse import symbols_of
 from benchmarks.trace_workload import PHASES, trace
@@ -82,8 +82,7 @@ def forget_spelling() -> AbstractContextManager[None]:
     remembered = equality.form
 
     def form(k: Any, e: Expr) -> Expr:
-        e.form = None
-        e.form_version = STALE
+        k.forms.pop(e, None)
         k.atom_forms.clear()
         return remembered(k, e)
 
@@ -124,10 +123,10 @@ def retry_hints() -> AbstractContextManager[None]:
 
     def retrying(self: Expr, other: Expr) -> Expr:
         node = add(self, other)
-        if node.hint is None:
+        if node.quick_hint is None:
             values = {a.name: a.hint for a in symbols_of(node)}
             if None not in values.values():
-                node.hint = evaluate(node, values)
+                node.quick_hint = evaluate(node, values)
         return node
 
     return _method(Expr, "__add__", retrying)
@@ -168,7 +167,7 @@ SWITCHES = (
     Switch("1", "effort of guard_or_*: ranges only", _effort(0), _effort(1)),
     Switch("1", "effort of guard_or_*: replacements only", _effort(0), _effort(2)),
     Switch("2", "no sites are taken", nullcontext, _no_sites),
-    Switch("3", "spelling remembered on the node", forget_spelling),
+    Switch("3", "spelling is remembered", forget_spelling),
     Switch("4", "hint rides on the node", walk_for_hint),
     Switch("5", "relations are not simplified", normalise_relations),
     Switch("6", "no hint is final", retry_hints),

@@ -29,7 +29,8 @@ sys.path.insert(0, str(ROOT))
 
 from benchmarks.adapters import ENGINES, load  # noqa: E402  after the path is set
 from benchmarks.table import Result, render  # noqa: E402
-from benchmarks.workloads_engine import OWN, WORKLOADS, Plan  # noqa: E402
+from benchmarks.workload import Plan  # noqa: E402
+from benchmarks.workloads_engine import OWN, WORKLOADS  # noqa: E402
 
 OURS = ("ours", "symint")
 SIZES = (32, 256, 1024, 10_000)

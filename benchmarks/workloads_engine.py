@@ -1,92 +1,30 @@
 """What the engines are measured on. Each workload yields figures for one engine.
 
-A figure is the thread CPU time of one operation: the best of several runs, each in an environment
-of its own, so that no run profits from what another one interned or cached. Setting up is not
-measured. Workloads (a)-(g) are those of the study that the engine's design rests on; (h)-(k) are
-where existing engines explode or give up.
+Workloads (a)-(g) are those of the study that the engine's design rests on; (h)-(k) are where
+existing engines explode or give up.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
 from itertools import accumulate
 from statistics import median
 from time import thread_time
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from benchmarks.adapters import Session, Unsupported
 from benchmarks.patterns import MUST_STAY_OPEN, PATTERNS, Pattern
-from benchmarks.random_questions import Question, questions
+from benchmarks.random_questions import questions
+from benchmarks.workload import Engine, Figure, Figures, Plan, Workload, best_of, rate, whole
+
+if TYPE_CHECKING:
+    from benchmarks.random_questions import Question
+
+QUESTIONS = 64  # per repeat, where an engine is fast enough
 
 
-class Plan(NamedTuple):
-    """How much to do."""
-
-    quick: bool
-    sizes: tuple[int, ...]
-    repeats: int
-    limits: dict[str, int]  # the engine's own sizes of the workloads that explode
-
-
-class Figure(NamedTuple):
-    """One row of the table for one engine: seconds per operation, and what to say beside it."""
-
-    row: str
-    seconds: float | None
-    note: str = ""
-    share: float | None = None
-
-
-Engine = type[Session]
-Figures = Iterator[Figure]
-
-
-class Workload(NamedTuple):
-    """One letter of the table."""
-
-    letter: str
-    about: str
-    measure: Callable[[Engine, Plan], Figures]
-
-
-def _best(run: Callable[[], float], plan: Plan) -> float:
-    """The best of the repeats; a run that takes long is not repeated."""
-    best = run()
-    for _ in range(plan.repeats - 1):
-        if best > 1.0:
-            break
-        best = min(best, run())
-    return best
-
-
-def _total(session: Session, count: int, lo: int = 0, hi: int | None = None) -> Any:
-    numbers = [session.size(lo, hi) for _ in range(count)]
+def _sum(numbers: list[Any]) -> Any:
     return sum(numbers[1:], start=numbers[0])
-
-
-def _rate(ask: Callable[[list[Any]], list[object]], items: list[Any]) -> tuple[float, bool]:
-    """Seconds per item, and whether all were answered with yes; fewer items when it is slow."""
-    start = thread_time()
-    answers = ask(items[:2])
-    pace = (thread_time() - start) / 2
-    count = max(2, min(len(items) - 2, int(0.5 / max(pace, 1e-9))))
-    start = thread_time()
-    answers += ask(items[2 : 2 + count])
-    return (thread_time() - start) / count, all(answers)
-
-
-def _best_rate(run: Callable[[], tuple[float, bool]], plan: Plan, row: str) -> Figure:
-    """The best of the repeats of a run that `_rate` measured."""
-    try:
-        best, proved = run()
-        for _ in range(plan.repeats - 1):
-            if best > 0.02:
-                break
-            best = min(best, run()[0])
-    except Unsupported:
-        return Figure(row, None)
-    return Figure(row, best) if proved else Figure(row, None, "cannot")
 
 
 # ---------------------------------------------------------------------- sums: a to d
@@ -120,91 +58,73 @@ def create_learn_query(engine: Engine, plan: Plan) -> Figures:
 
 
 def incremental_add(engine: Engine, plan: Plan) -> Figures:
+    """Each run starts its chain with another symbol, so that all its sums are new."""
     for n in plan.sizes:
+        session = engine()
+        firsts = iter([session.size() for _ in range(plan.repeats)])
+        rest = [session.size() for _ in range(n)]
 
-        def run(n: int = n) -> float:
-            session = engine()
-            first, *rest = [session.size() for _ in range(n + 1)]
+        def run(rest: list[Any] = rest, firsts: Any = firsts) -> float:
+            total = next(firsts)
             start = thread_time()
-            total = first
             for u in rest:
                 total = total + u
-            return (thread_time() - start) / n
+            return (thread_time() - start) / len(rest)
 
-        yield Figure(f"s = s + u, N={n}", _best(run, plan))
+        yield Figure(f"s = s + u, N={n}", best_of(run, plan))
 
 
 def sum_against_constant(engine: Engine, plan: Plan) -> Figures:
-    """A fresh constant for each question, so that no answer is one that was given before."""
-    for sizes in (plan.sizes[:3], plan.sizes[3:]):
-        for n in sizes:
-            yield _against(engine, plan, f"sum >= -k, N={n}", n, "a >= -K")
-        if 256 in sizes:
-            row = "sum >= -k asked again, N=256"
-            yield _against(engine, plan, row, 256, "a >= -K", again=True)
-        for n in sizes:
-            row = f"sum <= 1000N, u in [2, 1000], N={n}"
-            yield _against(engine, plan, row, n, "a <= K", hi=1000)
-        for n in sizes:
-            yield _open(engine, plan, n)
+    """A new constant for each question, so that no answer is one that was given before."""
+    for n in plan.sizes:
+        session = engine()
+        total = _sum([session.size() for _ in range(n)])
+        yield _against(session, plan, f"sum >= -k, N={n}", total, "a >= -K")
+        if n == 256:
+            row = f"sum >= -k asked again, N={n}"
+            yield _against(session, plan, row, total, "a >= -K")
+        yield _open(session, plan, f"sum == k, open, N={n}", total)
+    for n in plan.sizes:
+        row = f"sum <= 1000N, u in [2, 1000], N={n}"
+        try:
+            session = engine()
+            total = _sum([session.size(2, 1000) for _ in range(n)])
+            yield _against(session, plan, row, total, "a <= K", 1000 * n)
+        except Unsupported:
+            yield Figure(row, None)
 
 
 def _against(
-    engine: Engine,
-    plan: Plan,
-    row: str,
-    n: int,
-    text: str,
-    *,
-    hi: int | None = None,
-    again: bool = False,
+    session: Session, plan: Plan, row: str, total: Any, text: str, first: int = 0
 ) -> Figure:
-    def run() -> tuple[float, bool]:
-        session = engine()
-        total = _total(session, n, 2 if hi else 0, hi)
-        compare, holds = session.compiled(text, "a K"), session.holds
-        first = 1000 * n if hi else 0
-        constants = list(range(first, first + 256))
-
-        def ask(ks: list[int]) -> list[object]:
-            return [holds(compare(total, k)) for k in ks]
-
-        if again:
-            _rate(ask, constants)
-        return _rate(ask, constants)
-
-    return _best_rate(run, plan, row)
+    compare, holds = session.compiled(text, "a K"), session.holds
+    constants = list(range(first, first + plan.repeats * QUESTIONS + 1))
+    return rate(row, plan, constants, lambda ks: [holds(compare(total, k)) for k in ks])
 
 
-def _open(engine: Engine, plan: Plan, n: int) -> Figure:
+def _open(session: Session, plan: Plan, row: str, total: Any) -> Figure:
     """Questions that nothing decides; the first makes the terms, the later ones find them."""
-
-    def run() -> tuple[float, bool]:
-        session = engine()
-        total = _total(session, n)
-        equal, holds = session.compiled("a == K", "a K"), session.holds
-        holds(equal(total, 10**6))
-        return _rate(lambda ks: [not holds(equal(total, k)) for k in ks], list(range(1, 257)))
-
-    return _best_rate(run, plan, f"sum == k, open, N={n}")
+    equal, holds = session.compiled("a == K", "a K"), session.holds
+    constants = list(range(1, plan.repeats * QUESTIONS + 2))
+    return rate(row, plan, constants, lambda ks: [not holds(equal(total, k)) for k in ks])
 
 
 def shuffled_equality(engine: Engine, plan: Plan) -> Figures:
     """Sums of N + 1 that share no order; each question is about another pair of sums."""
     for n in plan.sizes:
+        session = engine()
+        numbers = [session.size() for _ in range(n)]
+        more = [session.size() for _ in range(8 * plan.repeats + 1)]
+        total = _sum(numbers)
+        random.Random(0).shuffle(numbers)
+        other = _sum(numbers)
+        pairs = [(total + v, v + other) for v in more]
+        equal, holds = session.compiled("a == b", "a b"), session.holds
 
-        def run(n: int = n) -> tuple[float, bool]:
-            session = engine()
-            numbers = [session.size() for _ in range(n)]
-            more = [session.size() for _ in range(34)]
-            total = sum(numbers[1:], start=numbers[0])
-            random.Random(0).shuffle(numbers)
-            other = sum(numbers[1:], start=numbers[0])
-            pairs = [(total + v, v + other) for v in more]
-            equal, holds = session.compiled("a == b", "a b"), session.holds
-            return _rate(lambda items: [holds(equal(a, b)) for a, b in items], pairs)
+        def ask(items: list[Any], equal: Any = equal, holds: Any = holds) -> list[object]:
+            return [holds(equal(a, b)) for a, b in items]
 
-        yield _best_rate(run, plan, f"same sum in another order, N={n}")
+        yield rate(f"same sum in another order, N={n}", plan, pairs, ask)
 
 
 # ---------------------------------------------------------------------- questions: e to g
@@ -268,27 +188,30 @@ def learn_and_reread(engine: Engine, plan: Plan) -> Figures:
         return (thread_time() - start) / len(numbers)
 
     try:
-        yield Figure("re-read after u5 == s0 + 3", _best(run, plan))
+        yield Figure("re-read after u5 == s0 + 3", best_of(run, plan))
     except Unsupported:
         yield Figure("re-read after u5 == s0 + 3", None)
 
 
 def prefix_at_most_total(engine: Engine, plan: Plan) -> Figures:
     for n in plan.sizes[:3]:
-
-        def run(n: int = n) -> tuple[float, bool]:
-            session = engine()
-            prefixes = list(accumulate(session.size() for _ in range(n)))
+        session = engine()
+        prefixes = list(accumulate(session.size() for _ in range(n)))
+        total = prefixes[-1]
+        random.Random(0).shuffle(prefixes)
+        try:
             compare, holds = session.compiled("a <= b", "a b"), session.holds
-            total = prefixes[-1]
-            sample = prefixes[:: max(1, n // 64)]
-            random.Random(0).shuffle(sample)
-            return _rate(lambda items: [holds(compare(p, total)) for p in items], sample)
+        except Unsupported:
+            yield Figure(f"prefix <= total, N={n}", None)
+            continue
 
-        yield _best_rate(run, plan, f"prefix <= total, N={n}")
+        def ask(items: list[Any], total: Any = total, c: Any = compare, h: Any = holds) -> Any:
+            return [h(c(p, total)) for p in items]
+
+        yield rate(f"prefix <= total, N={n}", plan, prefixes, ask)
 
 
-# ---------------------------------------------------------------------- where engines explode: h to k
+# ---------------------------------------------------------------------- what explodes: h to k
 
 
 def check_prefixes(engine: Engine, plan: Plan) -> Figures:
@@ -304,7 +227,7 @@ def check_prefixes(engine: Engine, plan: Plan) -> Figures:
             learn(compare(prefix, m))
         return thread_time() - start
 
-    yield from _whole("check(prefix <= m), all", f"n={n}", run, plan)
+    yield from whole("check(prefix <= m), all", f"n={n}", run, plan)
 
 
 def check_or_of_ands(engine: Engine, plan: Plan) -> Figures:
@@ -320,7 +243,7 @@ def check_or_of_ands(engine: Engine, plan: Plan) -> Figures:
         session.learn(build(*numbers))
         return thread_time() - start
 
-    yield from _whole("check of an OR of ANDs", f"k={k}", run, plan)
+    yield from whole("check of an OR of ANDs", f"k={k}", run, plan)
 
 
 def product_of_sums(engine: Engine, plan: Plan) -> Figures:
@@ -336,43 +259,42 @@ def product_of_sums(engine: Engine, plan: Plan) -> Figures:
         session.guard_or_false(build(*numbers))
         return thread_time() - start
 
-    yield from _whole("guard_or_false(product of sums >= 7)", f"k={k}", run, plan)
+    yield from whole("guard_or_false(product of sums >= 7)", f"k={k}", run, plan)
 
 
 def _pairs(names: list[str]) -> list[tuple[str, str]]:
     return list(zip(names[::2], names[1::2], strict=True))
 
 
-def _whole(row: str, note: str, run: Callable[[], float], plan: Plan) -> Figures:
-    try:
-        yield Figure(row, _best(run, plan), note)
-    except Unsupported:
-        yield Figure(row, None)
-
-
 def random_boxes(engine: Engine, plan: Plan) -> Figures:
     """Random questions on finite boxes: how many of the decidable ones are decided, how fast."""
+    row = "random questions on boxes"
     decided = asked = wrong = 0
     seconds = 0.0
     for seed in range(plan.limits["seeds"]):
-        for question in questions(seed):
-            try:
-                right, missed, spent = _ask_question(engine, question)
-            except Unsupported:
-                yield Figure("random questions on boxes", None)
-                return
+        of_seed = questions(seed)
+        if not of_seed:
+            continue
+        session = engine()
+        try:
+            numbers = session.world(of_seed[0].kinds, ())
+        except Unsupported:
+            yield Figure(row, None)
+            return
+        for question in of_seed:
+            right, missed, spent = _ask_question(session, numbers, question)
             asked += 1
             decided += right
             wrong += missed
             seconds += spent
     note = f"{100 * decided / asked:.1f}% of {asked}" + (f", {wrong} WRONG" if wrong else "")
-    yield Figure("random questions on boxes", seconds / asked, note, decided / asked)
+    yield Figure(row, seconds / asked, note, decided / asked)
 
 
-def _ask_question(engine: Engine, question: Question) -> tuple[bool, bool, float]:
+def _ask_question(
+    session: Session, numbers: dict[str, Any], question: Question
+) -> tuple[bool, bool, float]:
     """Whether the truth was proved, whether its opposite was, and the time."""
-    session = engine()
-    numbers = session.world(question.kinds, ())
     build = session.compiled(question.text, " ".join(numbers))
     values = tuple(numbers.values())
     right, opposite = session.holds, session.fails

@@ -1,4 +1,4 @@
-# ruff: noqa: D102  the protocol says what each method does
+# ruff: noqa: D102, N802  the protocol says what each method does; ast names the visitors
 """sympy: assumptions on symbols, no facts between them.
 
 A question is asked of the expanded difference of the two sides, through `is_zero` and

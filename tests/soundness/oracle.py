@@ -1,4 +1,4 @@
-"""z3 as an oracle that shares nothing with the engine: Python text, read as a statement on integers.
+"""z3 as an oracle that shares nothing with the engine: it reads Python text as a statement.
 
 `Oracle.read(text)` evaluates the text with variables that record what is done to them. Division and
 remainder have Python's meaning for divisors of either sign. What z3 has no integers for (bit
@@ -9,16 +9,42 @@ checked with `holds`, which evaluates the same text on Python's integers.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import z3
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
 
 LIMIT: Final = 3_000_000
 
 
 class UndecidedError(Exception):
     """z3 reached its limit, or its counterexample is none."""
+
+
+class Truth:
+    """A z3 condition that mixes with Python's truth values."""
+
+    __slots__ = ("term",)
+    __hash__ = None  # type: ignore[assignment]  # `==` makes a condition
+
+    def __init__(self, term: Any) -> None:
+        self.term = term
+
+    def _of(self, other: Any) -> Any:
+        return other.term if isinstance(other, Truth) else z3.BoolVal(other, self.term.ctx)
+
+    def __and__(self, other: Any) -> Truth:
+        return Truth(z3.And(self.term, self._of(other)))
+
+    def __or__(self, other: Any) -> Truth:
+        return Truth(z3.Or(self.term, self._of(other)))
+
+    def __eq__(self, other: object) -> Any:
+        return Truth(self.term == self._of(other))
+
+    __rand__, __ror__ = __and__, __or__
 
 
 def _unknown(name: str) -> tuple[Callable[..., Number], Callable[..., Number]]:
@@ -107,22 +133,22 @@ class Number:
     __trunc__, _ = _unknown("trunc")
 
     def __ge__(self, other: Any) -> Any:
-        return self.term >= self._of(other)
+        return Truth(self.term >= self._of(other))
 
     def __gt__(self, other: Any) -> Any:
-        return self.term > self._of(other)
+        return Truth(self.term > self._of(other))
 
     def __le__(self, other: Any) -> Any:
-        return self.term <= self._of(other)
+        return Truth(self.term <= self._of(other))
 
     def __lt__(self, other: Any) -> Any:
-        return self.term < self._of(other)
+        return Truth(self.term < self._of(other))
 
     def __eq__(self, other: object) -> Any:
-        return self.term == self._of(other)
+        return Truth(self.term == self._of(other))
 
     def __ne__(self, other: object) -> Any:
-        return self.term != self._of(other)
+        return Truth(self.term != self._of(other))
 
 
 class Oracle:
@@ -133,9 +159,11 @@ class Oracle:
         self.names = list(names)
         self.defined: list[Any] = []
         self._divisions: dict[Any, tuple[Any, Any]] = {}
-        self._space: dict[str, Any] = {
-            n: Number(z3.Int(n, self.context), self) for n in names
-        } | {"max": self._max, "min": self._min, "ite": self._ite}
+        self._space: dict[str, Any] = {n: Number(z3.Int(n, self.context), self) for n in names} | {
+            "max": self._max,
+            "min": self._min,
+            "ite": self._ite,
+        }
 
     def read(self, text: str) -> Any:
         """The z3 term that the text means."""
@@ -146,7 +174,7 @@ class Oracle:
         return eval(text, {**FUNCTIONS, "ite": lambda c, x, y: x if c else y, **values})
 
     def counterexample(self, given: Sequence[str], claim: str) -> dict[str, int] | None:
-        """Values for which all that is given holds and the claim does not; None if there are none."""
+        """Values for which all that is given holds and the claim does not; None without any."""
         conditions = [self._truth(text) for text in given]
         conditions.append(z3.Not(self._truth(claim)))
         values = self._solve(conditions)
@@ -165,7 +193,7 @@ class Oracle:
 
     def _truth(self, text: str) -> Any:
         read = self.read(text)
-        return z3.BoolVal(read, self.context) if isinstance(read, bool) else read
+        return z3.BoolVal(read, self.context) if isinstance(read, bool) else read.term
 
     def _solve(self, conditions: Sequence[Any]) -> dict[str, int] | None:
         solver = z3.Solver(ctx=self.context)
@@ -198,7 +226,7 @@ class Oracle:
         if isinstance(condition, bool):
             return x if condition else y
         x, y = (v.term if isinstance(v, Number) else z3.IntVal(v, self.context) for v in (x, y))
-        return Number(z3.If(condition, x, y), self)
+        return Number(z3.If(condition.term, x, y), self)
 
     def quotient(self, x: Any, y: Any) -> Any:
         """`x // y`."""

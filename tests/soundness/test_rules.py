@@ -1,6 +1,6 @@
 """Every identity that the engine rewrites with, proved by z3 for all integers.
 
-A row is one statement of a docstring: its first words there, the condition, and both sides as Python
+A row is one statement of a docstring: its first words there, the condition, both sides as Python
 text. z3 proves `when -> lhs == rhs` and finds an example of `when`; the same text is evaluated on
 Python's integers, which checks the oracle too. A docstring line without a row is an error.
 """
@@ -21,7 +21,7 @@ from tests.soundness.oracle import Oracle
 
 
 class Rule(NamedTuple):
-    """One identity; `line` is how it starts in the docstring of its module, empty for code alone."""
+    """One identity; `line` is how it starts in the docstring of its module, empty if elsewhere."""
 
     line: str
     when: str
@@ -66,7 +66,12 @@ REDUCE = [
     Rule("an atom with a one-point range", "(a <= x) & (x <= b) & (a == b)", "x", "a"),
     Rule("max(0, a, b)", "a <= b", "max(0, a, b)", "max(0, b)"),
     Rule("max(0, a, b)", "a <= 0", "max(0, a, b)", "max(0, b)"),
-    Rule("m*(x // d) with d | m, x % d == r known", "(d > 0) & (x % d == r)", "n*d * (x // d)", "n * (x - r)"),
+    Rule(
+        "m*(x // d) with d | m, x % d == r known",
+        "(d > 0) & (x % d == r)",
+        "n*d * (x // d)",
+        "n * (x - r)",
+    ),
     Rule("(k*y + x) // y with y != 0 known", "y != 0", "(k*y + x) // y", "k + x // y"),
     Rule("x // y with 0 <= x < y known", "(0 <= x) & (x < y)", "x // y", "0"),
     Rule("ite(c, a, 0) with c decided by ranges", "c >= 0", "ite(c >= 0, a, 0)", "a"),

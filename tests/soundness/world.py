@@ -1,16 +1,16 @@
 """Random environments whose truth is known by enumeration, and random questions about them.
 
-A `World` has an environment with three symbols and the list `live` of the assignments that the facts
-told so far allow. Each expression and condition comes with Python text that means the same; its
-values over `live` are the truth. The text is strict: an assignment for which any part of it raises
-is outside of what the engine speaks about.
+A `World` has an environment with three symbols and the list `live` of the assignments that the
+facts told so far allow. Each expression and condition comes with Python text that means the same;
+its values over `live` are the truth. The text is strict: an assignment for which any part of it
+raises is outside of what the engine speaks about.
 
     plain   sums, products, divisions, extrema, bit operations and choices; facts are conditions
     wild    more of it: products of three, rounded ratios, powers, shifts, sizes 0 and 1, equations
             between expressions, remainders, disjunctions, and guards decided by hints
 
-Where there are too many assignments, `live` is a sample with the corners in it and `exact` is False:
-a wrong answer still shows, but an open question is then not known to be decidable.
+Where there are too many assignments, `live` is a sample with the corners in it and `exact` is
+False: a wrong answer still shows, but an open question is then not known to be decidable.
 """
 
 from __future__ import annotations
@@ -44,6 +44,8 @@ UNDEFINED: Final = (ZeroDivisionError, ValueError, OverflowError)
 ENUMERATED: Final = 10_000
 SAMPLED: Final = 1_000
 DIVISORS: Final = (2, 3, 4, 8, -2, -3)
+FAR: Final = (20, 1000, 10**6, 1 << 31, 1 << 40)
+HUGE: Final = 1 << 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +108,8 @@ OPS: Final[dict[str, tuple[int, Build, str]]] = {
     "u": (2, _rounded(trunc), "trunc({} / {})"),
 }
 DIVIDING: Final = frozenset("DMfcru")
-PLAIN: Final = "++--**kkddmmxxnnaDMbit2?"
+ARITHMETIC: Final = "++--**kkddmmxxnnaDM2?"
+PLAIN: Final = ARITHMETIC + "bit"
 WILD: Final = PLAIN + "**kkddmmxxnn3XEQDMDMpLRCCfcruFGU"
 BUILTINS: Final = {
     "floor": math.floor,
@@ -116,21 +119,56 @@ BUILTINS: Final = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """One symbol: its declared range, open where None, and a part of it near 0."""
+
+    symbol: Expr
+    lo: int | None
+    hi: int | None
+    near: range
+    is_size: bool = False
+
+    @property
+    def text(self) -> str:
+        """The declared range as Python."""
+        name = ex.show(self.symbol)
+        low = [f"({self.lo} <= {name})"] if self.lo is not None else []
+        high = [f"({name} <= {self.hi})"] if self.hi is not None else []
+        return " & ".join(low + high) or "True"
+
+    def pick(self, rng: random.Random) -> int:
+        """A number in the range, near 0 or far away where it is open."""
+        if self.hi is None and rng.random() < 0.3:
+            return rng.choice(FAR) + rng.randint(0, 9)
+        if self.lo is None and rng.random() < 0.3:
+            return -rng.choice(FAR) - rng.randint(0, 9)
+        return rng.choice(self.near)
+
+    def ends(self) -> list[int]:
+        """The numbers where a range is likely to be wrong."""
+        near = self.near
+        return sorted({near[0], near[0] + (len(near) > 1), 0 if 0 in near else near[0], near[-1]})
+
+
 @dataclass
 class World:
-    """One environment, its symbols and the assignments that are still possible."""
+    """One environment, its symbols and the assignments that are still possible.
+
+    An `endless` world has symbols without an upper or a lower end. `ops` are the letters of the
+    operations to choose from, as often as they stand there.
+    """
 
     seed: int
     width: int = 6
     wild: bool = False
     endless: bool = False
+    ops: str = ""
     rng: random.Random = field(init=False)
     env: Env = field(init=False)
+    axes: list[Axis] = field(init=False)
     symbols: list[Expr] = field(init=False)
     names: list[str] = field(init=False)
-    sizes: list[Expr] = field(init=False)
-    ranges: list[range] = field(init=False)
-    far: list[list[int]] = field(init=False)
     live: list[Values] = field(init=False)
     exact: bool = field(init=False)
     told: list[str] = field(init=False)
@@ -138,52 +176,56 @@ class World:
 
     def __post_init__(self) -> None:
         self.rng = random.Random(self.seed)
+        self.ops = self.ops or (WILD if self.wild else PLAIN)
         self.env = Env()
-        self.sizes = []
-        made = [
+        self.axes = [
             self._size() if self.wild and self.rng.random() < 0.5 else self._integer()
             for _ in "abc"
         ]
-        self.symbols = [e for e, _ in made]
-        self.ranges = [values for _, values in made]
+        self.symbols = [axis.symbol for axis in self.axes]
         self.names = [ex.show(e) for e in self.symbols]
-        self.told = [
-            f"{n} in [{r[0]}, {r[-1]}]" for n, r in zip(self.names, self.ranges, strict=True)
-        ]
-        self.exact = math.prod(map(len, self.ranges)) <= ENUMERATED
-        self.live = list(itertools.product(*self.ranges)) if self.exact else self._sample()
+        self.told = [axis.text for axis in self.axes]
+        near = [axis.near for axis in self.axes]
+        self.exact = math.prod(map(len, near)) <= ENUMERATED and not any(
+            None in (axis.lo, axis.hi) for axis in self.axes
+        )
+        self.live = list(itertools.product(*near)) if self.exact else self._sample()
 
-    def _integer(self) -> tuple[Expr, range]:
+    def _integer(self) -> Axis:
         rng = self.rng
-        lo = rng.randint(-2, 3)
-        hi = lo + rng.randint(0, self.width)
+        start = rng.randint(-2, 3)
+        stop = start + rng.randint(0, self.width)
+        lo, hi = self._open(start, stop)
         if rng.random() < 0.4:
-            e = self.env.backed(rng.randint(lo, hi), size=False, min=lo, max=hi)
+            hint = rng.randint(start, stop)
+            e = self.env.backed(hint, size=False, min=lo, max=hi)
         else:
             e = self.env.unbacked(min=lo, max=hi)
-        return e, range(lo, hi + 1)
+        return Axis(e, lo, hi, range(start, stop + 1))
 
-    def _size(self) -> tuple[Expr, range]:
+    def _size(self) -> Axis:
         """A size: unbacked from 0, or backed under the policy for 0 and 1."""
         rng = self.rng
-        hi = rng.choice([1, 2, self.width, self.width + 2])
+        stop = rng.choice([1, 2, self.width, self.width + 2])
+        _, hi = self._open(0, stop)
         if rng.random() < 0.5:
-            e, values = self.env.unbacked(size=True, max=hi), range(hi + 1)
-        else:
-            hint = rng.randint(0, hi)
-            e = self.env.backed(hint, max=hi)
-            values = range(hint, hint + 1) if hint < 2 else range(2, hi + 1)
-        self.sizes.append(e)
-        return e, values
+            return Axis(self.env.unbacked(size=True, max=hi), 0, hi, range(stop + 1), True)
+        hint = rng.randint(0, stop)
+        e = self.env.backed(hint, max=hi)
+        if hint < 2:
+            return Axis(e, hint, hint, range(hint, hint + 1), True)
+        return Axis(e, 2, hi, range(2, stop + 1), True)
+
+    def _open(self, lo: int, hi: int) -> tuple[int | None, int | None]:
+        """A range with its upper end, its lower end, or both left out in an endless world."""
+        kind = self.rng.randrange(6) if self.endless else 5
+        return None if kind in (0, 1) else lo, None if kind in (1, 2, 3, 4) else hi
 
     def _sample(self) -> list[Values]:
         """Corners and their neighbours, some at random, and some with the hints."""
-        ends = [
-            sorted({r[0], r[0] + (len(r) > 1), 0 if 0 in r else r[0], r[-1]}) for r in self.ranges
-        ]
-        points = set(itertools.product(*ends))
+        points = set(itertools.product(*(axis.ends() for axis in self.axes)))
         for i in range(SAMPLED):
-            v = [self.rng.choice(r) for r in self.ranges]
+            v = [axis.pick(self.rng) for axis in self.axes]
             if i % 4 == 0:
                 v = [h if h is not None else x for h, x in zip(self.hints, v, strict=True)]
             points.add(tuple(v))
@@ -234,7 +276,7 @@ class World:
                 i = rng.randrange(3)
                 return Term(self.symbols[i], self.names[i])
             return self.constant(rng.randint(-4, 8))
-        op = rng.choice(WILD if self.wild else PLAIN)
+        op = rng.choice(self.ops)
         if op in "kdmFGU":
             return self._with_constant(op, self.expression(depth - 1))
         if op == "?":
@@ -281,8 +323,8 @@ class World:
         """A random relation between `x` and a constant near one of its values."""
         rng = self.rng
         values = self.values(x.text)
-        value = rng.choice(values) if values else None
-        c = (value or 0) + rng.choice([0, 0, 0, 1, -1, rng.randint(-6, 6)])
+        value = (rng.choice(values) if values else None) or 0
+        c = value * (abs(value) < HUGE) + rng.choice([0, 0, 0, 1, -1, rng.randint(-6, 6)])
         sign = rng.choice([">=", ">=", "<=", "==", "!="])
         build, _ = SIGNS[sign]
         return Claim(build(x.expr.shift(-c)), f"({x.text} {sign} {c})", (x.text, sign, c))
@@ -318,7 +360,7 @@ class World:
 
     def is_meant(self, v: Values) -> bool:
         """Whether an assignment leaves the sizes natural numbers."""
-        return all(x >= 0 or e not in self.sizes for e, x in zip(self.symbols, v, strict=True))
+        return all(x >= 0 or not axis.is_size for axis, x in zip(self.axes, v, strict=True))
 
     def is_hinted(self, v: Values) -> bool:
         """Whether an assignment gives the backed symbols their hints."""

@@ -24,6 +24,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser.parse_args(argv)
     try:
         status: int = COMMANDS[arguments.command].run(arguments)
+    except BrokenPipeError:  # the reader of our output went away
+        sys.stderr.close()
+        return 1
     except AnyshapeError as error:
         print(f"anyshape: {error}", file=sys.stderr)
         return 1

@@ -128,7 +128,8 @@ def _by_direction(k: Knowledge, e: Expr, op: str) -> bool | None:
     else:
         answer = (op == boolean.EQ) if low == high else None
     if answer is not None:
-        k.why = ("known", known.low_fact or known.high_fact)
+        fact = known.low_fact or known.high_fact
+        k.why = ("hole", e) if fact is None else ("known", fact)
     return answer
 
 
@@ -170,7 +171,7 @@ def _one_symbol(k: Knowledge, e: Expr, atom: Atom, op: str) -> bool | None:
         if answer is None and atom.mark in k.residues and not residue_of(k, e).contains(0):
             k.why = ("congruence", e)
             answer = op == boolean.NE
-    if answer is None and config.solver is not None:
+    if answer is None and (atom in k.mentions or config.solver is not None):
         answer = _last_rungs(k, relation(op, e))
     return answer
 
@@ -346,7 +347,7 @@ def explain(k: Knowledge, b: Bool, answer: bool | None, why: object) -> str:
         return f"{k.text(data[0])} is never 0 by its remainders"
     if rung == "part":
         return f"{k.text(data[0])} does not hold"
-    return _PLAIN.get(str(rung), "it was learnt")
+    return _PLAIN[str(rung)]
 
 
 _PLAIN: Final = {

@@ -32,6 +32,8 @@ from anyshape.expr.terms import content, from_terms, terms
 from anyshape.expr.traverse import atoms_below, symbols_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from anyshape.domain import Bound
     from anyshape.env.fact import Fact
     from anyshape.env.knowledge import Knowledge
@@ -52,7 +54,7 @@ def learn(k: Knowledge, fact: Fact) -> None:
         k.roll_back()
         raise
     k.commit()
-    _remember(k, fact.condition)
+    _remember(k, fact)
 
 
 def refusal(k: Knowledge, fact: Fact) -> ConstraintError:
@@ -90,19 +92,20 @@ def _rival(k: Knowledge, fact: Fact) -> Fact | None:
     return None
 
 
-def _remember(k: Knowledge, condition: Bool) -> None:
+def _remember(k: Knowledge, fact: Fact) -> None:
     """The condition itself, as asked again in the same words, and its negation where no range,
     direction or clause tells it.
     """
-    _settle(k, condition, True)
+    condition = fact.condition
+    _settle(k, condition, True, fact)
     if condition.op not in (boolean.GE, boolean.EQ, boolean.NE):
-        _settle(k, negate(condition), False)
+        _settle(k, negate(condition), False, fact)
 
 
-def _settle(k: Knowledge, b: Bool, truth: bool) -> None:
+def _settle(k: Knowledge, b: Bool, truth: bool, fact: Fact) -> None:
     if b.verdict is None:
         b.verdict = truth
-        b.reason = ("learnt",)
+        b.reason = ("known", fact)
         b.verdict_version = k.pool.version
 
 
@@ -161,6 +164,7 @@ def _at_least_zero(k: Knowledge, e: Expr, fact: Fact) -> None:
     _bound_direction(k, e, fact)
     _file(k, ge0(_primitive(e)), fact)
     _spread(k, narrow_terms(k, e, boolean.GE, fact), fact)
+    _wake(k, of_e, fact)
 
 
 def _primitive(e: Expr) -> Expr:
@@ -253,6 +257,7 @@ def _zero(k: Knowledge, e: Expr, fact: Fact) -> None:
     for a in changed:  # an end of a range may have to move to the next member of a congruence
         narrow_atom(k, a, a.lo, a.hi, fact)
     _spread(k, changed, fact)
+    _wake(k, of_e, fact)
 
 
 def _bound_direction_both(k: Knowledge, e: Expr, fact: Fact) -> None:
@@ -357,7 +362,7 @@ def _not_zero_direction(k: Knowledge, e: Expr, fact: Fact) -> None:
         _at_least_zero(k, (e if factor > 0 else -e).shift(-abs(factor)), fact)
     elif value == known.hi:
         _at_least_zero(k, (-e if factor > 0 else e).shift(-abs(factor)), fact)
-    _wake(k, list(terms(e)), fact)
+    _wake(k, terms(e), fact)
 
 
 # ---------------------------------------------------------------------- clauses
@@ -427,7 +432,10 @@ def _spread(k: Knowledge, changed: list[Atom], fact: Fact) -> None:
     _wake(k, [*changed, *pinned], fact)
 
 
-def _wake(k: Knowledge, atoms: list[Atom], fact: Fact) -> None:
+def _wake(k: Knowledge, atoms: Iterable[Atom], fact: Fact) -> None:
+    """Look again at the clauses that wait for news about some atoms."""
+    if not k.clauses:
+        return
     for clause in dict.fromkeys(c for a in atoms for c in k.watchers.get(a, ())):
         of_clause = k.clauses.get(clause)
         if of_clause is None or all(decide(k, part) is None for part in clause.args):

@@ -60,12 +60,16 @@ class Obligation:
         """The condition as Python over the sources."""
         return self._knowledge.text(self.condition)
 
+    def describe(self) -> str:
+        """The text with its origin, the user's line and message."""
+        notes = [ORIGINS[self.origin], self.message, self.site and str(self.site)]
+        return f"{self.text}  # {', '.join(note for note in notes if note)}"
+
     def __str__(self) -> str:
-        place = f"  # {ORIGINS[self.origin]}"
-        return self.text + place + (f", {self.site}" if self.site is not None else "")
+        return self.text
 
     def __repr__(self) -> str:
-        return f"<{self}>"
+        return f"<{self.describe()}>"
 
 
 def unbacked_in(p: Bool) -> list[str]:

@@ -13,8 +13,12 @@ from anyshape.expr.terms import terms
 from anyshape.expr.traverse import nodes_below, symbols_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from anyshape.domain import Bound
     from anyshape.env.knowledge import Knowledge
     from anyshape.expr import Bool
+    from anyshape.expr.node import Atom
 
 _RELATIONS: Final = (boolean.GE, boolean.EQ, boolean.NE)
 POINTS: Final = 1024
@@ -23,27 +27,54 @@ FACTS: Final = 16
 
 
 def search(k: Knowledge, question: Bool) -> bool | None:
-    """The truth of `question` where it is the same for every assignment that the facts allow."""
+    """The truth of `question` where it is the same for every assignment that the facts allow.
+
+    The symbols are those of the question and, while the assignments stay few, those that facts
+    connect with them; facts that mention others are left out, which only allows more.
+    """
     if question.op in _RELATIONS and any(
         a.op is SYMBOL and a.hi - a.lo >= POINTS for a in terms(question.expr)
     ):
         return None
-    symbols = symbols_of(question)
-    points = 1
-    for s in symbols:
-        points *= s.hi - s.lo + 1  # type: ignore[assignment]  # an infinite end makes it infinite
-        if not points <= POINTS:
-            return None
-    if not symbols or len(nodes_below((question,))) > NODES:
+    symbols = dict.fromkeys(symbols_of(question))
+    points = _points(symbols)
+    if not symbols or points > POINTS or len(nodes_below((question,))) > NODES:
         return None
-    chosen = set(symbols)
     facts: list[Bool] = []
-    for b in dict.fromkeys(b for s in symbols for b in k.mentions.get(s, ())):
+    for b in _mentioned(k, symbols):
         fact = form_bool(k, b)
-        if chosen.issuperset(symbols_of(fact)) and len(nodes_below((fact,))) <= NODES:
-            facts.append(fact)
-    names = [s.name for s in symbols]
-    holds = function([question, *facts[:FACTS]], names)
+        new = [s for s in symbols_of(fact) if s not in symbols]
+        if len(nodes_below((fact,))) > NODES or points * _points(new) > POINTS:
+            continue
+        points = int(points * _points(new))
+        symbols.update(dict.fromkeys(new))
+        facts.append(fact)
+    return _enumerate(question, facts[:FACTS], list(symbols))
+
+
+def _points(symbols: Iterable[Atom]) -> Bound:
+    """The number of assignments to the symbols."""
+    points: Bound = 1
+    for s in symbols:
+        points *= s.hi - s.lo + 1
+    return points
+
+
+def _mentioned(k: Knowledge, symbols: dict[Atom, None]) -> Iterator[Bool]:
+    """The facts that mention one of the symbols, to which the caller may add."""
+    seen: set[Bool] = set()
+    done: set[Atom] = set()
+    while len(done) < len(symbols):
+        for s in [s for s in symbols if s not in done]:
+            done.add(s)
+            for b in k.mentions.get(s, ()):
+                if b not in seen:
+                    seen.add(b)
+                    yield b
+
+
+def _enumerate(question: Bool, facts: list[Bool], symbols: list[Atom]) -> bool | None:
+    holds = function([question, *facts], [s.name for s in symbols])
     answers = set()
     for values in product(*(range(int(s.lo), int(s.hi) + 1) for s in symbols)):
         try:

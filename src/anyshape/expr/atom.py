@@ -29,9 +29,7 @@ def symbol(
     return atom.node
 
 
-def intern_atom(
-    pool: Pool, op: Op, args: tuple[Operand, ...], data: tuple[int, ...] = ()
-) -> Atom:
+def intern_atom(pool: Pool, op: Op, args: tuple[Operand, ...], data: tuple[int, ...] = ()) -> Atom:
     """The atom `op(args)`, made on first use."""
     key = (op.name, args, data)
     atom = pool.memo.get(key)
@@ -66,6 +64,15 @@ def operand_interval(operand: Operand) -> Interval:
     if isinstance(operand, Bool):
         return Interval(0, 1)
     return Interval(operand.span.lo, operand.span.hi)
+
+
+def within(e: Expr, interval: Interval) -> Expr:
+    """`e` with its bounds tightened to an interval that its value is known to be in."""
+    if interval.lo > e.lo:
+        e.lo = interval.lo
+    if interval.hi < e.hi:
+        e.hi = interval.hi
+    return e
 
 
 def _hint(op: Op, args: tuple[Operand, ...], data: tuple[int, ...]) -> int | None:

@@ -16,7 +16,8 @@ from __future__ import annotations
 from math import gcd
 from typing import TYPE_CHECKING, Final
 
-from anyshape.expr.atom import intern_atom
+from anyshape.domain.interval import Interval
+from anyshape.expr.atom import intern_atom, within
 from anyshape.expr.op import FLOORDIV
 from anyshape.expr.product import multiply
 from anyshape.expr.terms import add_into, content, from_terms, terms
@@ -50,7 +51,8 @@ def divide_exactly(e: Expr, d: int) -> Expr:
 
 def modulo(x: Expr, y: Expr) -> Expr:
     """Return `x % y`."""
-    return x - multiply(y, floordiv(x, y))
+    remainder = x - multiply(y, floordiv(x, y))
+    return within(remainder, Interval(x.lo, x.hi).mod(Interval(y.lo, y.hi)))
 
 
 def floordiv_const(x: Expr, d: int) -> Expr:
@@ -78,11 +80,13 @@ def floordiv_const(x: Expr, d: int) -> Expr:
         rest = {a: k // g for a, k in rest.items()}
         rest_c, d = rest_c // g, d // g
     flipped, rest, rest_c = _one_spelling(rest, rest_c, d)
-    quotient_of_rest = _quotient(pool, rest, rest_c, d)
+    fraction = _quotient(pool, rest, rest_c, d)
+    sign = 1
     if flipped:  # rest // d = sum of its atoms - flipped rest // d
         add_into(whole, dict.fromkeys(rest, 1), 1)
-        return from_terms(pool, whole, c) - quotient_of_rest
-    return from_terms(pool, whole, c) + quotient_of_rest
+        sign = -1
+    add_into(whole, terms(fraction), sign)
+    return from_terms(pool, whole, c + sign * fraction.c)
 
 
 def _quotient(pool: Pool, rest: dict[Atom, int], rest_c: int, d: int) -> Expr:

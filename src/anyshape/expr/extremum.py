@@ -6,7 +6,8 @@ moved there by subtracting its operand with the smallest linear key,
     max(p, a, b) = p + max(0, a - p, b - p),     min(a, b) = -max(-a, -b),     |a| = max(a, -a),
 
 which is the same operand after any common shift, so `max(a + x, b + x)` and `max(a, b) + x` are one
-expression, and so are all orders and nestings of a maximum.
+expression. So are `max(k*a, k*b)` and `k*max(a, b)` for k > 0, and all orders and nestings of a
+maximum with less than FLATTEN_LIMIT operands.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ from __future__ import annotations
 from math import gcd
 from typing import TYPE_CHECKING, Final
 
-from anyshape.expr.atom import intern_atom
+from anyshape.domain.interval import Interval
+from anyshape.expr.atom import intern_atom, within
 from anyshape.expr.division import divide_exactly
 from anyshape.expr.op import MAXIMUM
-from anyshape.expr.terms import content, from_terms, terms
+from anyshape.expr.terms import content, terms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -42,8 +44,10 @@ def maximum(operands: Iterable[Expr]) -> Expr:
     g = gcd(*(gcd(content(terms(e).values()), e.c) for e in above))
     if g > 1:
         above = [divide_exactly(e, g) for e in above]
-    atom = intern_atom(pivot.pool, MAXIMUM, tuple(above), ())
-    return pivot + atom.node.scale(g)
+    atom = intern_atom(pivot.pool, MAXIMUM, tuple(above))
+    lo = max(pivot.lo, *(e.lo for e in best.values()))
+    hi = max(pivot.hi, *(e.hi for e in best.values()))
+    return within(pivot + atom.node.scale(g), Interval(lo, hi))
 
 
 def minimum(operands: Iterable[Expr]) -> Expr:
@@ -57,17 +61,15 @@ def absolute(e: Expr) -> Expr:
 
 
 def _flattened(operands: list[Expr]) -> list[Expr]:
-    """The operands, with `rest + max(0, e...)` as `rest, rest + e, ...`."""
+    """The operands, with `rest + k*max(0, e, ...)` as `rest, rest + k*e, ...` for k > 0."""
     out: list[Expr] = []
     for operand in operands:
-        inner = [a for a, k in terms(operand).items() if k == 1 and a.op is MAXIMUM]
-        if len(inner) == 1 and len(out) + len(inner[0].args) < FLATTEN_LIMIT:
-            atom = inner[0]
-            rest = from_terms(
-                operand.pool, {a: k for a, k in terms(operand).items() if a is not atom}, operand.c
-            )
+        inner = [(a, k) for a, k in terms(operand).items() if k > 0 and a.op is MAXIMUM]
+        if len(inner) == 1 and len(out) + len(inner[0][0].args) < FLATTEN_LIMIT:
+            atom, k = inner[0]
+            rest = operand - atom.node.scale(k)
             out.append(rest)
-            out.extend(rest + e for e in atom.args)  # type: ignore[operator]
+            out.extend(rest + e.scale(k) for e in atom.exprs)
         else:
             out.append(operand)
     return out

@@ -30,9 +30,7 @@ def factors(atom: Atom) -> Factors:
     """The factors of an atom with their exponents; itself, when it is no product."""
     if atom.op is not PRODUCT:
         return ((atom, 1),)
-    return tuple(
-        (next(iter(terms(arg))), k) for arg, k in zip(atom.exprs, atom.data, strict=True)
-    )
+    return tuple((next(iter(terms(arg))), k) for arg, k in zip(atom.exprs, atom.data, strict=True))
 
 
 def monomial(pool: Pool, powers: dict[Atom, int]) -> Expr:

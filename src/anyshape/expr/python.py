@@ -92,7 +92,9 @@ def _atom(atom: Atom, texts: dict[object, str], names: Mapping[str, str]) -> str
     if atom.op.name == "maximum":
         return f"max(0, {', '.join(args)})"
     if atom.op.name == "product":
-        factors = [f"({a}) ** {k}" if k > 1 else f"({a})" for a, k in zip(args, atom.data, strict=True)]
+        factors = [
+            f"({a}) ** {k}" if k > 1 else f"({a})" for a, k in zip(args, atom.data, strict=True)
+        ]
         return f"({' * '.join(factors)})"
     return _INTEGER[atom.op.name].format(*args)
 

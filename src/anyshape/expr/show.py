@@ -41,6 +41,9 @@ class Text(NamedTuple):
         return self.text if self.level >= level else f"({self.text})"
 
 
+Piece = tuple[int, Text]
+
+
 def show(operand: Operand, name: Callable[[str], str] | None = None) -> str:
     """The exact text of an expression; `name` may rename the symbols."""
     return _Printer(name, MAX_TEXT, elide=False).top(operand)
@@ -123,7 +126,11 @@ class _Printer:
         return text
 
     def fresh_sum(self, e: Expr) -> Text:
-        pieces: list[tuple[int, Text]] = []
+        return joined(*self.pieces(e))
+
+    def pieces(self, e: Expr) -> tuple[list[Piece], int]:
+        """`e` as a sum of coefficient times text, positive ones first, and the constant left."""
+        pieces: list[Piece] = []
         rest, c = dict(terms(e)), e.c
         for atom in sorted(rest, key=lambda a: -a.index):
             found = _readable(atom, rest, c) if atom in rest else None
@@ -133,21 +140,7 @@ class _Printer:
         for atom in sorted(rest, key=lambda a: a.index):
             pieces.append((rest[atom], self.texts[atom]))
         pieces.sort(key=lambda piece: piece[0] < 0)
-        text, level = "", SUM
-        for k, piece in pieces:
-            if abs(k) != 1:
-                term = f"{abs(k)}*{piece.at(MULTIPLE)}"
-            else:
-                term = piece.at(TERM if text or k > 0 else MULTIPLE)
-            text += (" - " if k < 0 else " + ") + term if text else ("-" if k < 0 else "") + term
-        if c or not text:
-            text += (" - " if c < 0 else " + ") + str(abs(c)) if text else str(c)
-        if len(pieces) == 1 and not c:
-            k, piece = pieces[0]
-            level = piece.level if k == 1 else MULTIPLE if k > 0 else SUM
-        elif not pieces:
-            level = ATOMIC if c >= 0 else SUM
-        return Text(text, level)
+        return pieces, c
 
     def spelling(self, function: str, args: tuple[Expr, ...]) -> Text:
         if function == "%":
@@ -174,16 +167,21 @@ class _Printer:
         return f"({text})" if b.op in (boolean.AND, boolean.OR) else text
 
     def relation(self, b: Bool) -> str:
-        left, right = sides(b.expr)
+        """The relation with what is negative on the left, and with constants where they are few."""
+        pieces, c = self.pieces(b.expr)
+        left = [(-k, text) for k, text in pieces if k < 0]
+        right = [(k, text) for k, text in pieces if k > 0]
         if b.op != boolean.GE:
-            if left.is_const:
-                left, right = right.shift(-right.c), left.shift(-right.c)
-            return f"{self.sum(left).text} {'==' if b.op == boolean.EQ else '!='} {self.sum(right).text}"
-        if right.is_const and not right.c:
-            left, right = left.shift(-left.c), right.shift(-left.c)
-        if left.c == 1 and not left.is_const and not right.is_const:
-            return f"{self.sum(left.shift(-1)).text} < {self.sum(right).text}"
-        return f"{self.sum(left).text} <= {self.sum(right).text}"
+            sign = "==" if b.op == boolean.EQ else "!="
+            if not left:
+                left, right, c = right, left, -c
+            low, high = (0, c) if not right or c > 0 else (-c, 0)
+            return f"{joined(left, low).text} {sign} {joined(right, high).text}"
+        if not left or (right and c < -1):
+            return f"{joined(left, -c).text} <= {joined(right, 0).text}"
+        if right and c == -1:
+            return f"{joined(left, 0).text} < {joined(right, 0).text}"
+        return f"{joined(left, 0).text} <= {joined(right, c).text}"
 
     # ------------------------------------------------------------------ reals
 
@@ -202,6 +200,25 @@ class _Printer:
         if r.op == "neg":
             return Text(f"-{self.operand(r.args[0]).at(ATOMIC)}", SUM)
         return self.call(r.op, r.args)
+
+
+def joined(pieces: list[Piece], c: int) -> Text:
+    """The text of a sum of pieces and a constant."""
+    text, level = "", SUM
+    for k, piece in pieces:
+        if abs(k) != 1:
+            term = f"{abs(k)}*{piece.at(MULTIPLE)}"
+        else:
+            term = piece.at(TERM if text or k > 0 else MULTIPLE)
+        text += (" - " if k < 0 else " + ") + term if text else ("-" if k < 0 else "") + term
+    if c or not text:
+        text += (" - " if c < 0 else " + ") + str(abs(c)) if text else str(c)
+    if len(pieces) == 1 and not c:
+        k, piece = pieces[0]
+        level = piece.level if k == 1 else MULTIPLE if k > 0 else SUM
+    elif not pieces:
+        level = ATOMIC if c >= 0 else SUM
+    return Text(text, level)
 
 
 def sides(e: Expr) -> tuple[Expr, Expr]:

@@ -1,0 +1,60 @@
+"""The programs in README and docs run and print what the page says."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
+BLOCK = re.compile(r"^```(python|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def programs(text: str) -> list[tuple[str, str | None]]:
+    """The Python blocks of a page, each with the text block that follows it at once, if any."""
+    found: list[tuple[str, str | None]] = []
+    blocks = list(BLOCK.finditer(text))
+    for i, block in enumerate(blocks):
+        if block[1] != "python":
+            continue
+        after = blocks[i + 1] if i + 1 < len(blocks) else None
+        follows = (
+            after is not None
+            and after[1] == "text"
+            and not text[block.end() : after.start()].strip()
+        )
+        found.append((block[2], after[2] if follows and after is not None else None))
+    return found
+
+
+def run_page(name: str, text: str) -> int:
+    """Run the programs of a page in one namespace; return how many outputs were compared."""
+    namespace: dict[str, object] = {"__name__": "page"}
+    compared = 0
+    for source, expected in programs(text):
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(compile(source, f"<{name}>", "exec"), namespace)
+        if expected is not None:
+            assert printed.getvalue() == expected
+            compared += 1
+    return compared
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_programs_print_what_the_page_says(page: Path) -> None:
+    run_page(page.name, page.read_text())
+
+
+def test_readme_has_a_program_with_output() -> None:
+    assert run_page("README.md", (ROOT / "README.md").read_text()) >= 1
+
+
+def test_a_wrong_output_is_caught() -> None:
+    page = "```python\nprint(1)\n```\n\n```text\n2\n```\n"
+    with pytest.raises(AssertionError):
+        run_page("page.md", page)
