@@ -55,11 +55,10 @@ def render(results: list[Result], *, quick: bool) -> str:
     cells = {(r.letter, r.row, r.engine): r for r in results}
     lines = [["", "", "goal", *(titles[e] for e in shown)]]
     for workload in WORKLOADS:
-        rows = dict.fromkeys(r.row for r in results if r.letter == workload.letter and r.row)
-        for row in rows:
+        for row in _rows(results, workload.letter):
             goal = next((g for g in GOALS if row.startswith(g.start)), NO_GOAL)
             ours = cells.get((workload.letter, row, "ours"))
-            line = [workload.letter, row, _goal_text(goal)]
+            line = [workload.letter, row or workload.about, _goal_text(goal)]
             for e in shown:
                 result = cells.get((workload.letter, row, e))
                 remark = cells.get((workload.letter, "", e))
@@ -68,6 +67,14 @@ def render(results: list[Result], *, quick: bool) -> str:
     text = [_aligned(lines), "", _legend(quick=quick)]
     text += [f"{e} is not installed and was left out." for e in engines if e in absent]
     return "\n".join(text)
+
+
+def _rows(results: list[Result], letter: str) -> list[str]:
+    """The rows of a workload, those that differ by N only next to each other."""
+    of_letter = [r.row for r in results if r.letter == letter]
+    rows = dict.fromkeys(row for row in of_letter if row) or dict.fromkeys(of_letter)
+    kinds = list(dict.fromkeys(row.partition(", N=")[0] for row in rows))
+    return sorted(rows, key=lambda row: kinds.index(row.partition(", N=")[0]))
 
 
 def _cell(
@@ -119,7 +126,7 @@ def _aligned(lines: list[list[str]]) -> str:
 
 
 def _legend(*, quick: bool) -> str:
-    runs = "3 runs" if quick else "7 runs of ours, 3 of the others"
+    runs = "3 runs of ours, 2 of the others" if quick else "7 runs of ours, 3 of the others"
     return f"""\
 Thread CPU time of one operation, best of {runs}; a run over a second is not repeated.
 Times for anyshape and SymInt, for the others multiples of anyshape's (20x: twenty times slower).

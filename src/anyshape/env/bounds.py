@@ -28,6 +28,7 @@ from anyshape.expr import boolean
 from anyshape.expr.node import Expr
 from anyshape.expr.op import FLOORDIV, GROUP, MAXIMUM, PRODUCT, SYMBOL
 from anyshape.expr.terms import terms
+from anyshape.expr.traverse import atoms_below
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -86,7 +87,7 @@ def propagate(k: Knowledge, changed: Iterable[Atom], fact: Fact) -> None:
             steps -= 1
             if not _is_narrow(parent):
                 continue
-            if narrow_atom(k, parent, *atom_interval(parent), fact):
+            if _forward(k, parent, fact):
                 queue.append(parent)
             elif parent.lo > NINF or parent.hi < INF:
                 queue.extend(_backward(k, parent, fact))
@@ -156,9 +157,27 @@ def _from_lower_bound(
     return changed
 
 
+def has_value(k: Knowledge, atom: Atom) -> bool:
+    """Whether an atom is defined: always, or because a fact that bounds it speaks about it."""
+    if not atom.partial:
+        return True
+    facts = (k.blame.get((atom, end)) for end in (False, True))
+    return any(fact is not None and atom in atoms_below(fact.condition) for fact in facts)
+
+
+def _forward(k: Knowledge, atom: Atom, fact: Fact) -> bool:
+    """Tighten the range of an atom from its operands; say whether that changed it."""
+    try:
+        return narrow_atom(k, atom, *atom_interval(atom), fact)
+    except ContradictionError:
+        if has_value(k, atom):
+            raise
+        return False  # it has no value, which is no contradiction
+
+
 def _backward(k: Knowledge, atom: Atom, fact: Fact) -> list[Atom]:
     """Tighten the operands of an atom from its own range."""
-    if not _is_narrow(atom):
+    if not _is_narrow(atom) or not has_value(k, atom):
         return []
     op = atom.op
     if op is FLOORDIV:

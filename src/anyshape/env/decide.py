@@ -30,6 +30,7 @@ from anyshape.env.residue import residue_of
 from anyshape.env.small import search
 from anyshape.expr import boolean
 from anyshape.expr.boolean import negate, relation
+from anyshape.expr.node import tighten
 from anyshape.expr.op import SYMBOL
 from anyshape.expr.terms import is_fresh, refresh, terms
 
@@ -72,6 +73,10 @@ def _cheaply(k: Knowledge, b: Bool, effort: int) -> bool | None:
     b = form_bool(k, b)
     if b.op in (boolean.TRUE, boolean.FALSE):
         return b.op == boolean.TRUE
+    if effort == RANGES and b.op in (boolean.AND, boolean.OR):
+        answers = {_cheaply(k, part, effort) for part in b.args}
+        deciding = b.op == boolean.OR
+        return deciding if deciding in answers else None if None in answers else not deciding
     if effort == REPLACEMENTS or b.op not in (boolean.GE, boolean.EQ, boolean.NE):
         return None
     refresh(b.expr)
@@ -168,7 +173,8 @@ def _one_symbol(k: Knowledge, e: Expr, atom: Atom, op: str) -> bool | None:
     answer = _by_range(k, e, op)
     if answer is None and op != boolean.GE:
         answer = _by_direction(k, e, op)
-        if answer is None and atom.mark in k.residues and not residue_of(k, e).contains(0):
+        known = e.c % terms(e)[atom] or atom.mark in k.residues
+        if answer is None and known and not residue_of(k, e).contains(0):
             k.why = ("congruence", e)
             answer = op == boolean.NE
     if answer is None and (atom in k.mentions or config.solver is not None):
@@ -250,10 +256,7 @@ def _by_spine(k: Knowledge, e: Expr, op: str) -> bool | None:
         if span is None:
             return None
         span = (-span[1], -span[0])
-    if span[0] > e.lo:
-        e.lo = span[0]
-    if span[1] < e.hi:
-        e.hi = span[1]
+    tighten(e, *span)
     return _by_range(k, e, op)
 
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from anyshape.config import config
 from anyshape.domain import INF, NINF, Interval
 from anyshape.env import fact as origin
-from anyshape.env.decide import FULL, decide, nonnegative, verdict
+from anyshape.env.decide import FULL, decide, interval_text, nonnegative, verdict
 from anyshape.env.equality import form, form_bool
 from anyshape.env.fact import Fact
 from anyshape.env.knowledge import FUEL, Knowledge
@@ -29,7 +29,7 @@ from anyshape.env.reduce import reduce
 from anyshape.env.site import capture
 from anyshape.env.symbol import BACKED, UNBACKED, Symbol
 from anyshape.errors import ConstraintError, DataDependentError, RuntimeAssertError
-from anyshape.expr import Bool, Pool, eq0, evaluate, ge0, negate, show, symbol
+from anyshape.expr import Bool, Pool, eq0, evaluate, ge0, negate, symbol
 from anyshape.expr.real import ANY, Real, real_symbol
 from anyshape.expr.terms import refresh
 from anyshape.expr.traverse import symbols_of
@@ -74,8 +74,9 @@ class Env:
         declared range alone. Both are recorded as guards.
         """
         site = capture()
+        self._need_range(source or f"s{self._count['s']}", hint, min, max, size=size)
         e = self._new("s", BACKED, source, hint, None, site, size=size)
-        self._declare(e, min, max, site, guard=True)
+        self._declare(e, min, max, site)
         if not size or min is not None:
             return e
         if config.specialize_zero_one and not config.backed_size_oblivious:
@@ -98,8 +99,9 @@ class Env:
     ) -> Expr:
         """A new unbacked symbol: any integer, or a size; `hint` is for optimization only."""
         site = capture()
+        self._need_range(source or f"u{self._count['u']}", None, min, max, size=size)
         e = self._new("u", UNBACKED, source, None, hint, site, size=size)
-        self._declare(e, min, max, site, guard=False)
+        self._declare(e, min, max, site)
         return e
 
     def real(self, hint: float | None = None, *, source: str = "") -> Real:
@@ -125,8 +127,6 @@ class Env:
         size: bool,
     ) -> Expr:
         name = self._name(letter)
-        if size and hint is not None and hint < 0:
-            raise ConstraintError(f"a size cannot be {hint}", why=f"{source or name} is a size")
         e = symbol(self.pool, name, 0 if size else NINF, INF, hint)
         self.symbols[name] = Symbol(name, kind, source, hint, optimization_hint, site, e)
         if source:
@@ -135,28 +135,27 @@ class Env:
             self._sizes.append(e)
         return e
 
-    def _declare(
-        self, e: Expr, lo: int | None, hi: int | None, site: Site | None, *, guard: bool
-    ) -> None:
-        """Record a declared range as a guard or as an assert."""
-        if lo is None and hi is None:
-            return
-        name = show(e)
-        if lo is not None and hi is not None and lo > hi:
-            raise ConstraintError(f"min={lo} is above max={hi} for {name}")
-        for bound, condition in ((lo, ge0(e.shift(-(lo or 0)))), (hi, ge0((-e).shift(hi or 0)))):
-            if bound is None:
-                continue
-            if guard and not condition.hint:
-                raise ConstraintError(
-                    f"the value {e.hint} of {self.symbols[name].label} is outside"
-                    f" {self._bounds_text(lo, hi)}"
-                )
-            self._record(condition, origin.DECLARED, site, None)
-
     @staticmethod
-    def _bounds_text(lo: int | None, hi: int | None) -> str:
-        return f"[{'-inf' if lo is None else lo}, {'inf' if hi is None else hi}]"
+    def _need_range(
+        label: str, hint: int | None, lo: int | None, hi: int | None, *, size: bool
+    ) -> None:
+        """Refuse a declaration that has no value, or not the one seen, before a symbol is made."""
+        low = (0 if size else NINF) if lo is None else lo
+        high = INF if hi is None else hi
+        if low > high:
+            raise ConstraintError(f"no value is left for {label} in {interval_text(low, high)}")
+        if hint is not None and not low <= hint <= high:
+            raise ConstraintError(
+                f"the value {hint} of {label} is outside {interval_text(low, high)}",
+                why="a size is not negative" if size and hint < 0 else "",
+            )
+
+    def _declare(self, e: Expr, lo: int | None, hi: int | None, site: Site | None) -> None:
+        """Record a declared range: as guards for a backed symbol, else as asserts."""
+        if lo is not None:
+            self._record(ge0(e.shift(-lo)), origin.DECLARED, site, None)
+        if hi is not None:
+            self._record(ge0((-e).shift(hi)), origin.DECLARED, site, None)
 
     # ------------------------------------------------------------------ the verbs
 
@@ -181,12 +180,11 @@ class Env:
         answer = decide(self.knowledge, p)
         if answer is not None:
             return answer
-        backed = form_bool(self.knowledge, p)
-        hint = backed.hint
-        if hint is None:
+        backed = self._over_backed(p)
+        if backed is None:
             raise self.data_dependent(p)
-        condition = backed if hint else negate(backed)
-        self._record(condition, origin.GUARD, capture(), None)
+        hint = backed.hint is True
+        self._record(backed if hint else negate(backed), origin.GUARD, capture(), None)
         return hint
 
     def defer(self, p: Bool, message: str | None = None) -> None:
@@ -217,8 +215,8 @@ class Env:
         """What of `p` is left to be checked at run time; None when it is proved."""
         answer = decide(self.knowledge, p)
         if answer is None:
-            backed = form_bool(self.knowledge, p)
-            if backed.hint is None:
+            backed = self._over_backed(p)
+            if backed is None:
                 return p
             if backed.hint:
                 return backed
@@ -230,6 +228,13 @@ class Env:
         if answer:
             return None
         raise refusal(self.knowledge, Fact(p, origin.CHECK, site, message))
+
+    def _over_backed(self, p: Bool) -> Bool | None:
+        """What `p` says of backed symbols alone; None where it needs an unbacked one."""
+        for condition in (form_bool(self.knowledge, p), p):
+            if condition.hint is not None:
+                return condition
+        return None
 
     def _record(self, condition: Bool, from_: str, site: Site | None, message: str | None) -> None:
         """Learn a condition and oblige the program to it."""
@@ -268,9 +273,9 @@ class Env:
 
     def hint_of(self, e: Expr) -> int | None:
         """The value under all hints, those for optimization included; None when one is missing."""
-        e = form(self.knowledge, e)
         if e.hint is not None:
             return e.hint
+        e = form(self.knowledge, e)
         values: dict[str, int | float] = {}
         for s in symbols_of(e):
             known = self.symbols[s.name]
@@ -290,7 +295,8 @@ class Env:
 
     def hint_for_guard(self, p: Bool) -> bool | None:
         """The truth of `p` under the hints of backed symbols, as a guard would decide it."""
-        return form_bool(self.knowledge, p).hint
+        backed = self._over_backed(p)
+        return None if backed is None else backed.hint
 
     def data_dependent(self, p: Bool, action: str = "") -> DataDependentError:
         """The error for a branch on a value that only the run knows; `action` is what needs it."""
@@ -305,7 +311,9 @@ class Env:
         ]
         return DataDependentError(
             f"cannot {action or f'decide {text}'} while tracing" + (f" at {site}" if site else ""),
-            why="; ".join([f"{', '.join(unknown)}: known only when the program runs", *born]),
+            why="; ".join([f"{', '.join(unknown)}: known only when the program runs", *born])
+            if unknown
+            else f"{text} has no value at the sizes seen while tracing",
             fix=_SPECIALIZE
             if action
             else f"add check({text}) or check({self.text(negate(p))}) before,"

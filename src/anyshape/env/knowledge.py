@@ -23,8 +23,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from anyshape.domain import INF, NINF, Interval
-from anyshape.expr.atom import operand_interval
-from anyshape.expr.node import STALE, Expr
+from anyshape.expr.atom import may_be_undefined, operand_interval
+from anyshape.expr.node import STALE, Expr, tighten
+from anyshape.expr.real import ANY, CONST, SYMBOL
 from anyshape.expr.show import show
 from anyshape.expr.terms import content, refresh, terms
 
@@ -57,6 +58,16 @@ class Linear(NamedTuple):
 
     condition: Bool
     fact: Fact
+
+
+class Start(NamedTuple):
+    """How far everything that only grows was when the journal began."""
+
+    log: int
+    version: int
+    atoms: int
+    nodes: int
+    created: int
 
 
 class Knowledge:
@@ -101,7 +112,7 @@ class Knowledge:
         self.forms: dict[Expr, tuple[int, Expr]] = {}
         self.atom_forms: dict[Atom, tuple[int, Expr]] = {}
         self.reductions: dict[Atom, tuple[int, Expr]] = {}
-        self.start = (0, 0, 0)
+        self.start = Start(0, 0, 0, 0, 0)
         self.fuel = FUEL
         self.why: object = None
 
@@ -125,9 +136,8 @@ class Knowledge:
         atom.lo, atom.hi = lo, hi
         self.pool.version += 1
         self.pool.changed(atom)
-        node = atom.node
-        node.lo, node.hi = lo, hi
-        node.version = self.pool.ranges
+        tighten(atom.node, lo, hi)
+        atom.node.version = self.pool.ranges
 
     def replace(self, atom: Atom, by: Expr) -> None:
         """Record that `atom` equals `by`, which does not contain it."""
@@ -140,11 +150,15 @@ class Knowledge:
     def begin(self) -> None:
         """Start writing the journal."""
         self.journal = []
-        self.start = (len(self.log), self.pool.version, len(self.pool.atoms))
+        pool = self.pool
+        pool.undo = []
+        self.start = Start(
+            len(self.log), pool.version, len(pool.atoms), len(pool.nodes), pool.count
+        )
 
     def commit(self) -> None:
         """Keep what was written since `begin`."""
-        self.journal = None
+        self.journal = self.pool.undo = None
 
     def roll_back(self) -> None:
         """Undo everything since `begin`, also what was concluded from it."""
@@ -155,24 +169,33 @@ class Knowledge:
                 table.pop(key, None)
             else:
                 table[key] = old
-        self.journal = None
-        log_length, version, atom_count = self.start
-        del self.log[log_length:]
+        del self.log[self.start.log :]
         self.forms.clear()
         self.atom_forms.clear()
         self.reductions.clear()
-        self.pool.version += 1
-        self.pool.ranges += 1
-        for node in self.pool.nodes.values():
+        self._restore_pool()
+        self.journal = self.pool.undo = None
+
+    def _restore_pool(self) -> None:
+        """Give nodes, reals, atoms and conditions their former bounds; new ones start afresh."""
+        pool, start = self.pool, self.start
+        pool.version += 1
+        pool.ranges += 1
+        for node, lo, hi in reversed(pool.undo or ()):
+            node.lo, node.hi = lo, hi
+        for position, node in enumerate(pool.nodes.values()):
             node.version = STALE
-            if not node.is_const:
+            if position >= start.nodes and not node.is_const:
                 node.lo, node.hi = NINF, INF
-        for position, atom in enumerate(self.pool.atoms):
-            if position >= atom_count:
-                atom.lo, atom.hi = atom_interval(atom)
-            atom.node.lo, atom.node.hi = atom.lo, atom.hi
-        for b in self.pool.bools.values():
-            if b.verdict_version > version:
+        for r in pool.reals.values():
+            if r.index > start.created and r.op not in (CONST, SYMBOL):
+                r.span = ANY
+        for atom in pool.atoms[start.atoms :]:
+            atom.lo, atom.hi = NINF, INF
+            atom.lo, atom.hi = atom.node.lo, atom.node.hi = atom_interval(atom)
+            atom.partial = may_be_undefined(atom)
+        for b in pool.bools.values():
+            if b.verdict_version > start.version:
                 b.verdict = b.reason = None
                 b.verdict_version = STALE
 
@@ -193,4 +216,7 @@ def atom_interval(atom: Atom) -> Interval:
     for operand in atom.args:
         if type(operand) is Expr:
             refresh(operand)
-    return atom.op.bounds([operand_interval(a) for a in atom.args], atom.data)
+    operands = [operand_interval(a) for a in atom.args]
+    if any(lo > hi for lo, hi in operands):  # an operand without a value: nothing new
+        return Interval(atom.lo, atom.hi)
+    return atom.op.bounds(operands, atom.data)

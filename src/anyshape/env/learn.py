@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from anyshape.domain import INF, NINF, ceil_div, floor_div
-from anyshape.env.bounds import narrow_atom, narrow_terms, propagate
+from anyshape.env.bounds import has_value, narrow_atom, narrow_terms, propagate
 from anyshape.env.decide import decide, verdict
 from anyshape.env.equality import form, solvable, solve_for
 from anyshape.env.fact import ContradictionError
@@ -23,11 +23,12 @@ from anyshape.env.knowledge import (
     Linear,
     direction_of,
 )
+from anyshape.env.linear import CASES
 from anyshape.env.residue import learn_residues
 from anyshape.errors import ConstraintError
 from anyshape.expr import boolean
 from anyshape.expr.boolean import eq0, ge0, ne0, negate, relation
-from anyshape.expr.op import SYMBOL
+from anyshape.expr.op import MAXIMUM, SYMBOL
 from anyshape.expr.terms import content, from_terms, terms
 from anyshape.expr.traverse import atoms_below, symbols_of
 
@@ -164,7 +165,19 @@ def _at_least_zero(k: Knowledge, e: Expr, fact: Fact) -> None:
     _bound_direction(k, e, fact)
     _file(k, ge0(_primitive(e)), fact)
     _spread(k, narrow_terms(k, e, boolean.GE, fact), fact)
+    _above_maximum(k, e, fact)
     _wake(k, of_e, fact)
+
+
+def _above_maximum(k: Knowledge, e: Expr, fact: Fact) -> None:
+    """What is at least a maximum is at least each of its operands."""
+    maxima = [(a, m) for a, m in terms(e).items() if m < 0 and a.op is MAXIMUM]
+    if len(maxima) != 1 or len(maxima[0][0].args) > CASES:
+        return
+    ((atom, m),) = maxima
+    rest = from_terms(k.pool, {a: v for a, v in terms(e).items() if a is not atom}, e.c)
+    for operand in (k.pool.zero, *atom.exprs):
+        _at_least_zero(k, rest + operand.scale(m), fact)
 
 
 def _primitive(e: Expr) -> Expr:
@@ -257,6 +270,8 @@ def _zero(k: Knowledge, e: Expr, fact: Fact) -> None:
     for a in changed:  # an end of a range may have to move to the next member of a congruence
         narrow_atom(k, a, a.lo, a.hi, fact)
     _spread(k, changed, fact)
+    for side in (e, -e):
+        _above_maximum(k, side, fact)
     _wake(k, of_e, fact)
 
 
@@ -314,7 +329,7 @@ def _replaced(k: Knowledge, atom: Atom) -> None:
 def _same_value(k: Knowledge, atom: Atom) -> None:
     """Pass the range of an atom on to what it is spelt as now."""
     new = form(k, atom.node)
-    if new is atom.node:
+    if new is atom.node or not has_value(k, atom):
         return
     fact_low, fact_high = k.blame.get((atom, False)), k.blame.get((atom, True))
     if fact_low is not None and atom.lo > new.lo:

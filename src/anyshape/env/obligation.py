@@ -86,13 +86,14 @@ def unbacked_in(p: Bool) -> list[str]:
 def minimal(facts: Iterable[Fact], ranges: Ranges) -> list[Fact]:
     """The facts that imply all of them, in order; `ranges` hold without saying."""
     parts = [part for o in facts for part in _parts(o)]
-    tightest: dict[tuple[int, int], tuple[int | float, Fact]] = {}
+    tightest: dict[tuple[int, int], tuple[int | float, bool, Fact]] = {}
     for o in parts:
         for key, bound in _bounds(o.condition):
+            new = (bound, o.condition.op == boolean.EQ)
             best = tightest.get(key)
-            if best is None or bound > best[0]:
-                tightest[key] = (bound, o)
-    kept_ids = {id(o) for _, o in tightest.values()}
+            if best is None or new > best[:2]:
+                tightest[key] = (*new, o)
+    kept_ids = {id(o) for *_, o in tightest.values()}
     known = dict(ranges)
     for o in parts:
         if id(o) in kept_ids:

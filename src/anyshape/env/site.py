@@ -13,8 +13,8 @@ from anyshape.config import config
 if TYPE_CHECKING:
     from types import CodeType, FrameType
 
-_OWN: Final = str(Path(__file__).resolve().parents[1])
-_PROGRAMS: Final = str(Path(_OWN, "cli"))  # the programs in there are users of the rest
+_OWN: Final = str(Path(__file__).resolve().parents[1]) + os.sep
+_PROGRAMS: Final = str(Path(_OWN, "cli")) + os.sep  # the programs in there are users of the rest
 _TORCH: Final = os.sep.join(("", "site-packages", "torch", ""))
 
 

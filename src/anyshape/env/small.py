@@ -9,6 +9,8 @@ from anyshape.env.equality import form_bool
 from anyshape.expr import boolean
 from anyshape.expr.op import SYMBOL
 from anyshape.expr.python import function
+from anyshape.expr.real import SYMBOL as REAL_SYMBOL
+from anyshape.expr.real import Real
 from anyshape.expr.terms import terms
 from anyshape.expr.traverse import nodes_below, symbols_of
 
@@ -38,18 +40,26 @@ def search(k: Knowledge, question: Bool) -> bool | None:
         return None
     symbols = dict.fromkeys(symbols_of(question))
     points = _points(symbols)
-    if not symbols or points > POINTS or len(nodes_below((question,))) > NODES:
+    if not symbols or points > POINTS or not _is_small(question):
         return None
     facts: list[Bool] = []
     for b in _mentioned(k, symbols):
         fact = form_bool(k, b)
         new = [s for s in symbols_of(fact) if s not in symbols]
-        if len(nodes_below((fact,))) > NODES or points * _points(new) > POINTS:
+        if not _is_small(fact) or points * _points(new) > POINTS:
             continue
         points = int(points * _points(new))
         symbols.update(dict.fromkeys(new))
         facts.append(fact)
     return _enumerate(question, facts[:FACTS], list(symbols))
+
+
+def _is_small(b: Bool) -> bool:
+    """Whether a condition is short, and has a value once the integers in it have one."""
+    nodes = nodes_below((b,))
+    return len(nodes) <= NODES and not any(
+        type(node) is Real and node.op == REAL_SYMBOL for node in nodes
+    )
 
 
 def _points(symbols: Iterable[Atom]) -> Bound:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from anyshape.domain.bound import INF, NINF, lower, upper
 from anyshape.domain.interval import Interval
 from anyshape.expr.boolean import Bool
 from anyshape.expr.name import check_name
-from anyshape.expr.node import Expr
-from anyshape.expr.op import SYMBOL
+from anyshape.expr.node import Expr, tighten
+from anyshape.expr.op import FLOORDIV, POWER, ROUNDINGS, SYMBOL
 from anyshape.expr.real import Real
 from anyshape.expr.terms import terms
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from anyshape.domain.bound import Bound
     from anyshape.expr.node import Atom, Operand, Pool
     from anyshape.expr.op import Op
+
+_PARTIAL: Final = (POWER, *ROUNDINGS)
 
 
 def symbol(
@@ -39,6 +41,7 @@ def intern_atom(pool: Pool, op: Op, args: tuple[Operand, ...], data: tuple[int, 
         pool.memo[key] = atom
         for below in _direct(args):
             below.parents.append(atom)
+        atom.partial = may_be_undefined(atom)
     return atom
 
 
@@ -57,6 +60,15 @@ def _direct(args: tuple[Operand, ...]) -> dict[Atom, None]:
     return found
 
 
+def may_be_undefined(atom: Atom) -> bool:
+    """Whether Python may raise when it computes the atom or what is inside it."""
+    if atom.op is FLOORDIV:
+        _, divisor = atom.exprs
+        if divisor.lo <= 0 <= divisor.hi:
+            return True
+    return atom.op in _PARTIAL or any(below.partial for below in _direct(atom.args))
+
+
 def operand_interval(operand: Operand) -> Interval:
     """The bounds of an operand: of a real its span, of a condition 0 to 1."""
     if isinstance(operand, Expr):
@@ -68,10 +80,8 @@ def operand_interval(operand: Operand) -> Interval:
 
 def within(e: Expr, interval: Interval) -> Expr:
     """`e` with its bounds tightened to an interval that its value is known to be in."""
-    if interval.lo > e.lo:
-        e.lo = interval.lo
-    if interval.hi < e.hi:
-        e.hi = interval.hi
+    if interval.lo > e.lo or interval.hi < e.hi:
+        tighten(e, interval.lo, interval.hi)
     return e
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from anyshape.expr import boolean
-from anyshape.expr.boolean import Bool
 from anyshape.expr.node import Atom, Expr
 from anyshape.expr.op import COMPARE, SYMBOL
 from anyshape.expr.real import CONST, EVALUATE, Real
@@ -16,6 +15,7 @@ from anyshape.expr.traverse import nodes_below
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from anyshape.expr.boolean import Bool
     from anyshape.expr.node import Operand
 
 

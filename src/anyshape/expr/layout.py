@@ -1,23 +1,26 @@
 """Text that is made from the top down, so that its cost is bounded by its length.
 
-A `Layout` is how one node is written: pieces of text, and parts that are laid out only when they are
-reached. What is too long is never written, however much is below it, and nothing recurses.
+A `Layout` is how one node is written: pieces of text, and parts that are laid out only when they
+are reached. What is too long is never written, however much is below it, and nothing recurses.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
-    Piece = str | "Part"
+    Piece: TypeAlias = "str | Part"
 
 MAX_TEXT: Final = 1 << 22
 
 
 class Part(NamedTuple):
-    """Something yet to be written, in parentheses where it binds less tightly than `level`."""
+    """Something yet to be written, in parentheses where it binds less tightly than `level`.
+
+    `content` is a `Layout`, or a node that is yet to be laid out.
+    """
 
     content: object
     level: int
@@ -30,24 +33,15 @@ class Layout(NamedTuple):
     level: int
 
 
-def write(top: Iterable[Piece], layout: Callable[[object], Layout], limit: int) -> str | None:
-    """The text of the pieces, or None for one that is longer than `limit`.
+def write(top: object, layout: Callable[[object], Layout], limit: int) -> tuple[str, bool]:
+    """The text of a node, cut to `limit` characters, and whether nothing was cut.
 
-    `layout` is asked once for each part; a part whose content is a `Layout` is written as that.
+    `layout` is asked once for each node that is reached.
     """
-    text, is_complete = write_some(top, layout, limit)
-    return text if is_complete else None
-
-
-def write_some(
-    top: Iterable[Piece], layout: Callable[[object], Layout], limit: int
-) -> tuple[str, bool]:
-    """The first `limit` characters of the text of the pieces, and whether they are all."""
     known: dict[object, Layout] = {}
     out: list[str] = []
     size = 0
-    stack = list(top)
-    stack.reverse()
+    stack: list[Piece] = [Part(top, 0)]
     while stack:
         piece = stack.pop()
         if isinstance(piece, str):
@@ -59,11 +53,10 @@ def write_some(
         content = piece.content
         if isinstance(content, Layout):
             found = content
+        elif content in known:
+            found = known[content]
         else:
-            cached = known.get(content)
-            if cached is None:
-                known[content] = cached = layout(content)
-            found = cached
+            known[content] = found = layout(content)
         if found.level < piece.level:
             stack.append(")")
             stack.extend(reversed(found.pieces))

@@ -13,8 +13,8 @@ Invariants
     * `lo <= value <= hi` always; `hint` is the value under the hints of the symbols, or None when
       an atom has none. Bounds only ever tighten, so a stale bound is still true.
     * `lo, hi` are as tight as the sum of the atoms' own bounds were at the change of ranges number
-      `version`; STALE when that is not known, because terms of the operands may cancel. Terms of
-      operands whose atoms are apart in age (`oldest` to `newest`), or that all have one sign, don't.
+      `version`; STALE when that is not known, because terms of the operands may cancel. They do
+      not when the operands' atoms are apart in age (`oldest` to `newest`), or all have one sign.
     * Constants and coefficients stay below about 2**256; beyond, `UnsupportedError`.
 
 This module does not decide anything and does not know about facts.
@@ -59,7 +59,8 @@ class Atom:
 
     `index` grows with creation, also across conditions and reals, so everything inside the operands
     has a smaller one.
-    `parents` are the atoms that have this one among the atoms of their operands.
+    `parents` are the atoms that have this one among the atoms of their operands. A `partial` atom
+    may have no value, as a division by what may be 0; its bounds are those of the values it has.
     """
 
     __slots__ = (
@@ -74,6 +75,7 @@ class Atom:
         "node",
         "op",
         "parents",
+        "partial",
         "pool",
     )
 
@@ -89,6 +91,7 @@ class Atom:
     hint: int | None
     node: Expr
     parents: list[Atom]
+    partial: bool
 
     @property
     def exprs(self) -> tuple[Expr, ...]:
@@ -103,7 +106,8 @@ class Pool:
     """The intern tables of one environment; expressions of two pools never meet.
 
     `version` counts everything that was learnt; `ranges` counts the changes of atoms' bounds, and
-    `changes` is what `oldest_change` needs of their history.
+    `changes` is what `oldest_change` needs of their history. `undo` takes the former bounds of
+    nodes while somebody may have to take changes back, else it is None.
     """
 
     __slots__ = (
@@ -116,6 +120,7 @@ class Pool:
         "nodes",
         "ranges",
         "reals",
+        "undo",
         "version",
         "zero",
     )
@@ -130,6 +135,7 @@ class Pool:
         self.version = 0
         self.ranges = 0
         self.changes: list[tuple[int, int]] = []
+        self.undo: list[tuple[Expr, Bound, Bound]] | None = None
         self.count = 0
         self.zero = self.const(0)
 
@@ -191,6 +197,7 @@ class Pool:
         new.lo, new.hi = bounds
         new.hint = hint
         new.parents = []
+        new.partial = False
         new.node = node = make_node(self, mark, 0, new.lo, new.hi, hint, {new: 1}, 1)
         node.version = self.ranges
         node.oldest = node.newest = new.index
@@ -216,6 +223,17 @@ def make_node(
     node.newest = 0
     pool.nodes[key] = node
     return node
+
+
+def tighten(node: Expr, lo: Bound, hi: Bound) -> None:
+    """Intersect the bounds of a node with `lo, hi`; whoever changes them calls this."""
+    undo = node.pool.undo
+    if undo is not None:
+        undo.append((node, node.lo, node.hi))
+    if lo > node.lo:
+        node.lo = lo
+    if hi < node.hi:
+        node.hi = hi
 
 
 class Expr:
@@ -266,10 +284,8 @@ class Expr:
         except OverflowError:  # an infinity and an integer too large for a float
             lo, hi = -inf, inf
         if node is not None:
-            if lo > node.lo:
-                node.lo = lo
-            if hi < node.hi:
-                node.hi = hi
+            if lo > node.lo or hi < node.hi:
+                tighten(node, lo, hi)
             return node
         if not -KEY_LIMIT < key < KEY_LIMIT:
             refuse(pool)
@@ -313,10 +329,8 @@ class Expr:
         except OverflowError:
             lo, hi = -inf, inf
         if node is not None:
-            if lo > node.lo:
-                node.lo = lo
-            if hi < node.hi:
-                node.hi = hi
+            if lo > node.lo or hi < node.hi:
+                tighten(node, lo, hi)
             return node
         if not -KEY_LIMIT < key < KEY_LIMIT:
             refuse(pool)

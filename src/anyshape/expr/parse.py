@@ -1,282 +1,229 @@
 """Text to expressions: the inverse of `anyshape.expr.show`, safe for text from anywhere.
 
-The grammar is Python's for integers, comparisons, `and`/`or`/`not`, and calls of the functions in
-`FUNCTIONS`. Limits bound the work: length, nesting, digits, exponents. Anything else is a
-`ParseError` that shows the place; nothing is ever evaluated.
+The grammar is Python's for integers, floats, comparisons, `and`/`or`/`not`, and calls of the
+functions in `anyshape.expr.call`. Operators wait on a stack until one that binds less tightly
+comes, so nothing recurses. Limits bound the work: length, nesting, digits, exponents, and the
+number of terms that operations go through. Anything else is a `ParseError` that shows the place;
+nothing is ever evaluated.
 """
 
 from __future__ import annotations
 
-import math
-import re
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 
 from anyshape.errors import ParseError, UnsupportedError
-from anyshape.expr import boolean, extremum, opaque, product, real
-from anyshape.expr.atom import intern_atom
+from anyshape.expr import boolean, division, product, real
 from anyshape.expr.boolean import Bool
-from anyshape.expr.division import floordiv, modulo
-from anyshape.expr.node import Expr, Pool
-from anyshape.expr.op import OPS
-from anyshape.expr.real import Real
-from anyshape.expr.rebuild import CONSTRUCTORS
+from anyshape.expr.call import call, integer, named, number, truth
+from anyshape.expr.layout import MAX_TEXT
+from anyshape.expr.name import RESERVED
+from anyshape.expr.node import Expr
+from anyshape.expr.op import COMPARE
+from anyshape.expr.real import RATIO, Real, real_const
+from anyshape.expr.terms import terms
+from anyshape.expr.token import END, NAME, NUMBER, QUOTED, SIGN, Reader, Token
 
 if TYPE_CHECKING:
-    from anyshape.expr.node import Operand
+    from collections.abc import Callable
 
-MAX_LENGTH: Final = 1 << 22
-MAX_NESTING: Final = 100
+    from anyshape.expr.node import Operand, Pool
+
+MAX_NESTING: Final = 1000
 MAX_DIGITS: Final = 100
+MAX_WORK: Final = 1 << 20
 
-_TOKEN: Final = re.compile(
-    r"\s*(?:(?P<float>\d+\.\d*(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+)|(?P<int>\d+)"
-    r"|(?P<name>[A-Za-z_]\w*)|(?P<text>\"\w*\")|(?P<sign>\*\*|//|<=|>=|==|!=|[-+*/%()<>,]))"
-)
-
-
-class Token(NamedTuple):
-    """A piece of the text: its kind, its characters, where it starts."""
-
-    kind: str
-    text: str
-    start: int
+OPEN, OR, AND, NOT, COMPARISON, SUM, TERM, NEGATIVE, POWER = range(9)
+INFIX: Final = {
+    "or": OR,
+    "and": AND,
+    **dict.fromkeys(COMPARE, COMPARISON),
+    **dict.fromkeys(("+", "-"), SUM),
+    **dict.fromkeys(("*", "/", "//", "%"), TERM),
+    "**": POWER,
+}
 
 
 def parse(pool: Pool, text: str) -> Operand:
     """The expression, condition or real that `text` denotes over the symbols of the pool."""
     if not isinstance(text, str):
         raise ParseError(f"an expression must be text, not {type(text).__name__}")
-    if len(text) > MAX_LENGTH:
-        raise ParseError(f"an expression of {len(text)} characters", why=f"over {MAX_LENGTH}")
+    if len(text) > MAX_TEXT:
+        raise ParseError(f"an expression of {len(text)} characters", why=f"over {MAX_TEXT}")
     parser = _Parser(pool, text)
     try:
-        result = parser.disjunction()
-        if parser.token.kind != "end":
-            parser.fail("expected the end")
-    except (UnsupportedError, ZeroDivisionError, OverflowError, ValueError) as error:
-        if isinstance(error, ParseError):
-            raise
+        result = parser.run()
+    except ParseError:
+        raise
+    except (UnsupportedError, ArithmeticError, ValueError) as error:
         parser.fail(str(error).partition("\n")[0])
-    if isinstance(result, str):
+    if not isinstance(result, Expr | Bool | Real):
         parser.fail("a quoted name stands alone")
     return result
 
 
+class _Waiting(NamedTuple):
+    """An operator whose right side is not complete, or an opened parenthesis or call.
+
+    `base` is the number of values before the operands of a parenthesis or call.
+    """
+
+    level: int
+    token: Token
+    base: int = 0
+
+
 class _Parser:
-    """Recursive descent over at most MAX_NESTING levels."""
+    """Operator precedence with two stacks: values, and operators that wait for their right side.
+
+    `work` is the number of terms that operations may still go through.
+    """
 
     def __init__(self, pool: Pool, text: str) -> None:
         self.pool = pool
-        self.text = text
-        self.depth = 0
-        self.position = 0
-        self.token = Token("end", "", 0)
-        self.advance()
+        self.reader = Reader(text)
+        self.values: list[Any] = []
+        self.waiting: list[_Waiting] = []
+        self.nesting = 0
+        self.work = MAX_WORK + len(text)
 
-    def fail(self, why: str) -> NoReturn:
-        start = self.token.start
-        near = self.text[max(0, start - 20) : start + 20]
-        raise ParseError(f"not an expression at character {start}: ...{near}...", why=why)
+    def fail(self, why: str, token: Token | None = None) -> NoReturn:
+        start = (token or self.reader.token).start
+        near = self.reader.text[max(0, start - 20) : start + 20]
+        raise ParseError(f"not an expression at character {start}: {near!r}", why=why)
 
-    def advance(self) -> Token:
-        """Step to the next token and return the one left behind."""
-        last = self.token
-        match = _TOKEN.match(self.text, self.position)
-        if match is None:
-            start = len(self.text) - len(self.text[self.position :].lstrip())
-            self.token = Token("end", "", start)
-            if start < len(self.text):
-                self.fail(f"unexpected {self.text[start]!r}")
+    def run(self) -> Any:
+        reader = self.reader
+        while True:
+            self.operand()
+            while reader.token.text == ")" and reader.token.kind == SIGN:
+                self.close(reader.advance())
+            token = reader.advance()
+            if token.kind == END:
+                break
+            if token.text == "," and token.kind == SIGN:
+                self.comma(token)
+            elif token.text in INFIX and token.kind in (SIGN, NAME):
+                self.infix(token)
+            else:
+                self.fail("expected an operator or the end", token)
+        self.apply_waiting(OR)
+        if self.waiting:
+            self.fail("a parenthesis is not closed", self.waiting[-1].token)
+        return self.values.pop()
+
+    # ------------------------------------------------------------------ before an operand
+
+    def operand(self) -> None:
+        """Read prefix operators and opened parentheses, up to and with one simple operand."""
+        reader = self.reader
+        while True:
+            token = reader.advance()
+            kind, text, _ = token
+            if kind == NAME and reader.token.text == "(" and text not in RESERVED:
+                reader.advance()
+                self.prefix(token, OPEN)
+            elif kind == NAME and text == "not":
+                self.prefix(token, NOT)
+            elif kind == SIGN and text in "(-":
+                self.prefix(token, OPEN if text == "(" else NEGATIVE)
+            else:
+                break
+        if kind == NUMBER:
+            self.values.append(self.number(token))
+        elif kind == QUOTED:
+            self.values.append(text)
         else:
-            kind = str(match.lastgroup)
-            self.token = Token(kind, match[kind], match.start(kind))
-            self.position = match.end()
-        return last
+            value = named(self.pool, text) if kind == NAME else None
+            if value is None and kind == NAME and text not in RESERVED:
+                self.fail(f"unknown symbol {text!r}", token)
+            if value is None:
+                self.fail("expected a number, a name or a parenthesis", token)
+            self.values.append(value)
 
-    def accept(self, *signs: str) -> str:
-        """Step over one of the signs and return it, or return the empty text."""
-        if self.token.text in signs and self.token.kind in ("sign", "name"):
-            return self.advance().text
-        return ""
+    def prefix(self, token: Token, level: int) -> None:
+        if level != OPEN and self.waiting and self.waiting[-1].level > level:
+            self.fail(f"{token.text!r} needs parentheses here", token)
+        self.nesting += 1
+        if self.nesting > MAX_NESTING:
+            self.fail(f"nested over {MAX_NESTING} levels", token)
+        self.waiting.append(_Waiting(level, token, len(self.values)))
 
-    def expect(self, sign: str) -> None:
-        if not self.accept(sign):
-            self.fail(f"expected {sign!r}")
-
-    # ------------------------------------------------------------------ conditions
-
-    def disjunction(self) -> Any:
-        parts = [self.conjunction()]
-        while self.accept("or"):
-            parts.append(self.conjunction())
-        return parts[0] if len(parts) == 1 else boolean.disj(self.pool, map(self.truth, parts))
-
-    def conjunction(self) -> Any:
-        parts = [self.negation()]
-        while self.accept("and"):
-            parts.append(self.negation())
-        return parts[0] if len(parts) == 1 else boolean.conj(self.pool, map(self.truth, parts))
-
-    def negation(self) -> Any:
-        if not self.accept("not"):
-            return self.comparison()
-        self.deeper()
-        result = boolean.negate(self.truth(self.negation()))
-        self.depth -= 1
-        return result
-
-    def comparison(self) -> Any:
-        left = self.sum()
-        sign = self.accept("==", "!=", "<", "<=", ">", ">=")
-        if not sign:
-            return left
-        right = self.sum()
-        if isinstance(left, Real) or isinstance(right, Real):
-            return boolean.compare_reals(sign, self.number(left), self.number(right))
-        return compare(sign, self.integer(left), self.integer(right))
-
-    # ------------------------------------------------------------------ numbers
-
-    def sum(self) -> Any:
-        left = self.term()
-        while sign := self.accept("+", "-"):
-            right = self.term()
-            if isinstance(left, Real) or isinstance(right, Real):
-                op = "add" if sign == "+" else "sub"
-                left = real.apply(op, self.number(left), self.number(right))
-            elif sign == "+":
-                left = self.integer(left) + self.integer(right)
-            else:
-                left = self.integer(left) - self.integer(right)
-        return left
-
-    def term(self) -> Any:
-        left = self.unary()
-        while sign := self.accept("*", "/", "//", "%"):
-            right = self.unary()
-            if isinstance(left, Real) or isinstance(right, Real):
-                if sign not in "*/":
-                    self.fail(f"{sign} of a real")
-                op = "mul" if sign == "*" else "div"
-                left = real.apply(op, self.number(left), self.number(right))
-            else:
-                left = _TERM[sign](self.integer(left), self.integer(right))
-        return left
-
-    def unary(self) -> Any:
-        negative = False
-        while self.accept("-"):
-            negative = not negative
-        value = self.powered()
-        if not negative:
-            return value
-        return real.apply("neg", value) if isinstance(value, Real) else -self.integer(value)
-
-    def powered(self) -> Any:
-        base = self.primary()
-        if not self.accept("**"):
-            return base
-        return product.power(self.integer(base), self.integer(self.primary()))
-
-    def primary(self) -> Any:
-        token = self.advance()
-        if token.kind == "int":
-            if len(token.text) > MAX_DIGITS:
-                self.fail(f"an integer of over {MAX_DIGITS} digits")
+    def number(self, token: Token) -> Expr | Real:
+        if len(token.text) > MAX_DIGITS:
+            self.fail(f"a number of over {MAX_DIGITS} digits", token)
+        if token.text.isdecimal():
             return self.pool.const(int(token.text))
-        if token.kind == "float":
-            return real.real_const(self.pool, float(token.text))
-        if token.kind == "text":
-            return token.text[1:-1]
-        if token.kind == "name":
-            return self.named(token)
-        if token.text != "(":
-            self.token = token
-            self.fail("expected a number, a name or a parenthesis")
-        self.deeper()
-        inner = self.disjunction()
-        self.depth -= 1
-        self.expect(")")
-        return inner
+        return real_const(self.pool, float(token.text))
 
-    def named(self, token: Token) -> Any:
-        name = token.text
-        if self.accept("("):
-            self.deeper()
-            args = [self.disjunction()]
-            while self.accept(","):
-                args.append(self.disjunction())
-            self.depth -= 1
-            self.expect(")")
-            return self.called(token, args)
-        if name in ("True", "False"):
-            return boolean.constant(self.pool, name == "True")
-        if name in ("inf", "nan"):
-            return real.real_const(self.pool, math.inf if name == "inf" else math.nan)
-        known = self.pool.by_name.get(name)
-        if known is None:
-            self.token = token
-            self.fail(f"unknown symbol {name!r}")
-        return known
+    # ------------------------------------------------------------------ after an operand
 
-    def called(self, token: Token, args: list[Any]) -> Any:
-        name = token.text
-        if name == "raw":
-            return self.raw(args)
-        row = FUNCTIONS.get(name)
-        if row is None or not row.least <= len(args) <= row.most:
-            self.token = token
-            self.fail(
-                f"{name!r} takes {row.least} to {row.most} operands"
-                if row
-                else f"unknown function {name!r}; known: {', '.join(sorted(FUNCTIONS))}"
-            )
-        kinds = {"i": self.integer, "r": self.number, "b": self.truth}
-        letters = row.kinds + row.kinds[-1] * (len(args) - len(row.kinds))
-        return row.build(*(kinds[k](a) for k, a in zip(letters, args, strict=False)))
+    def infix(self, token: Token) -> None:
+        level = INFIX[token.text]
+        if level == POWER and self.waiting and self.waiting[-1].level == POWER:
+            self.fail("a power of a power needs parentheses", token)
+        # All operands of `a and b and ...` are joined at once, so equal ones wait.
+        self.apply_waiting(level + 1 if level in (OR, AND) else level)
+        self.waiting.append(_Waiting(level, token))
 
-    def raw(self, args: list[Any]) -> Expr:
-        """`raw("op", operands..., exponents...)`: the atom itself, for what no spelling leads to."""
-        op = OPS.get(args[0]) if isinstance(args[0], str) else None
-        operands = args[1:]
-        if op is None or op.name not in _RAW:
-            self.fail("raw() of an op that has no raw form")
-        if op.name == "maximum" and operands:
-            return intern_atom(self.pool, op, tuple(map(self.integer, operands)), ()).node
-        if op.name == "product" and operands and len(operands) % 2 == 0:
-            half = len(operands) // 2
-            atoms = tuple(map(self.integer, operands[:half]))
-            data = tuple(self.integer(k).c for k in operands[half:])
-            if all(a.width == 1 and not a.c for a in atoms) and all(k > 0 for k in data):
-                return intern_atom(self.pool, op, atoms, data).node
-        if op.name == "group" and len(operands) == 1:
-            return intern_atom(self.pool, op, (self.integer(operands[0]),), ()).node
-        self.fail(f"raw() of {op.name} with these operands")
+    def comma(self, token: Token) -> None:
+        self.apply_waiting(OR)
+        if not self.waiting or self.waiting[-1].token.kind != NAME:
+            self.fail("a comma outside of a call", token)
 
-    # ------------------------------------------------------------------ kinds
+    def close(self, token: Token) -> None:
+        self.apply_waiting(OR)
+        if not self.waiting:
+            self.fail("a parenthesis that was not opened", token)
+        opened = self.waiting.pop()
+        self.nesting -= 1
+        if opened.token.kind == NAME:
+            args = self.values[opened.base :]
+            del self.values[opened.base :]
+            self.charge(*args)
+            self.values.append(call(opened.token.text, args))
 
-    def deeper(self) -> None:
-        self.depth += 1
-        if self.depth > MAX_NESTING:
-            self.fail(f"nested over {MAX_NESTING} levels")
+    # ------------------------------------------------------------------ operators
 
-    def integer(self, value: object) -> Expr:
-        if not isinstance(value, Expr):
-            self.fail("expected an integer")
-        return value
+    def apply_waiting(self, level: int) -> None:
+        """Apply the operators on top that bind at least as tightly as `level`."""
+        while self.waiting and self.waiting[-1].level >= level:
+            top = self.waiting[-1].level
+            if top in (OR, AND):
+                self.junction(top)
+                continue
+            token = self.waiting.pop().token
+            right = self.values.pop()
+            if top in (NOT, NEGATIVE):
+                self.nesting -= 1
+                self.values.append(boolean.negate(truth(right)) if top == NOT else _negative(right))
+            else:
+                left = self.values.pop()
+                if top in (TERM, POWER):
+                    self.charge(left, right)
+                self.values.append(_BINARY[top](token.text, left, right))
 
-    def truth(self, value: object) -> Bool:
-        if not isinstance(value, Bool):
-            self.fail("expected a condition")
-        return value
+    def junction(self, level: int) -> None:
+        count = 1
+        while self.waiting and self.waiting[-1].level == level:
+            self.waiting.pop()
+            count += 1
+        parts = [truth(part) for part in self.values[-count:]]
+        del self.values[-count:]
+        self.charge(*parts)
+        self.values.append((boolean.conj if level == AND else boolean.disj)(self.pool, parts))
 
-    def number(self, value: object) -> Real:
-        if isinstance(value, Expr):
-            return real.apply("float", value)
-        if not isinstance(value, Real):
-            self.fail("expected a number")
-        return value
+    def charge(self, *operands: object) -> None:
+        """Count the terms that an operation goes through."""
+        for operand in operands:
+            if isinstance(operand, Expr):
+                self.work -= len(terms(operand))
+            elif isinstance(operand, Bool):
+                self.work -= len(operand.args)
+        if self.work < 0:
+            self.fail(f"operations on over {MAX_WORK} terms")
+
+
+# ---------------------------------------------------------------------- meaning of the signs
 
 
 def compare(sign: str, left: Expr, right: Expr) -> Bool:
@@ -291,39 +238,37 @@ def compare(sign: str, left: Expr, right: Expr) -> Bool:
     return boolean.ge0(right - left if sign == "<=" else left - right)
 
 
-_TERM: Final[dict[str, Callable[[Expr, Expr], Expr | Real]]] = {
-    "*": product.multiply,
-    "/": lambda x, y: real.apply("ratio", x, y),
-    "//": floordiv,
-    "%": modulo,
+def _negative(value: object) -> Expr | Real:
+    return real.apply("neg", value) if isinstance(value, Real) else -integer(value)
+
+
+def _comparison(sign: str, left: object, right: object) -> Bool:
+    if isinstance(left, Real) or isinstance(right, Real):
+        return boolean.compare_reals(sign, number(left), number(right))
+    return compare(sign, integer(left), integer(right))
+
+
+def _arithmetic(sign: str, left: object, right: object) -> Expr | Real:
+    if isinstance(left, Real) or isinstance(right, Real):
+        if sign not in _ON_REALS:
+            raise ValueError(f"{sign} of a real")
+        return real.apply(_ON_REALS[sign], number(left), number(right))
+    return _ON_INTEGERS[sign](integer(left), integer(right))
+
+
+_BINARY: Final[dict[int, Callable[[str, object, object], Operand]]] = {
+    COMPARISON: _comparison,
+    SUM: _arithmetic,
+    TERM: _arithmetic,
+    POWER: _arithmetic,
 }
-
-_RAW: Final = frozenset(("maximum", "product", "group"))
-
-
-class _Function(NamedTuple):
-    kinds: str
-    least: int
-    most: int
-    build: Callable[..., Any]
-
-
-_MANY: Final = 1 << 20
-
-FUNCTIONS: Final[dict[str, _Function]] = {
-    "max": _Function("i", 1, _MANY, lambda *a: extremum.maximum(a)),
-    "min": _Function("i", 1, _MANY, lambda *a: extremum.minimum(a)),
-    "ite": _Function("bii", 3, 3, opaque.choose),
-    "float": _Function("r", 1, 1, lambda a: a),
-    "sqrt": _Function("r", 1, 1, lambda a: real.apply("sqrt", a)),
-    "abs": _Function("r", 1, 1, lambda a: real.apply("abs", a)),
-    "pow": _Function("rr", 2, 2, lambda a, b: real.apply("pow", a, b)),
-    **{
-        name: _Function("r", 1, 1, CONSTRUCTORS[name])
-        for name in ("floor", "ceil", "round", "trunc")
-    },
-    **{
-        name: _Function("ii", 2, 2, CONSTRUCTORS[name])
-        for name in ("floordiv", "power", "bit_and", "bit_or", "bit_xor")
-    },
+_ON_REALS: Final = {"+": "add", "-": "sub", "*": "mul", "/": "div"}
+_ON_INTEGERS: Final[dict[str, Callable[[Expr, Expr], Expr | Real]]] = {
+    "+": lambda x, y: x + y,
+    "-": lambda x, y: x - y,
+    "*": product.multiply,
+    "/": lambda x, y: real.apply(RATIO, x, y),
+    "//": division.floordiv,
+    "%": division.modulo,
+    "**": product.power,
 }

@@ -1,120 +1,182 @@
 """Expressions as Python source that computes them, for generated code.
 
-`source` writes one expression; `function` compiles a function of positional values. The text uses
-only names given by the caller and the builtins `max`, `round`, `abs`, `float` and the module `math`.
+`source` writes one expression. Its text uses only names given by the caller, the builtins `max`,
+`sum`, `round`, `abs`, `float` and the module `math`; it is as long as the expression written out,
+and where that nests over 200 levels, Python will not read it. `function` compiles a function of
+positional values that computes every part once and has no such limits.
+
+Both give what `anyshape.expr.evaluate` gives, wherever that gives a value.
 """
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Final
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from anyshape.errors import UnsupportedError
 from anyshape.expr import boolean
 from anyshape.expr.boolean import Bool
+from anyshape.expr.layout import MAX_TEXT, Layout, Part, write
 from anyshape.expr.node import Atom, Expr
-from anyshape.expr.op import SYMBOL
+from anyshape.expr.op import MAXIMUM, POWER, PRODUCT, SYMBOL, power_of
 from anyshape.expr.real import CONST
 from anyshape.expr.real import SYMBOL as REAL_SYMBOL
 from anyshape.expr.terms import terms
 from anyshape.expr.traverse import nodes_below
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from anyshape.expr.node import Operand
 
-_INTEGER: Final = {
-    "floordiv": "({} // {})",
-    "power": "({} ** {})",
-    "bit_and": "({} & {})",
-    "bit_or": "({} | {})",
-    "bit_xor": "({} ^ {})",
-    "group": "{}",
-    "choice": "({1} if {0} else 0)",
-    "floor": "math.floor({})",
-    "ceil": "math.ceil({})",
-    "round": "round({})",
-    "trunc": "math.trunc({})",
+    Piece: TypeAlias = "str | Operand | Atom"
+
+LONG_SUM: Final = 100  # Python's compiler recurses over the terms of a sum
+
+# An operand stands where its number is.
+_TEMPLATES: Final[dict[str, tuple[str | int, ...]]] = {
+    "floordiv": ("(", 0, " // ", 1, ")"),
+    "power": ("(", 0, " ** ", 1, ")"),
+    "bit_and": ("(", 0, " & ", 1, ")"),
+    "bit_or": ("(", 0, " | ", 1, ")"),
+    "bit_xor": ("(", 0, " ^ ", 1, ")"),
+    "group": (0,),
+    "choice": ("(", 1, " if ", 0, " else 0)"),
+    "floor": ("math.floor(", 0, ")"),
+    "ceil": ("math.ceil(", 0, ")"),
+    "round": ("round(", 0, ")"),
+    "trunc": ("math.trunc(", 0, ")"),
+    "float": ("float(", 0, ")"),
+    "ratio": ("(", 0, " / ", 1, ")"),
+    "add": ("(", 0, " + ", 1, ")"),
+    "sub": ("(", 0, " - ", 1, ")"),
+    "mul": ("(", 0, " * ", 1, ")"),
+    "div": ("(", 0, " / ", 1, ")"),
+    "neg": ("(-", 0, ")"),
+    "abs": ("abs(", 0, ")"),
+    "sqrt": ("math.sqrt(", 0, ")"),
+    "pow": ("math.pow(", 0, ", ", 1, ")"),
+    boolean.GE: ("(", 0, " >= 0)"),
+    boolean.EQ: ("(", 0, " == 0)"),
+    boolean.NE: ("(", 0, " != 0)"),
+    boolean.NOT: ("(not ", 0, ")"),
+    boolean.TRUE: ("True",),
+    boolean.FALSE: ("False",),
 }
-_REAL: Final = {
-    "float": "float({})",
-    "ratio": "({} / {})",
-    "add": "({} + {})",
-    "sub": "({} - {})",
-    "mul": "({} * {})",
-    "div": "({} / {})",
-    "neg": "(-{})",
-    "abs": "abs({})",
-    "sqrt": "math.sqrt({})",
-    "pow": "math.pow({}, {})",
-}
-_RELATION: Final = {boolean.GE: ">=", boolean.EQ: "==", boolean.NE: "!="}
 
 
 def source(operand: Operand, names: Mapping[str, str]) -> str:
-    """The Python text of `operand`, each symbol written as `names` says."""
-    texts: dict[object, str] = {}
-    for node in nodes_below((operand,)):
-        if type(node) is Atom:
-            texts[node] = _atom(node, texts, names)
-        elif type(node) is Bool:
-            texts[node] = _condition(node, texts)
-        else:
-            texts[node] = _real(node, texts, names)
-    return _operand(operand, texts)
+    """The Python text of `operand`; `names` has a name or call for each symbol."""
+
+    def layout(node: Any) -> Layout:
+        pieces = _pieces(node, names)
+        return Layout(tuple(p if type(p) is str else Part(p, 0) for p in pieces), 0)
+
+    text, is_complete = write(operand, layout, MAX_TEXT)
+    if not is_complete:
+        raise UnsupportedError(
+            "an expression too long to write as Python",
+            why=f"its text has more than {MAX_TEXT} characters",
+            fix="compile it with `function`, which computes shared parts once",
+        )
+    return text
 
 
 def function(operands: Sequence[Operand], symbols: Sequence[str]) -> Callable[..., Any]:
     """A function of the values of `symbols`, in order, that returns the tuple of the operands."""
     names = {symbol: f"v{i}" for i, symbol in enumerate(symbols)}
-    body = "".join(f"{source(o, names)}, " for o in operands)
-    code = f"lambda {', '.join(names.values())}: ({body})"
-    made: Callable[..., Any] = eval(code, {"math": math})  # noqa: S307  our own text, no user input
+    texts: dict[object, str] = {}
+
+    def text(pieces: Iterable[Piece]) -> str:
+        return "".join([p if type(p) is str else refer(p) for p in pieces])
+
+    def refer(operand: object) -> str:
+        """An operand by the names of the parts that were computed before."""
+        return text(_sum(operand)) if type(operand) is Expr else texts[operand]
+
+    lines = [f"def made({', '.join(names.values())}):"]
+    for node in nodes_below(operands):
+        if node.op is POWER:
+            value = text(("power_of(", *_joined(", ", node.args), ")"))
+        else:
+            value = text(_pieces(node, names))
+        if node.op is SYMBOL or node.op == REAL_SYMBOL:
+            texts[node] = value
+        else:
+            texts[node] = name = f"t{len(lines)}"
+            lines.append(f" {name} = {value}")
+    lines.append(f" return ({''.join(f'{refer(o)}, ' for o in operands)})")
+    scope: dict[str, Any] = {"math": math, "power_of": power_of}
+    exec("\n".join(lines), scope)  # our own text, with no name from outside
+    made: Callable[..., Any] = scope["made"]
     return made
 
 
-def _operand(operand: Any, texts: dict[object, str]) -> str:
-    if type(operand) is not Expr:
-        return texts[operand]
-    pieces = []
-    for atom, k in terms(operand).items():
-        pieces.append(texts[atom] if k == 1 else f"{k} * {texts[atom]}")
-    if operand.c or not pieces:
-        pieces.append(str(operand.c))
-    text = " + ".join(pieces)
-    return text if text.isalnum() else f"({text})"
+# ---------------------------------------------------------------------- pieces of each node
 
 
-def _atom(atom: Atom, texts: dict[object, str], names: Mapping[str, str]) -> str:
-    if atom.op is SYMBOL:
-        return names[atom.name]
-    args = [_operand(a, texts) for a in atom.args]
-    if atom.op.name == "maximum":
-        return f"max(0, {', '.join(args)})"
-    if atom.op.name == "product":
-        factors = [
-            f"({a}) ** {k}" if k > 1 else f"({a})" for a, k in zip(args, atom.data, strict=True)
-        ]
-        return f"({' * '.join(factors)})"
-    return _INTEGER[atom.op.name].format(*args)
+def _pieces(node: Any, names: Mapping[str, str]) -> Iterable[Piece]:
+    """The text of a node: strings, and the operands that stand between them."""
+    kind = type(node)
+    if kind is Expr:
+        return _sum(node)
+    op, args = node.op, node.args
+    if kind is Atom:
+        if op is SYMBOL:
+            return (names[node.name],)
+        if op is MAXIMUM:
+            return ("max(0, ", *_joined(", ", args), ")")
+        if op is PRODUCT:
+            return _product(node)
+        op = op.name
+    elif kind is Bool:
+        if op == boolean.REAL:
+            sign, left, right = args
+            return ("(", left, f" {sign} ", right, ")")
+        if op in (boolean.AND, boolean.OR):
+            return ("(", *_joined(f" {op} ", args), ")")
+    elif op == CONST:
+        return (f"float.fromhex({args[0].hex()!r})",)
+    elif op == REAL_SYMBOL:
+        return (names[args[0]],)
+    return [p if type(p) is str else args[p] for p in _TEMPLATES[op]]
 
 
-def _condition(b: Bool, texts: dict[object, str]) -> str:
-    if b.op in (boolean.TRUE, boolean.FALSE):
-        return str(b.op == boolean.TRUE)
-    if b.op in _RELATION:
-        return f"({_operand(b.expr, texts)} {_RELATION[b.op]} 0)"
-    if b.op == boolean.REAL:
-        sign, left, right = b.args
-        return f"({texts[left]} {sign} {texts[right]})"
-    if b.op == boolean.NOT:
-        return f"(not {texts[b.args[0]]})"
-    return f"({f' {b.op} '.join(texts[part] for part in b.args)})"
+def _joined(sign: str, operands: Iterable[Piece]) -> list[Piece]:
+    pieces: list[Piece] = []
+    for operand in operands:
+        pieces += (sign, operand)
+    return pieces[1:]
 
 
-def _real(r: Any, texts: dict[object, str], names: Mapping[str, str]) -> str:
-    if r.op == CONST:
-        return f"float.fromhex({r.args[0].hex()!r})"
-    if r.op == REAL_SYMBOL:
-        return names[r.args[0]]
-    return _REAL[r.op].format(*(_operand(a, texts) for a in r.args))
+def _product(atom: Atom) -> list[Piece]:
+    pieces: list[Piece] = []
+    for base, exponent in zip(atom.args, atom.data, strict=True):
+        pieces += (" * " if pieces else "(", base)
+        if exponent != 1:
+            pieces.append(f" ** {exponent}")
+    pieces.append(")")
+    return pieces
+
+
+def _sum(e: Expr) -> list[Piece]:
+    of_e = terms(e)
+    if not of_e:
+        return [f"({e.c})" if e.c < 0 else str(e.c)]
+    if len(of_e) == 1 and not e.c and 1 in of_e.values():
+        return list(of_e)
+    start, sign, end = ("sum((", ", ", "))") if len(of_e) > LONG_SUM else ("(", " + ", ")")
+    pieces: list[Piece] = []
+    for atom in sorted(of_e, key=attrgetter("index")):
+        k = of_e[atom]
+        pieces += (
+            (sign if pieces else start, atom)
+            if k == 1
+            else (
+                f"{sign if pieces else start}{k} * ",
+                atom,
+            )
+        )
+    pieces.append(f"{sign}{e.c}{end}" if e.c else end)
+    return pieces

@@ -1,224 +1,232 @@
 """Expressions as text that `anyshape.expr.parse` reads back to the same object.
 
-Sums print their terms in order of creation, positive ones first. Three readable spellings are found
-again in the normal form: `x % d`, `max(a, b)` and `min(a, b)`. Whether a spelling leads back to the
-object is checked by building it; an atom for which none does prints as `raw("op", ...)`.
+A sum prints what is added before what is subtracted, and its constant last. Three readable
+spellings are found again in the normal form: `x % d`, `max(a, b)` and `min(a, b)`. Whether a
+spelling leads back to the object is checked by building it; an atom for which none does (a `group`,
+some nested maxima) prints as `raw("op", ...)`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from anyshape.errors import UnsupportedError
 from anyshape.expr import boolean, extremum
 from anyshape.expr.boolean import Bool
+from anyshape.expr.layout import MAX_TEXT, Layout, Part, write
 from anyshape.expr.node import Atom, Expr
-from anyshape.expr.op import FLOORDIV, MAXIMUM, POWER, PRODUCT, SYMBOL
-from anyshape.expr.real import CONST, FLOAT, RATIO, Real
+from anyshape.expr.op import CHOICE, FLOORDIV, MAXIMUM, POWER, PRODUCT, SYMBOL
+from anyshape.expr.real import CONST, RATIO, Real
 from anyshape.expr.real import SYMBOL as REAL_SYMBOL
 from anyshape.expr.rebuild import rebuild
 from anyshape.expr.terms import from_terms, terms
-from anyshape.expr.traverse import nodes_below
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from anyshape.expr.layout import Piece
     from anyshape.expr.node import Operand
 
-MAX_TEXT: Final = 1 << 22
 BRIEF_TEXT: Final = 300
 
 SUM, TERM, MULTIPLE, UNARY, POWERED, ATOMIC = range(6)
 
-
-class Text(NamedTuple):
-    """A piece of text and how tightly its outermost operator binds."""
-
-    text: str
-    level: int
-
-    def at(self, level: int) -> str:
-        """The text, in parentheses where it binds less tightly than `level`."""
-        return self.text if self.level >= level else f"({self.text})"
-
-
-Piece = tuple[int, Text]
+_REAL_SIGNS: Final = {"add": " + ", "sub": " - ", "mul": "*", "div": " / ", RATIO: " / "}
 
 
 def show(operand: Operand, name: Callable[[str], str] | None = None) -> str:
     """The exact text of an expression; `name` may rename the symbols."""
-    return _Printer(name, MAX_TEXT, elide=False).top(operand)
+    text, is_complete = write(operand, _Printer(name).layout, MAX_TEXT)
+    if not is_complete:
+        raise UnsupportedError(
+            "an expression too long to print",
+            why=f"its text has more than {MAX_TEXT} characters",
+            fix="use repr(), which shortens it",
+        )
+    return text
 
 
-def brief(operand: Operand) -> str:
-    """The text, with parts left out as `...` when it is long."""
-    return _Printer(None, BRIEF_TEXT, elide=True).top(operand)
+def brief(
+    operand: Operand, name: Callable[[str], str] | None = None, limit: int = BRIEF_TEXT
+) -> str:
+    """The text, with what is beyond `limit` characters left out as `...`."""
+    text, is_complete = write(operand, _Printer(name).layout, limit)
+    return text if is_complete else text + "..."
 
 
 class _Printer:
-    """One pass over everything below an operand, smallest parts first."""
+    """How each kind of node is written, given what the symbols are called."""
 
-    def __init__(self, name: Callable[[str], str] | None, limit: int, *, elide: bool) -> None:
+    def __init__(self, name: Callable[[str], str] | None) -> None:
         self.name = name
-        self.limit = limit
-        self.elide = elide
-        self.texts: dict[object, Text] = {}
 
-    def top(self, operand: Operand) -> str:
-        for node in nodes_below((operand,)):
-            self.texts[node] = self.bounded(self.node(node))
-        return self.bounded(self.operand(operand)).text
+    def layout(self, node: object) -> Layout:
+        if isinstance(node, Expr):
+            return self.sum(node)
+        if isinstance(node, Atom):
+            return self.symbol(node.name) if node.op is SYMBOL else _atom(node)
+        if isinstance(node, Bool):
+            return _condition(node)
+        assert isinstance(node, Real)
+        return self.symbol(node.args[0]) if node.op == REAL_SYMBOL else _real(node)
 
-    def bounded(self, text: Text) -> Text:
-        if len(text.text) <= self.limit:
-            return text
-        if self.elide:
-            return Text(text.text[: self.limit] + "...", ATOMIC)
-        raise UnsupportedError(
-            "an expression too long to print",
-            why=f"its text has more than {self.limit} characters",
-            fix="use repr(), which shortens it",
-        )
+    def symbol(self, name: str) -> Layout:
+        return Layout((self.name(name) if self.name else name,), ATOMIC)
 
-    def operand(self, operand: Operand) -> Text:
-        return self.sum(operand) if type(operand) is Expr else self.texts[operand]
-
-    def node(self, node: Atom | Bool | Real) -> Text:
-        if type(node) is Atom:
-            return self.atom(node)
-        return self.condition(node) if type(node) is Bool else self.real(node)  # type: ignore[arg-type]
-
-    def call(self, function: str, args: tuple[Operand, ...]) -> Text:
-        return Text(f"{function}({', '.join(self.operand(a).text for a in args)})", ATOMIC)
-
-    # ------------------------------------------------------------------ integers
-
-    def atom(self, atom: Atom) -> Text:
-        op = atom.op
-        if op is SYMBOL:
-            return Text(self.name(atom.name) if self.name else atom.name, ATOMIC)
-        if rebuild(atom, atom.args) is not atom.node:
-            data = "".join(f", {k}" for k in atom.data)
-            args = "".join(f", {self.operand(a).text}" for a in atom.args)
-            return Text(f'raw("{op.name}"{args}{data})', ATOMIC)
-        if op is PRODUCT:
-            pieces = zip(atom.args, atom.data, strict=True)
-            return Text("*".join(self.factor(a, k) for a, k in pieces), MULTIPLE)
-        if op is FLOORDIV:
-            x, y = atom.args
-            return Text(f"{self.operand(x).at(TERM)} // {self.operand(y).at(UNARY)}", TERM)
-        if op is POWER:
-            x, y = atom.args
-            return Text(f"{self.operand(x).at(ATOMIC)}**{self.operand(y).at(ATOMIC)}", POWERED)
-        if op is MAXIMUM:
-            return self.call("max", (atom.pool.zero, *atom.args))
-        if op.name == "choice":
-            return self.call("ite", (*atom.args, atom.pool.zero))
-        return self.call(op.name, atom.args)
-
-    def factor(self, base: Operand, exponent: int) -> str:
-        text = self.operand(base)
-        return text.at(UNARY) if exponent == 1 else f"{text.at(ATOMIC)}**{exponent}"
-
-    def sum(self, e: Expr) -> Text:
-        text = self.texts.get(e)
-        if text is None:
-            self.texts[e] = text = self.bounded(self.fresh_sum(e))
-        return text
-
-    def fresh_sum(self, e: Expr) -> Text:
-        return joined(*self.pieces(e))
-
-    def pieces(self, e: Expr) -> tuple[list[Piece], int]:
-        """`e` as a sum of coefficient times text, positive ones first, and the constant left."""
+    def sum(self, e: Expr) -> Layout:
+        added, c = _addends(e)
+        if not added:
+            return Layout((str(c),), ATOMIC if c >= 0 else SUM)
+        if len(added) == 1 and not c:
+            return self.multiple(*added[0])
         pieces: list[Piece] = []
-        rest, c = dict(terms(e)), e.c
-        for atom in sorted(rest, key=lambda a: -a.index):
-            found = _readable(atom, rest, c) if atom in rest else None
-            if found is not None:
-                k, function, args, rest, c = found
-                pieces.append((k, self.spelling(function, args)))
-        for atom in sorted(rest, key=lambda a: a.index):
-            pieces.append((rest[atom], self.texts[atom]))
-        pieces.sort(key=lambda piece: piece[0] < 0)
-        return pieces, c
+        for k, content in added:
+            if pieces or k < 0:
+                pieces.append(" - " if k < 0 and pieces else "-" if k < 0 else " + ")
+            if abs(k) != 1:
+                pieces += (f"{abs(k)}*", Part(content, MULTIPLE))
+            else:
+                pieces.append(Part(content, MULTIPLE if pieces == ["-"] else TERM))
+        if c:
+            pieces.append(f" - {-c}" if c < 0 else f" + {c}")
+        return Layout(tuple(pieces), SUM)
 
-    def spelling(self, function: str, args: tuple[Expr, ...]) -> Text:
-        if function == "%":
-            return Text(f"{self.sum(args[0]).at(TERM)} % {self.sum(args[1]).at(UNARY)}", TERM)
-        return self.call(function, args)
-
-    # ------------------------------------------------------------------ conditions
-
-    def condition(self, b: Bool) -> Text:
-        op = b.op
-        if op in (boolean.TRUE, boolean.FALSE):
-            return Text(op.capitalize(), ATOMIC)
-        if op == boolean.REAL:
-            sign, left, right = b.args
-            return Text(f"{self.texts[left].text} {sign} {self.texts[right].text}", SUM)
-        if op == boolean.NOT:
-            return Text(f"not ({self.texts[b.args[0]].text})", SUM)
-        if op in (boolean.AND, boolean.OR):
-            return Text(f" {op} ".join(self.junct(part) for part in b.args), SUM)
-        return Text(self.relation(b), SUM)
-
-    def junct(self, b: Bool) -> str:
-        text = self.texts[b].text
-        return f"({text})" if b.op in (boolean.AND, boolean.OR) else text
-
-    def relation(self, b: Bool) -> str:
-        """The relation with what is negative on the left, and with constants where they are few."""
-        pieces, c = self.pieces(b.expr)
-        left = [(-k, text) for k, text in pieces if k < 0]
-        right = [(k, text) for k, text in pieces if k > 0]
-        if b.op != boolean.GE:
-            sign = "==" if b.op == boolean.EQ else "!="
-            if not left:
-                left, right, c = right, left, -c
-            low, high = (0, c) if not right or c > 0 else (-c, 0)
-            return f"{joined(left, low).text} {sign} {joined(right, high).text}"
-        if not left or (right and c < -1):
-            return f"{joined(left, -c).text} <= {joined(right, 0).text}"
-        if right and c == -1:
-            return f"{joined(left, 0).text} < {joined(right, 0).text}"
-        return f"{joined(left, 0).text} <= {joined(right, c).text}"
-
-    # ------------------------------------------------------------------ reals
-
-    def real(self, r: Real) -> Text:
-        if r.op == CONST:
-            text = repr(r.args[0])
-            return Text(text, SUM if text[0] == "-" else ATOMIC)
-        if r.op == REAL_SYMBOL:
-            return Text(self.name(r.args[0]) if self.name else r.args[0], ATOMIC)
-        if r.op == FLOAT:
-            return self.call("float", r.args)
-        sign = {"add": " + ", "sub": " - ", "mul": "*", "div": " / ", RATIO: " / "}.get(r.op)
-        if sign is not None:
-            left, right = (self.operand(a).at(ATOMIC) for a in r.args)
-            return Text(f"{left}{sign}{right}", SUM)
-        if r.op == "neg":
-            return Text(f"-{self.operand(r.args[0]).at(ATOMIC)}", SUM)
-        return self.call(r.op, r.args)
+    def multiple(self, k: int, content: Atom | Layout) -> Layout:
+        if k == 1:
+            return content if isinstance(content, Layout) else self.layout(content)
+        factor = "-" if k == -1 else f"{k}*"
+        return Layout((factor, Part(content, MULTIPLE)), MULTIPLE if k > 0 else SUM)
 
 
-def joined(pieces: list[Piece], c: int) -> Text:
-    """The text of a sum of pieces and a constant."""
-    text, level = "", SUM
-    for k, piece in pieces:
-        if abs(k) != 1:
-            term = f"{abs(k)}*{piece.at(MULTIPLE)}"
+def _joined(sign: str, parts: Iterable[Piece]) -> tuple[Piece, ...]:
+    pieces: list[Piece] = []
+    for part in parts:
+        pieces += (sign, part)
+    return tuple(pieces[1:])
+
+
+def _call(function: str, args: Iterable[Operand]) -> Layout:
+    return Layout((function, "(", *_joined(", ", (Part(a, SUM) for a in args)), ")"), ATOMIC)
+
+
+# ---------------------------------------------------------------------- integers
+
+
+def _atom(atom: Atom) -> Layout:
+    op = atom.op
+    if rebuild(atom, atom.args) is not atom.node:
+        args = (Part(a, SUM) for a in atom.args)
+        return Layout((f'raw("{op.name}", ', *_joined(", ", args), ")"), ATOMIC)
+    if op is PRODUCT:
+        factors = map(_factor, atom.args, atom.data)
+        return Layout(_joined("*", (Part(f, UNARY) for f in factors)), MULTIPLE)
+    if op is FLOORDIV:
+        x, y = atom.args
+        return Layout((Part(x, TERM), " // ", Part(y, UNARY)), TERM)
+    if op is POWER:
+        x, y = atom.args
+        return Layout((Part(x, ATOMIC), "**", Part(y, ATOMIC)), POWERED)
+    if op is MAXIMUM:
+        return _call("max", (atom.pool.zero, *atom.args))
+    if op is CHOICE:
+        return _call("ite", (*atom.args, atom.pool.zero))
+    return _call(op.name, atom.args)
+
+
+def _factor(base: Operand, exponent: int) -> object:
+    return base if exponent == 1 else Layout((Part(base, ATOMIC), f"**{exponent}"), POWERED)
+
+
+def _addends(e: Expr) -> tuple[list[tuple[int, Atom | Layout]], int]:
+    """The coefficients and contents that `e` is the sum of, and the constant besides them."""
+    added: list[tuple[int, Atom | Layout]] = []
+    rest, c = dict(terms(e)), e.c
+    for atom in sorted(rest, key=lambda a: -a.index):
+        found = _readable(atom, rest, c) if atom in rest else None
+        if found is not None:
+            for used in terms(found.value):
+                del rest[used]
+            c -= found.k * found.value.c
+            added.append((found.k, found.layout))
+    added += ((rest[atom], atom) for atom in sorted(rest, key=lambda a: a.index))
+    added.sort(key=lambda addend: addend[0] < 0)
+    return added, c
+
+
+class _Spelling(NamedTuple):
+    """`k * value`, and how the value is written."""
+
+    k: int
+    value: Expr
+    layout: Layout
+
+
+def _readable(atom: Atom, rest: dict[Atom, int], c: int) -> _Spelling | None:
+    """A multiple of a remainder, a maximum or a minimum that uses up `atom` and is in the sum."""
+    k = rest[atom]
+    if atom.op is FLOORDIV:
+        x, y = atom.exprs
+        if not y.is_const or k % y.c:
+            return None
+        layout = Layout((Part(x, TERM), " % ", Part(y, UNARY)), TERM)
+        found = _Spelling(-k // y.c, x - atom.node.scale(y.c), layout)
+    elif atom.op is MAXIMUM:
+        first = atom.exprs[0]
+        if k > 0:
+            shift = sides(first)[0]
+            args = [shift, *(shift + e for e in atom.exprs)]
+            found = _Spelling(k, extremum.maximum(args), _call("max", args))
         else:
-            term = piece.at(TERM if text or k > 0 else MULTIPLE)
-        text += (" - " if k < 0 else " + ") + term if text else ("-" if k < 0 else "") + term
-    if c or not text:
-        text += (" - " if c < 0 else " + ") + str(abs(c)) if text else str(c)
-    if len(pieces) == 1 and not c:
-        k, piece = pieces[0]
-        level = piece.level if k == 1 else MULTIPLE if k > 0 else SUM
-    elif not pieces:
-        level = ATOMIC if c >= 0 else SUM
-    return Text(text, level)
+            shift = sides(-first)[0]
+            args = [shift, *(shift - e for e in atom.exprs)]
+            found = _Spelling(-k, extremum.minimum(args), _call("min", args))
+    else:
+        return None
+    return found if _is_within(found, rest, c) else None
+
+
+def _is_within(found: _Spelling, rest: dict[Atom, int], c: int) -> bool:
+    """Whether every term is in the sum with just that coefficient, and no constant is made up."""
+    k, value, _ = found
+    if any(rest.get(a) != k * v for a, v in terms(value).items()):
+        return False
+    return not value.c or abs(c - k * value.c) <= abs(c)
+
+
+# ---------------------------------------------------------------------- conditions
+
+
+def _condition(b: Bool) -> Layout:
+    op = b.op
+    if op in (boolean.TRUE, boolean.FALSE):
+        return Layout((op.capitalize(),), ATOMIC)
+    if op == boolean.REAL:
+        sign, left, right = b.args
+        return Layout((Part(left, SUM), f" {sign} ", Part(right, SUM)), SUM)
+    if op == boolean.NOT:
+        return Layout(("not (", Part(b.args[0], SUM), ")"), SUM)
+    if op in (boolean.AND, boolean.OR):
+        return Layout(_joined(f" {op} ", map(_junct, b.args)), SUM)
+    return _relation(b)
+
+
+def _junct(b: Bool) -> Part:
+    return Part(b, ATOMIC if b.op in (boolean.AND, boolean.OR) else SUM)
+
+
+def _relation(b: Bool) -> Layout:
+    left, right = sides(b.expr)
+    if b.op != boolean.GE:
+        sign = " == " if b.op == boolean.EQ else " != "
+        if left.is_const:
+            left, right = right.shift(-right.c), left.shift(-right.c)
+    else:
+        sign = " <= "
+        if right.is_const and not right.c:
+            left, right = left.shift(-left.c), right.shift(-left.c)
+        if left.c == 1 and not left.is_const and not right.is_const:
+            left, sign = left.shift(-1), " < "
+    return Layout((Part(left, SUM), sign, Part(right, SUM)), SUM)
 
 
 def sides(e: Expr) -> tuple[Expr, Expr]:
@@ -232,40 +240,17 @@ def sides(e: Expr) -> tuple[Expr, Expr]:
     )
 
 
-_Found = tuple[int, str, tuple[Expr, ...], dict[Atom, int], int]
+# ---------------------------------------------------------------------- reals
 
 
-def _readable(atom: Atom, rest: dict[Atom, int], c: int) -> _Found | None:
-    """A piece `k * spelling` that uses up `atom`, and what is left of the sum without it."""
-    k = rest[atom]
-    pool = atom.pool
-    if atom.op is FLOORDIV:
-        x, y = atom.args
-        assert type(x) is Expr
-        assert type(y) is Expr
-        if not y.is_const or k % y.c:
-            return None
-        k = -k // y.c
-        return _without(k, "%", (x, y), x - atom.node.scale(y.c), rest, c)
-    if atom.op is MAXIMUM:
-        first: Expr = atom.args[0]  # type: ignore[assignment]
-        shift = sides(first if k > 0 else -first)[0]
-        if k < 0:
-            args = (shift, *(shift - e for e in atom.args))  # type: ignore[operator]
-            return _without(-k, "min", args, extremum.minimum(args), rest, c)
-        args = (shift, *(shift + e for e in atom.args))  # type: ignore[operator]
-        return _without(k, "max", args, extremum.maximum(args), rest, c)
-    return None
-
-
-def _without(
-    k: int, function: str, args: tuple[Expr, ...], e: Expr, rest: dict[Atom, int], c: int
-) -> _Found | None:
-    """The piece `k * e`, when every term of it is in the sum with just that coefficient."""
-    of_e = terms(e)
-    if any(rest.get(a) != k * v for a, v in of_e.items()):
-        return None
-    if e.c and abs(c - k * e.c) > abs(c):
-        return None
-    left = {a: v for a, v in rest.items() if a not in of_e}
-    return k, function, args, left, c - k * e.c
+def _real(r: Real) -> Layout:
+    if r.op == CONST:
+        text = repr(r.args[0])
+        return Layout((text,), SUM if text[0] == "-" else ATOMIC)
+    sign = _REAL_SIGNS.get(r.op)
+    if sign is not None:
+        left, right = r.args
+        return Layout((Part(left, ATOMIC), sign, Part(right, ATOMIC)), SUM)
+    if r.op == "neg":
+        return Layout(("-", Part(r.args[0], ATOMIC)), SUM)
+    return _call(r.op, r.args)

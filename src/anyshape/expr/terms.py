@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import gcd
 from typing import TYPE_CHECKING
 
-from anyshape.expr.node import KEY_LIMIT, ONE, STALE, Atom, Expr, Pool, make_node, refuse
+from anyshape.expr.node import KEY_LIMIT, ONE, STALE, Atom, Expr, Pool, make_node, refuse, tighten
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -166,10 +166,8 @@ def refresh(e: Expr) -> None:
         return
     version = e.pool.ranges
     lo, hi, e.sign = _composed(terms(e), e.c)
-    if lo > e.lo:
-        e.lo = lo
-    if hi < e.hi:
-        e.hi = hi
+    if lo > e.lo or hi < e.hi:
+        tighten(e, lo, hi)
     e.version = version
 
 

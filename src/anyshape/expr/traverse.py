@@ -7,7 +7,8 @@ expression uses it, and none can hit the recursion limit.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from operator import attrgetter
+from typing import TYPE_CHECKING, Final
 
 from anyshape.expr.boolean import Bool
 from anyshape.expr.node import Atom, Expr
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
     Node = Atom | Bool | Real
 
+_NODES: Final = (Atom, Bool, Real)
+
 
 def nodes_below(operands: Iterable[Operand | Atom]) -> list[Node]:
     """All atoms, conditions and reals below the operands, operands before what is made of them."""
@@ -31,10 +34,10 @@ def nodes_below(operands: Iterable[Operand | Atom]) -> list[Node]:
         item = stack.pop()
         if type(item) is Expr:
             stack.extend(terms(item))
-        elif isinstance(item, Atom | Bool | Real) and item not in found:
+        elif isinstance(item, _NODES) and item not in found:
             found.add(item)
             stack.extend(item.args)
-    return sorted(found, key=lambda node: node.index)
+    return sorted(found, key=attrgetter("index"))
 
 
 def atoms_below(*operands: Operand | Atom) -> list[Atom]:

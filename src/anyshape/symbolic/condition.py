@@ -1,21 +1,26 @@
 """`SymBool`: a condition whose truth may not be known while tracing.
 
-`bool(b)` asks the environment: proved, or decided by the hint and guarded, or an error. `&`, `|`
-and `~`, like `sym_and`, `sym_or` and `sym_not`, combine without asking. As a number it is 0 or 1,
-which asks.
+`bool(b)` asks the environment: proved, or decided by the hint and guarded, or an error. `&`, `|`,
+`^`, `~` and `==`, like `sym_and`, `sym_or` and `sym_not`, combine without asking. As a number it is
+0 or 1, which asks.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn
+import operator
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import torch
 
 from anyshape.errors import ConstraintError
 from anyshape.expr.boolean import conj, constant, disj, negate
 from anyshape.expr.show import show
+from anyshape.symbolic.format import layout_of
+from anyshape.symbolic.inherited import refuse_inherited
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from anyshape.env import Env
     from anyshape.expr import Bool
 
@@ -34,19 +39,25 @@ class SymBool(torch.SymBool):
         return self.env.guard(self.condition)
 
     def __and__(self, other: Any) -> Any:
-        return self._join(other, conj)
+        return self._join(other, conj, operator.and_)
 
     def __or__(self, other: Any) -> Any:
-        return self._join(other, disj)
+        return self._join(other, disj, operator.or_)
+
+    def __xor__(self, other: Any) -> Any:
+        if type(other) is int:
+            return int(self) ^ other
+        return self.__ne__(other)
 
     __rand__ = __and__
     __ror__ = __or__
+    __rxor__ = __xor__
 
-    def _join(self, other: Any, junction: Any) -> Any:
+    def _join(self, other: Any, junction: Any, plain: Callable[[int, int], int]) -> Any:
         condition = condition_of(other, self.env)
-        if condition is None:
-            return NotImplemented
-        return SymBool(junction(self.env.pool, (self.condition, condition)), self.env)
+        if condition is not None:
+            return SymBool(junction(self.env.pool, (self.condition, condition)), self.env)
+        return plain(int(self), other) if type(other) is int else NotImplemented
 
     def __invert__(self) -> SymBool:
         return SymBool(negate(self.condition), self.env)
@@ -59,6 +70,10 @@ class SymBool(torch.SymBool):
         return sym_ite(self, then, otherwise)
 
     def __eq__(self, other: object) -> Any:
+        if type(other) in (int, float):
+            if other not in (0, 1):
+                return SymBool(constant(self.env.pool, False), self.env)
+            other = bool(other)
         condition = condition_of(other, self.env)
         if condition is None:
             return NotImplemented
@@ -83,28 +98,13 @@ class SymBool(torch.SymBool):
     def __float__(self) -> float:
         return float(bool(self))
 
-    def __add__(self, other: Any) -> Any:
-        return int(self) + other
-
-    def __mul__(self, other: Any) -> Any:
-        return int(self) * other
-
-    def __sub__(self, other: Any) -> Any:
-        return int(self) - other
-
-    def __rsub__(self, other: Any) -> Any:
-        return other - int(self)
-
-    __radd__ = __add__
-    __rmul__ = __mul__
-
     def __repr__(self) -> str:
         return repr(self.condition)
 
     __str__ = __repr__
 
     def __format__(self, spec: str) -> str:
-        return format(show(self.condition), spec)
+        return format(show(self.condition), layout_of(spec))
 
     def __copy__(self) -> SymBool:
         return self
@@ -114,6 +114,22 @@ class SymBool(torch.SymBool):
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError("a symbolic condition cannot be pickled; it belongs to one environment")
+
+
+def _with_number(apply: Callable[..., Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """An operator and its reflection that take the truth value as 0 or 1, which asks for it."""
+    return lambda b, *other: apply(int(b), *other), lambda b, other: apply(other, int(b))
+
+
+_ARITHMETIC: Final = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "lshift", "rshift")
+_OTHERS: Final = ("lt", "le", "gt", "ge", "neg", "pos", "abs")
+
+for _name in (*_ARITHMETIC, *_OTHERS, "divmod"):
+    _direct, _reflected = _with_number(getattr(operator, _name, divmod))
+    setattr(SymBool, f"__{_name}__", _direct)
+    if _name not in _OTHERS:
+        setattr(SymBool, f"__r{_name}__", _reflected)
+refuse_inherited(SymBool)
 
 
 def condition_of(value: object, env: Env) -> Bool | None:

@@ -158,6 +158,8 @@ def sym_sum(*args: Any) -> Any:
     """The sum of the operands, one by one or as one list; 0 for none."""
     total: Any = 0
     for operand in _flat(args):
+        if not isinstance(operand, int | float | SymBool):
+            raise ArgumentError(f"sym_sum takes numbers, not {type(operand).__name__}")
         total = total + operand
     return total
 

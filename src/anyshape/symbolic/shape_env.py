@@ -81,18 +81,21 @@ class ShapeEnv:
 
     def simplify(self, value: Any) -> Any:
         """The same value in fewer words: an `int` or `bool` where it is constant."""
-        if type(value) is SymBool:
-            answer = self.env.decide(value.condition)
+        condition = condition_of(value, self.env)
+        if condition is not None:
+            answer = self.env.decide(condition)
             return value if answer is None else answer
         e = expr_of(value, self.env)
         if e is None:
-            raise ArgumentError(f"simplify takes a symbolic number, not {type(value).__name__}")
+            raise ArgumentError(
+                f"simplify takes a symbolic integer or condition, not {type(value).__name__}"
+            )
         e = self.env.simplify(e)
         return e.c if e.is_const else SymInt(e, self.env)
 
     def range_of(self, value: Any) -> Interval:
         """The smallest known interval that holds all values."""
-        e = expr_of(value, self.env)
+        e = None if condition_of(value, self.env) else expr_of(value, self.env)
         if e is None:
             raise ArgumentError(f"range_of takes a symbolic integer, not {type(value).__name__}")
         return self.env.range_of(e)

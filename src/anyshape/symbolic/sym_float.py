@@ -7,13 +7,17 @@ subclass of torch's own class and answers `isinstance(x, float)`.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import torch
 
+from anyshape.errors import UnsupportedError
 from anyshape.expr import boolean, opaque, real
 from anyshape.expr.show import show
 from anyshape.symbolic.condition import SymBool, same_env
+from anyshape.symbolic.format import layout_of
+from anyshape.symbolic.inherited import refuse_inherited
 from anyshape.symbolic.sym_int import SymInt, expr_of, specialize
 
 if TYPE_CHECKING:
@@ -61,18 +65,32 @@ class SymFloat(torch.SymFloat):
         return self._apply("mul", other, self)
 
     def __truediv__(self, other: Any) -> Any:
-        _need_nonzero(other, self.env)
-        return self._apply("div", self, other)
+        divisor = real_of(other, self.env)
+        if divisor is None:
+            return NotImplemented
+        _need_nonzero(divisor, self.env)
+        return SymFloat(real.apply("div", self.value, divisor), self.env)
 
     def __rtruediv__(self, other: Any) -> Any:
-        _need_nonzero(self, self.env)
-        return self._apply("div", other, self)
+        dividend = real_of(other, self.env)
+        if dividend is None:
+            return NotImplemented
+        _need_nonzero(self.value, self.env)
+        return SymFloat(real.apply("div", dividend, self.value), self.env)
 
     def __pow__(self, other: Any, modulus: Any = None) -> Any:
         return NotImplemented if modulus is not None else self._apply("pow", self, other)
 
     def __rpow__(self, other: Any, modulus: Any = None) -> Any:
         return NotImplemented if modulus is not None else self._apply("pow", other, self)
+
+    def __floordiv__(self, other: Any) -> NoReturn:
+        raise UnsupportedError(
+            f"the floor division or remainder of a symbolic float: {self}",
+            fix="write math.floor(a / b) and say how it should round",
+        )
+
+    __rfloordiv__ = __mod__ = __rmod__ = __divmod__ = __rdivmod__ = __floordiv__
 
     def __neg__(self) -> SymFloat:
         return SymFloat(real.apply("neg", self.value), self.env)
@@ -139,10 +157,28 @@ class SymFloat(torch.SymFloat):
         return value
 
     def _is(self, value: float) -> Bool:
+        if math.isnan(value):  # equals nothing, itself included
+            return boolean.compare_reals("!=", self.value, self.value)
         return boolean.compare_reals("==", self.value, real.real_const(self.env.pool, value))
 
     def __int__(self) -> int:
         return specialize(self.__trunc__())
+
+    def conjugate(self) -> SymFloat:
+        """The number itself."""
+        return self
+
+    __sym_float__ = conjugate
+    real = property(conjugate)
+    imag = property(lambda _: 0.0)
+
+    def hex(self) -> str:
+        """The value as hexadecimal text, which this asks for."""
+        return float(self).hex()
+
+    def as_integer_ratio(self) -> tuple[int, int]:
+        """The value as an exact ratio, which this asks for."""
+        return float(self).as_integer_ratio()
 
     def is_integer(self) -> bool:
         """Whether the value is a whole number, which this asks for."""
@@ -159,7 +195,7 @@ class SymFloat(torch.SymFloat):
     def __format__(self, spec: str) -> str:
         if self.value.op == real.CONST:
             return format(self.value.args[0], spec)
-        return format(show(self.value), spec.rstrip("eEfFgGn%,_").partition(".")[0].lstrip("+- "))
+        return format(show(self.value), layout_of(spec))
 
     def __copy__(self) -> SymFloat:
         return self
@@ -169,6 +205,9 @@ class SymFloat(torch.SymFloat):
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError("a symbolic float cannot be pickled; it belongs to one environment")
+
+
+refuse_inherited(SymFloat)
 
 
 def real_of(value: object, env: Env) -> Real | None:
@@ -191,11 +230,8 @@ def power(base: object, exponent: object, env: Env) -> Any:
     return SymFloat(real.apply("pow", left, right), env)
 
 
-def _need_nonzero(value: object, env: Env) -> None:
+def _need_nonzero(divisor: Real, env: Env) -> None:
     """Make sure that a float divisor is not 0: by proof, guard or assert."""
-    divisor = real_of(value, env)
-    if divisor is None:
-        return
     zero = real.real_const(env.pool, 0.0)
     condition = boolean.compare_reals("!=", divisor, zero)
     answer = env.decide(condition)

@@ -11,15 +11,18 @@ It is a subclass of torch's own class, so that torch's argument parser takes it,
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import torch
 
-from anyshape.errors import UnsupportedError
+from anyshape.errors import ConstraintError, UnsupportedError
 from anyshape.expr import division, extremum, opaque, product, real
-from anyshape.expr.boolean import eq0, ge0, ne0
+from anyshape.expr.boolean import constant, eq0, ge0, ne0
 from anyshape.expr.show import show
 from anyshape.symbolic.condition import SymBool, same_env
+from anyshape.symbolic.format import layout_of
+from anyshape.symbolic.inherited import refuse_inherited
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -238,6 +241,10 @@ class SymInt(torch.SymInt):
 
     __ceil__ = __trunc__ = conjugate = __sym_int__ = __floor__
 
+    real = numerator = property(__floor__)
+    imag = property(lambda _: 0)
+    denominator = property(lambda _: 1)
+
     def __sym_float__(self) -> SymFloat:
         made: SymFloat = _floats().SymFloat(real.apply(real.FLOAT, self.expr), self.env)
         return made
@@ -276,7 +283,7 @@ class SymInt(torch.SymInt):
     def __format__(self, spec: str) -> str:
         if self.expr.is_const:
             return format(self.expr.c, spec)
-        return format(show(self.expr), spec.rstrip("bcdoxXneEfFgG%,_").lstrip("+- "))
+        return format(show(self.expr), layout_of(spec))
 
     def __copy__(self) -> SymInt:
         return self
@@ -290,6 +297,7 @@ class SymInt(torch.SymInt):
 
 # ---------------------------------------------------------------------- construction
 
+refuse_inherited(SymInt)
 _new_int: Final = SymInt.__new__
 _new_bool: Final = SymBool.__new__
 
@@ -333,9 +341,27 @@ def _other(n: SymInt, other: Any, method: str) -> Any:
     kind = type(other)
     if kind is SymBool or (isinstance(other, int) and kind is not SymInt):
         return getattr(n, method)(int(other))
+    if kind is float and method in _EXACT and abs(other) < 1 << 64:
+        return _exactly(n, other, method)
     if isinstance(other, float):
         return getattr(n.__sym_float__(), method)(other)
     return NotImplemented
+
+
+_EXACT: Final = {
+    "__eq__": math.floor,
+    "__lt__": math.ceil,
+    "__ge__": math.ceil,
+    "__le__": math.floor,
+    "__gt__": math.floor,
+}
+
+
+def _exactly(n: SymInt, other: float, method: str) -> Any:
+    """A comparison with a float, which Python makes without rounding the integer."""
+    if method == "__eq__" and not other.is_integer():
+        return _bool(constant(n.env.pool, False), n.env)
+    return getattr(n, method)(_EXACT[method](other))
 
 
 def _operate(
@@ -399,11 +425,20 @@ def _power(base: Any, exponent: Any) -> Any:
     x, y = expr_of(base, env), expr_of(exponent, env)
     if x is None or y is None:
         return NotImplemented
-    if y.hi < 0:
+    if _is_negative(env, y):
         need_nonzero(env, x)
         return _floats().power(base, exponent, env)
     _need_natural(env, y)
     return _int(product.power(x, y), env)
+
+
+def _is_negative(env: Env, exponent: Expr) -> bool:
+    """Whether an exponent makes the power a float: by proof, or by its hint and then guarded."""
+    condition = ge0(exponent)
+    answer = env.decide(condition)
+    if answer is None and env.hint_for_guard(condition) is False:
+        answer = env.guard(condition)
+    return answer is False
 
 
 def _extremum(pick: Any, n: SymInt, other: Any) -> Any:
@@ -417,7 +452,13 @@ def specialize(n: SymInt) -> int:
     simple = env.simplify(n.expr)
     if simple.is_const:
         return simple.c
-    if simple.hint is None:
+    backed = simple if simple.hint is not None else n.expr
+    value = backed.hint
+    if value is None:
         raise env.data_dependent(eq0(simple), f"turn {env.text(n.expr)} into a Python int")
-    env.guard(eq0(simple.shift(-simple.hint)))
-    return simple.hint
+    if not env.guard(eq0(backed.shift(-value))):
+        raise ConstraintError(
+            f"{env.text(n.expr)} is {value} while tracing, and cannot be that",
+            why="conditions that were checked before exclude it, so the program would stop there",
+        )
+    return value

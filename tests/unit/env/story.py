@@ -65,16 +65,15 @@ class Story:
         return [o.text for o in (*self.env.guards, *self.env.runtime_asserts)]
 
 
-def truths(facts: Iterable[str], question: str, reach: int = 6) -> set[bool]:
+def truths(facts: Iterable[str], question: str) -> set[bool]:
     """What `question` can be over small values that satisfy the facts; sizes start at 2."""
     pool = Pool()
     for name in (*HINTS, *UNBACKED):
         symbol(pool, name)
     conditions = [parse(pool, text) for text in (question, *facts)]
     names = [s.name for s in symbols_of(*conditions)]
-    if len(names) > 3:
-        reach = 3
-    ranges = [range(2, 2 * reach + 3) if n in HINTS else range(-reach, reach + 1) for n in names]
+    reach = {1: 24, 2: 12, 3: 8}.get(len(names), 3)
+    ranges = [range(2, reach + 3) if n in HINTS else range(-reach, reach + 1) for n in names]
     hold = function(conditions, names)
     found = set()
     for values in itertools.product(*ranges):

@@ -27,11 +27,11 @@ class Row(NamedTuple):
 
 
 class Expect(NamedTuple):
-    """A row that the engine does not decide yet: what it says now, and what would be best."""
+    """A row that the engine does not decide, or not in all orders: what it says now, and the best."""
 
     facts: tuple[str, ...]
     question: str
-    now: bool | None
+    now: tuple[bool | None, ...]
     best: bool | None
 
     def __str__(self) -> str:
@@ -201,14 +201,11 @@ FURTHER = rows(
     ("u0 == 1 or u1 == 1 or u2 == 1; u0 > 1; u1 > 1", "u2 == 1"),
     ("(u0 == 1 and u1 == 2) or (u0 == 3 and u1 == 4); u0 != 1", "u1 == 4"),
     ("not (u0 >= 3 or u1 >= 3)", "u0 + u1 <= 4"),
-    ("ite(u0 >= 0, u1, u2) == 5; u0 >= 1", "u1 == 5"),
     ("u0 == ite(u1 >= 0, 1, 2)", "u0 >= 1"),
     ("u0 >= 0; u1 >= 0; u0+u1 == 0", "u0 == 0"),
     ("u0 >= 1; u1 >= 1; u0+u1 <= 2", "u1 == 1"),
     ("u0 == s0; u1 == s1", "u0*u1 == s0*s1"),
-    ("u0*s0 == u1*s0", "u0 == u1"),
     ("", "(u0+u1)*(u0-u1) == u0*u0-u1*u1"),
-    ("u0 >= 0; u1 >= 1", "u0//u1 <= u0"),
     ("u0 >= 0; u0 < u1", "u0//u1 == 0"),
     ("u0 >= 0; u0 < u1", "u0%u1 == u0"),
 )
@@ -248,19 +245,26 @@ MUST_STAY_OPEN = rows(
 )
 
 # True, and beyond what fixed fuel finds; a row that changes in either direction must be moved.
+def expect(facts: str, question: str, *, now: tuple[bool | None, ...], best: bool) -> Expect:
+    ((split, _, _),) = rows((facts, question))
+    return Expect(split, question, now, best)
+
+
 EXPECTED = [
-    Expect((), "(u0*u1)%u1 == 0", now=None, best=True),  # where defined; needs u1 != 0 to cancel
-    Expect(("u0 == 1 or u1 == 1",), "u0 == 1 or u1 == 1 or u2 == 1", now=None, best=True),
-    Expect(("u0 == 1 or u1 == 2",), "u0 >= 1 or u1 >= 2", now=None, best=True),
-    Expect((), "u0*u0 != 2", now=None, best=True),
-    Expect((), "(u0*(u0+1))%2 == 0", now=None, best=True),
-    Expect((), "u0*u0 + u1*u1 >= 2*u0*u1", now=None, best=True),
-    Expect(("u0 >= 1", "u1 >= 1", "u2 >= 1"), "(u0//u1)//u2 == u0//(u1*u2)", now=None, best=True),
+    expect("", "(u0*u1)%u1 == 0", now=(None,), best=True),  # where defined; 0 must be excluded
+    expect("u0 == 1 or u1 == 1", "u0 == 1 or u1 == 1 or u2 == 1", now=(None,), best=True),
+    expect("u0 == 1 or u1 == 2", "u0 >= 1 or u1 >= 2", now=(None,), best=True),
+    expect("", "u0*u0 != 2", now=(None,), best=True),
+    expect("", "(u0*(u0+1))%2 == 0", now=(None,), best=True),
+    expect("", "u0*u0 + u1*u1 >= 2*u0*u1", now=(None,), best=True),
+    expect("u0 >= 1; u1 >= 1", "(s0//u0)//u1 == s0//(u0*u1)", now=(None,), best=True),
+    expect("u0 >= 0; u1 >= 1", "u0//u1 <= u0", now=(None,), best=True),
+    expect("u0*s0 == u1*s0", "u0 == u1", now=(None,), best=True),
+    expect("ite(u0 >= 0, u1, u2) == 5; u0 >= 1", "u1 == 5", now=(None,), best=True),
 ]
 
 DECIDED = PATTERNS + NOT_PROVED_BY_TORCH + PROVED_BY_TORCH + FURTHER
 ALL = DECIDED + MUST_STAY_OPEN
-LARGE = {"trunc(s0/2) <= s0": "a rounded double is compared"}
 
 
 def answers(facts: tuple[str, ...], question: str) -> set[bool | None]:
@@ -304,12 +308,13 @@ def test_the_opposite_has_the_opposite_answer(row: Row) -> None:
 
 @pytest.mark.parametrize("row", EXPECTED, ids=str)
 def test_known_imprecision_is_as_recorded(row: Expect) -> None:
-    assert answers(row.facts, row.question) == {row.now}
+    assert answers(row.facts, row.question) == set(row.now)
 
 
 def test_the_lists_are_complete() -> None:
     assert len(PATTERNS) == 28
-    assert len(set(map(str, ALL))) == len(ALL)
+    for table in (PATTERNS, NOT_PROVED_BY_TORCH, PROVED_BY_TORCH, FURTHER, MUST_STAY_OPEN):
+        assert len(set(table)) == len(table)
 
 
 def test_a_planted_wrong_row_is_caught() -> None:
