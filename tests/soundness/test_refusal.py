@@ -12,6 +12,7 @@ import itertools
 import pytest
 
 from anyshape.env import Fact
+from anyshape.env.knowledge import Knowledge
 from anyshape.env.learn import learn
 from anyshape.errors import ConstraintError, RuntimeAssertError
 from anyshape.expr import show
@@ -42,8 +43,8 @@ def impossible(world: World) -> Claim | None:
     return None
 
 
-@pytest.mark.parametrize("seed", range(40))
-def test_a_refused_fact_leaves_everything_as_it_was(seed: int) -> None:
+def check_refusals(seed: int) -> None:
+    """One story; the facts that cannot hold must leave no trace."""
     world = World(seed, width=5, wild=True)
     terms: list[Term] = []
     claims: list[Claim] = []
@@ -66,6 +67,24 @@ def test_a_refused_fact_leaves_everything_as_it_was(seed: int) -> None:
         left = world.possible(right)
         if left:
             world.tell(right, left)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_refused_fact_leaves_everything_as_it_was(seed: int) -> None:
+    check_refusals(seed)
+
+
+def test_a_trace_would_be_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The negative control: a node keeps the bounds that it got from a refused fact."""
+    right = Knowledge.roll_back
+
+    def wrong(self: Knowledge) -> None:
+        self.pool.undo = []
+        right(self)
+
+    monkeypatch.setattr(Knowledge, "roll_back", wrong)
+    with pytest.raises(AssertionError):
+        list(map(check_refusals, range(40)))
 
 
 def replay(seed: int, *, facts: int, refusals: bool) -> list[bool | None]:

@@ -175,6 +175,20 @@ class Env:
         """The answer of `prove` without its reason, at a given effort."""
         return decide(self.knowledge, p, effort)
 
+    def at_least(self, e: Expr, bound: int) -> bool | None:
+        """Whether `e >= bound`: the answer of `prove`, without a condition where ranges tell."""
+        if e.lo >= bound:
+            return True
+        if e.hi < bound:
+            return False
+        return decide(self.knowledge, ge0(e.shift(-bound)))
+
+    def equal(self, a: Expr, b: Expr) -> bool | None:
+        """Whether `a == b`: the answer of `prove`, at once where they are one object."""
+        if a is b:
+            return True
+        return decide(self.knowledge, eq0(a - b))
+
     def guard(self, p: Bool) -> bool:
         """The truth of `p`: proved, or by the hints and then guarded."""
         answer = decide(self.knowledge, p)

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from anyshape.domain import INF, NINF, Interval
 from anyshape.expr.atom import may_be_undefined, operand_interval
-from anyshape.expr.node import STALE, Expr, tighten
+from anyshape.expr.node import ALWAYS, STALE, Expr, tighten
 from anyshape.expr.real import ANY, CONST, SYMBOL
 from anyshape.expr.show import show
 from anyshape.expr.terms import content, refresh, terms
@@ -137,7 +137,6 @@ class Knowledge:
         self.pool.version += 1
         self.pool.changed(atom)
         tighten(atom.node, lo, hi)
-        atom.node.version = self.pool.ranges
 
     def replace(self, atom: Atom, by: Expr) -> None:
         """Record that `atom` equals `by`, which does not contain it."""
@@ -194,6 +193,8 @@ class Knowledge:
             atom.lo, atom.hi = NINF, INF
             atom.lo, atom.hi = atom.node.lo, atom.node.hi = atom_interval(atom)
             atom.partial = may_be_undefined(atom)
+        for atom in pool.atoms:
+            atom.node.version = ALWAYS
         for b in pool.bools.values():
             if b.verdict_version > start.version:
                 b.verdict = b.reason = None

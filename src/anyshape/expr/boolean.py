@@ -106,17 +106,20 @@ def _composed_hint(op: str, hints: list[bool | None]) -> bool | None:
 
 def _intern(pool: Pool, op: str, args: tuple[Any, ...], key: object) -> Bool:
     node = pool.bools.get(key)
-    if node is None:
-        node = Bool.__new__(Bool)
-        node.pool = pool
-        node.op = op
-        node.args = args
-        node.index = pool.next_index()
-        node.opposite = None
-        node.verdict = None
-        node.reason = None
-        node.verdict_version = STALE
-        pool.bools[key] = node
+    return _new(pool, op, args, key) if node is None else node
+
+
+def _new(pool: Pool, op: str, args: tuple[Any, ...], key: object) -> Bool:
+    node = Bool.__new__(Bool)
+    node.pool = pool
+    node.op = op
+    node.args = args
+    pool.count = node.index = pool.count + 1
+    node.opposite = None
+    node.verdict = None
+    node.reason = None
+    node.verdict_version = STALE
+    pool.bools[key] = node
     return node
 
 
@@ -138,35 +141,41 @@ def constant(pool: Pool, value: bool) -> Bool:
 def ge0(e: Expr) -> Bool:
     """The condition `e >= 0`."""
     pool = e.pool
-    node = pool.bools.get((GE, e))
+    key = (GE, e)
+    node = pool.bools.get(key)
     if node is not None:
         return node
     if e.is_const:
         return constant(pool, e.c >= 0)
-    return _intern(pool, GE, (e,), (GE, e))
+    return _new(pool, GE, (e,), key)
 
 
 def eq0(e: Expr) -> Bool:
     """The condition `e == 0`."""
-    pool = e.pool
-    node = pool.bools.get((EQ, e))
-    if node is not None:
-        return node
-    if e.is_const:
-        return constant(pool, e.c == 0)
-    if e.linear_key < 0:
-        e = -e
-    return _intern(pool, EQ, (e,), (EQ, e))
+    return _equality(e, EQ)
 
 
 def ne0(e: Expr) -> Bool:
     """The condition `e != 0`."""
+    return _equality(e, NE)
+
+
+def _equality(e: Expr, op: str) -> Bool:
+    """`e == 0` or `e != 0`, with the sign of `e` that makes its linear key positive."""
     pool = e.pool
+    key = (op, e)
+    node = pool.bools.get(key)
+    if node is not None:
+        return node
     if e.is_const:
-        return constant(pool, e.c != 0)
+        return constant(pool, (e.c == 0) is (op == EQ))
     if e.linear_key < 0:
         e = -e
-    return _intern(pool, NE, (e,), (NE, e))
+        key = (op, e)
+        node = pool.bools.get(key)
+        if node is not None:
+            return node
+    return _new(pool, op, (e,), key)
 
 
 def relation(op: str, e: Expr) -> Bool:

@@ -22,7 +22,6 @@ This module does not decide anything and does not know about facts.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from math import inf
 from random import Random
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
@@ -39,6 +38,8 @@ if TYPE_CHECKING:
     Parts: TypeAlias = "dict[Atom, int] | tuple[Any, ...]"
 
 STALE: Final = -1
+ALWAYS: Final = 1 << 60  # the version of atoms and constants: their bounds are never behind
+BLOCK: Final = 6  # bits of an index within a block
 NEVER: Final = 1 << 62
 MAGNITUDE_BITS: Final = 256
 KEY_LIMIT: Final = 1 << (120 + MAGNITUDE_BITS)
@@ -105,16 +106,18 @@ class Atom:
 class Pool:
     """The intern tables of one environment; expressions of two pools never meet.
 
-    `version` counts everything that was learnt; `ranges` counts the changes of atoms' bounds, and
-    `changes` is what `oldest_change` needs of their history. `undo` takes the former bounds of
+    `version` counts everything that was learnt; `ranges` counts the changes of atoms' bounds,
+    `changed_at` has the number of the last one by index of the atom, and `blocks` the latest of
+    each block of 64. `undo` takes the former bounds of
     nodes while somebody may have to take changes back, else it is None.
     """
 
     __slots__ = (
         "atoms",
+        "blocks",
         "bools",
         "by_name",
-        "changes",
+        "changed_at",
         "count",
         "memo",
         "nodes",
@@ -134,7 +137,8 @@ class Pool:
         self.by_name: dict[str, Expr | Real] = {}
         self.version = 0
         self.ranges = 0
-        self.changes: list[tuple[int, int]] = []
+        self.changed_at: list[int] = []
+        self.blocks: list[int] = []
         self.undo: list[tuple[Expr, Bound, Bound]] | None = None
         self.count = 0
         self.zero = self.const(0)
@@ -147,17 +151,33 @@ class Pool:
     def changed(self, atom: Atom) -> None:
         """Note that the bounds of an atom were changed."""
         self.ranges += 1
-        changes = self.changes
         index = atom.index
-        while changes and changes[-1][1] >= index:
-            changes.pop()
-        changes.append((self.ranges, index))
+        changed_at = self.changed_at
+        if index >= len(changed_at):
+            changed_at.extend([0] * (index + 64 - len(changed_at)))
+            self.blocks.extend([0] * ((len(changed_at) >> BLOCK) + 1 - len(self.blocks)))
+        changed_at[index] = self.blocks[index >> BLOCK] = self.ranges
 
-    def oldest_change(self, since: int) -> float:
-        """The smallest index of an atom whose bounds changed after change number `since`."""
-        changes = self.changes
-        position = bisect_right(changes, (since, inf))
-        return changes[position][1] if position < len(changes) else inf
+    def is_untouched(self, e: Expr) -> bool:
+        """Whether no atom between the oldest and the newest of `e` changed after its version."""
+        since = e.version
+        if since == STALE:
+            return False
+        low, high = e.oldest, e.newest
+        first, last = (low >> BLOCK) + 1, high >> BLOCK
+        changed_at = self.changed_at
+        if first >= last:
+            latest = max(changed_at[low : high + 1], default=0)
+        else:  # the edges by atom, all between them by block
+            latest = max(
+                max(changed_at[low : first << BLOCK], default=0),
+                max(changed_at[last << BLOCK : high + 1], default=0),
+                max(self.blocks[first:last], default=0),
+            )
+        if latest > since:
+            return False
+        e.version = self.ranges
+        return True
 
     def const(self, value: int) -> Expr:
         """The constant `value`."""
@@ -172,7 +192,7 @@ class Pool:
             node.width = node.sign = 0
             node.lo = node.hi = node.quick_hint = value
             node.oldest, node.newest = NEVER, 0
-        node.version = self.ranges
+        node.version = ALWAYS
         return node
 
     def atom(
@@ -199,7 +219,7 @@ class Pool:
         new.parents = []
         new.partial = False
         new.node = node = make_node(self, mark, 0, new.lo, new.hi, hint, {new: 1}, 1)
-        node.version = self.ranges
+        node.version = ALWAYS
         node.oldest = node.newest = new.index
         return new
 
@@ -287,8 +307,6 @@ class Expr:
             if lo > node.lo or hi < node.hi:
                 tighten(node, lo, hi)
             return node
-        if not -KEY_LIMIT < key < KEY_LIMIT:
-            refuse(pool)
         node = _new(Expr)
         node.pool = pool
         node.key = key
@@ -307,13 +325,20 @@ class Expr:
             sign = 0
         node.sign = sign
         if new < older or newer < old:
+            now = pool.ranges
             v = self.version
+            if v < now and pool.is_untouched(self):
+                v = now
             w = other.version
-            node.version = v if v < w else w
+            if w < now and pool.is_untouched(other):
+                w = now
+            if w < v:
+                v = w
+            node.version = v if v < now else now
         else:  # coefficients add up
             if not -KEY_LIMIT < key < KEY_LIMIT:
                 refuse(pool)
-            node.version = min(self.version, other.version) if sign else STALE
+            node.version = min(self.version, other.version, pool.ranges) if sign else STALE
         node.oldest = old if old < older else older
         node.newest = new if new > newer else newer
         pool.nodes[key] = node
@@ -332,8 +357,6 @@ class Expr:
             if lo > node.lo or hi < node.hi:
                 tighten(node, lo, hi)
             return node
-        if not -KEY_LIMIT < key < KEY_LIMIT:
-            refuse(pool)
         node = _new(Expr)
         node.pool = pool
         node.key = key
@@ -349,9 +372,16 @@ class Expr:
         old, new = self.oldest, self.newest
         older, newer = other.oldest, other.newest
         if new < older or newer < old:
+            now = pool.ranges
             v = self.version
+            if v < now and pool.is_untouched(self):
+                v = now
             w = other.version
-            node.version = v if v < w else w
+            if w < now and pool.is_untouched(other):
+                w = now
+            if w < v:
+                v = w
+            node.version = v if v < now else now
         else:
             if not -KEY_LIMIT < key < KEY_LIMIT:
                 refuse(pool)
@@ -373,25 +403,25 @@ class Expr:
         node = pool.nodes.get(key)
         if node is not None:
             return node
-        hint = self.quick_hint
-        parts = self.parts
-        if not isinstance(parts, dict) and len(parts) != 1:
-            parts = (self,)
         if not -KEY_LIMIT < key < KEY_LIMIT:
             refuse(pool)
-        node = make_node(
-            pool,
-            key,
-            self.c + k,
-            self.lo + k,
-            self.hi + k,
-            None if hint is None else hint + k,
-            parts,
-            self.width,
-        )
+        node = _new(Expr)
+        node.pool = pool
+        node.key = key
+        node.c = self.c + k
+        node.lo = self.lo + k
+        node.hi = self.hi + k
+        hint = self.quick_hint
+        node.quick_hint = None if hint is None else hint + k
+        parts = self.parts
+        node.parts = parts if type(parts) is dict or len(parts) == 1 else (self,)
+        node.width = self.width
         node.sign = self.sign
-        node.version = self.version
-        node.oldest, node.newest = self.oldest, self.newest
+        version = self.version
+        node.version = pool.ranges if version == ALWAYS else version
+        node.oldest = self.oldest
+        node.newest = self.newest
+        pool.nodes[key] = node
         return node
 
     def scale(self, k: int) -> Expr:
@@ -399,27 +429,33 @@ class Expr:
         if k == 1:
             return self
         pool = self.pool
-        node = pool.nodes.get(self.key * k)
+        key = self.key * k
+        node = pool.nodes.get(key)
         if node is not None:
             return node
-        key = self.key * k
         if not -KEY_LIMIT < key < KEY_LIMIT:
             refuse(pool)
+        node = _new(Expr)
+        node.pool = pool
+        node.key = key
+        node.c = self.c * k
         hint = self.quick_hint
-        lo, hi = (self.lo * k, self.hi * k) if k > 0 else (self.hi * k, self.lo * k)
-        node = make_node(
-            pool,
-            key,
-            self.c * k,
-            lo,
-            hi,
-            None if hint is None else hint * k,
-            (self, k),
-            self.width,
-        )
-        node.sign = self.sign if k > 0 else -self.sign
-        node.version = self.version
-        node.oldest, node.newest = self.oldest, self.newest
+        node.quick_hint = None if hint is None else hint * k
+        node.parts = (self, k)
+        node.width = self.width
+        if k > 0:
+            node.lo = self.lo * k
+            node.hi = self.hi * k
+            node.sign = self.sign
+        else:
+            node.lo = self.hi * k
+            node.hi = self.lo * k
+            node.sign = -self.sign
+        version = self.version
+        node.version = pool.ranges if version == ALWAYS else version
+        node.oldest = self.oldest
+        node.newest = self.newest
+        pool.nodes[key] = node
         return node
 
     @property

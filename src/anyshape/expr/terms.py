@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import gcd
 from typing import TYPE_CHECKING
 
-from anyshape.expr.node import KEY_LIMIT, ONE, STALE, Atom, Expr, Pool, make_node, refuse, tighten
+from anyshape.expr.node import KEY_LIMIT, ONE, Atom, Expr, Pool, make_node, refuse, tighten
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -152,12 +152,7 @@ def _hint(terms_: Terms, c: int) -> int | None:
 def is_fresh(e: Expr) -> bool:
     """Whether the bounds of `e` are already as tight as its atoms' bounds make them."""
     pool = e.pool
-    if e.version == pool.ranges:
-        return True
-    if e.version == STALE or pool.oldest_change(e.version) <= e.newest:
-        return False
-    e.version = pool.ranges
-    return True
+    return e.version >= pool.ranges or pool.is_untouched(e)
 
 
 def refresh(e: Expr) -> None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 import torch
 
 from anyshape.errors import ConstraintError, UnsupportedError
-from anyshape.expr import division, extremum, opaque, product, real
+from anyshape.expr import boolean, division, extremum, opaque, product, real
 from anyshape.expr.boolean import constant, eq0, ge0, ne0
 from anyshape.expr.show import show
 from anyshape.symbolic.condition import SymBool, same_env
@@ -165,12 +165,16 @@ class SymInt(torch.SymInt):
 
     def __eq__(self, other: object) -> Any:
         kind = type(other)
+        env = self.env
         if kind is int:
-            return _bool(eq0(self.expr.shift(-other)), self.env)  # type: ignore[operator]
+            return _bool(eq0(self.expr.shift(-other)), env)  # type: ignore[operator]
         if kind is SymInt:
-            if other.env is not self.env:  # type: ignore[attr-defined]
-                same_env(self.env, other.env)  # type: ignore[attr-defined]
-            return _bool(eq0(self.expr - other.expr), self.env)  # type: ignore[attr-defined]
+            right = other.expr  # type: ignore[attr-defined]
+            if other.env is not env:  # type: ignore[attr-defined]
+                same_env(env, other.env)  # type: ignore[attr-defined]
+            if self.expr is right:
+                return _bool(boolean.true(env.pool), env)
+            return _bool(eq0(self.expr - right), env)
         return _other(self, other, "__eq__")
 
     def __ne__(self, other: object) -> Any:
@@ -178,44 +182,16 @@ class SymInt(torch.SymInt):
         return equal if equal is NotImplemented else ~equal
 
     def __ge__(self, other: Any) -> Any:
-        kind = type(other)
-        if kind is int:
-            return _bool(ge0(self.expr.shift(-other)), self.env)
-        if kind is SymInt:
-            if other.env is not self.env:
-                same_env(self.env, other.env)
-            return _bool(ge0(self.expr - other.expr), self.env)
-        return _other(self, other, "__ge__")
-
-    def __le__(self, other: Any) -> Any:
-        kind = type(other)
-        if kind is int:
-            return _bool(ge0((-self.expr).shift(other)), self.env)
-        if kind is SymInt:
-            if other.env is not self.env:
-                same_env(self.env, other.env)
-            return _bool(ge0(other.expr - self.expr), self.env)
-        return _other(self, other, "__le__")
+        return _at_least(self, other, 0) if type(other) is int else _order(self, other, "__ge__", 0)
 
     def __gt__(self, other: Any) -> Any:
-        kind = type(other)
-        if kind is int:
-            return _bool(ge0(self.expr.shift(-other - 1)), self.env)
-        if kind is SymInt:
-            if other.env is not self.env:
-                same_env(self.env, other.env)
-            return _bool(ge0((self.expr - other.expr).shift(-1)), self.env)
-        return _other(self, other, "__gt__")
+        return _at_least(self, other, 1) if type(other) is int else _order(self, other, "__gt__", 1)
+
+    def __le__(self, other: Any) -> Any:
+        return _at_most(self, other, 0) if type(other) is int else _order(self, other, "__le__", 0)
 
     def __lt__(self, other: Any) -> Any:
-        kind = type(other)
-        if kind is int:
-            return _bool(ge0((-self.expr).shift(other - 1)), self.env)
-        if kind is SymInt:
-            if other.env is not self.env:
-                same_env(self.env, other.env)
-            return _bool(ge0((other.expr - self.expr).shift(-1)), self.env)
-        return _other(self, other, "__lt__")
+        return _at_most(self, other, 1) if type(other) is int else _order(self, other, "__lt__", 1)
 
     # ------------------------------------------------------------------ values
 
@@ -314,6 +290,42 @@ def _bool(condition: Bool, env: Env) -> SymBool:
     b.condition = condition
     b.env = env
     return b
+
+
+# ---------------------------------------------------------------------- comparisons
+
+
+def _at_least(n: SymInt, bound: int, strict: int) -> SymBool:
+    """`n >= bound`, or `n > bound` when `strict`; a constant where the range tells."""
+    bound += strict
+    e, env = n.expr, n.env
+    if e.lo >= bound:
+        return _bool(boolean.true(env.pool), env)
+    if e.hi < bound:
+        return _bool(boolean.false(env.pool), env)
+    return _bool(ge0(e.shift(-bound)), env)
+
+
+def _at_most(n: SymInt, bound: int, strict: int) -> SymBool:
+    """`n <= bound`, or `n < bound` when `strict`; a constant where the range tells."""
+    bound -= strict
+    e, env = n.expr, n.env
+    if e.hi <= bound:
+        return _bool(boolean.true(env.pool), env)
+    if e.lo > bound:
+        return _bool(boolean.false(env.pool), env)
+    return _bool(ge0((-e).shift(bound)), env)
+
+
+def _order(n: SymInt, other: Any, method: str, strict: int) -> Any:
+    """A comparison with another symbolic integer, or with what is neither it nor an `int`."""
+    if type(other) is not SymInt:
+        return _other(n, other, method)
+    if other.env is not n.env:
+        same_env(n.env, other.env)
+    left, right = (n.expr, other.expr) if method[2] == "l" else (other.expr, n.expr)
+    difference = right - left
+    return _bool(ge0(difference.shift(-1) if strict else difference), n.env)
 
 
 # ---------------------------------------------------------------------- operands

@@ -75,7 +75,7 @@ SIMPLE = [
     ((), "floor(u0/3)", "floor(u / 3)"),  # beyond 2**53 a double is not exact
     (("u0 >= 0", "u0 <= 100"), "floor(u0/u1)", "floor(u / v)"),
     (("u0 >= 2", "u1 >= u0"), "max(u0, u1)", "v"),
-    (("u0 >= 2", "u1 >= u0"), "max(u0, u1, s0)", "max(s, v)"),
+    (("u0 >= 2", "u1 >= u0"), "max(u0, u1, s0)", "max(v, s)"),
     (("u1 != 0",), "(u0*u1)//u1", "u"),
     ((), "(u0*u1)//u1", "u*v // v"),  # v may be 0
     (("u0*u1 != 0",), "(u0*u1*s0)//(u0*u1)", "s"),
@@ -297,6 +297,6 @@ def test_a_planted_verb_that_records_is_caught(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Negative control: a `prove` that learns is seen in the state."""
-    monkeypatch.setattr(Env, "prove", lambda env, p: env.assume(p))
+    monkeypatch.setattr(Env, "decide", lambda env, p: env.hint_for_guard(p) and env.assume(p))
     with pytest.raises(AssertionError):
         test_prove_records_nothing(scene)

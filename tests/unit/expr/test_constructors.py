@@ -1,9 +1,8 @@
 """Every constructor over all small operands, against Python."""
 
-from __future__ import annotations
-
 import math
 import operator
+from collections.abc import Callable
 
 import pytest
 
@@ -25,7 +24,7 @@ from anyshape.expr import (
     power,
 )
 from anyshape.expr import division as division_module
-from anyshape.expr.boolean import eq0, ne0
+from anyshape.expr.boolean import compare_reals, eq0, ne0
 from anyshape.expr.opaque import (
     bit_and,
     bit_or,
@@ -38,7 +37,7 @@ from anyshape.expr.opaque import (
     trunc,
 )
 from anyshape.expr.parse import compare
-from anyshape.expr.real import RATIO, apply
+from anyshape.expr.real import FLOAT, RATIO, apply
 from tests.unit.expr.exhaustive import Case, assert_bounds, assert_hint, assert_value
 
 NATURAL = range(5)
@@ -48,8 +47,8 @@ def const(x: Expr, k: int) -> Expr:
     return x.pool.const(k)
 
 
-def by_constant(build: object, d: int) -> object:
-    return lambda x: build(x, const(x, d))  # type: ignore[operator]
+def by_constant(build: Callable[[Expr, Expr], Expr], d: int) -> Callable[[Expr], Expr]:
+    return lambda x: build(x, const(x, d))
 
 
 UNARY = {
@@ -69,11 +68,11 @@ UNARY = {
     "2**x": Case(1, lambda x: power(const(x, 2), x), lambda x: 2**x, NATURAL),
     "1**x": Case(1, lambda x: power(const(x, 1), x), lambda _: 1, NATURAL),
     **{
-        f"// {d}": Case(1, by_constant(floordiv, d), lambda x, d=d: x // d)  # type: ignore[arg-type]
+        f"// {d}": Case(1, by_constant(floordiv, d), lambda x, d=d: x // d)
         for d in (1, 2, 3, 4, -1, -2, -3)
     },
     **{
-        f"% {d}": Case(1, by_constant(modulo, d), lambda x, d=d: x % d)  # type: ignore[arg-type]
+        f"% {d}": Case(1, by_constant(modulo, d), lambda x, d=d: x % d)
         for d in (1, 2, 3, 4, -1, -2, -3)
     },
     **{
@@ -86,14 +85,8 @@ UNARY = {
         for c in (0, 1, 5)
         for d in (2, 4, 6)
     },
-    **{
-        f"& {k}": Case(1, by_constant(bit_and, k), lambda x, k=k: x & k)  # type: ignore[arg-type]
-        for k in (0, -1, 3, -4)
-    },
-    **{
-        f"| {k}": Case(1, by_constant(bit_or, k), lambda x, k=k: x | k)  # type: ignore[arg-type]
-        for k in (0, -1, 3, -4)
-    },
+    **{f"& {k}": Case(1, by_constant(bit_and, k), lambda x, k=k: x & k) for k in (0, -1, 3, -4)},
+    **{f"| {k}": Case(1, by_constant(bit_or, k), lambda x, k=k: x | k) for k in (0, -1, 3, -4)},
 }
 BINARY = {
     "+": Case(2, operator.add, operator.add),
@@ -146,6 +139,10 @@ def either(x: Expr, y: Expr) -> Bool:
     return disj(x.pool, [ge0(x), eq0(y)])
 
 
+def below_half(x: Expr, y: Expr) -> Bool:
+    return compare_reals("<", apply(FLOAT, x), apply(RATIO, y, const(y, 2)))
+
+
 CONDITIONS = {
     **{
         sign: Case(2, lambda x, y, s=sign: compare(s, x, y), meaning)
@@ -165,18 +162,9 @@ CONDITIONS = {
     "or": Case(2, either, lambda x, y: x >= 0 or y == 0),
     "not and": Case(2, lambda x, y: negate(both(x, y)), lambda x, y: not (x >= 0 and y >= 0)),
     "not or": Case(2, lambda x, y: negate(either(x, y)), lambda x, y: not (x >= 0 or y == 0)),
-    "reals": Case(
-        2,
-        lambda x, y: negate(compare_reals_of(x, y)),
-        lambda x, y: not float(x) < y / 2,
-    ),
+    "reals": Case(2, below_half, lambda x, y: float(x) < y / 2),
+    "not reals": Case(2, lambda x, y: negate(below_half(x, y)), lambda x, y: not x < y / 2),
 }
-
-
-def compare_reals_of(x: Expr, y: Expr) -> Bool:
-    from anyshape.expr.boolean import compare_reals
-
-    return compare_reals("<", apply("float", x), apply(RATIO, y, const(y, 2)))
 
 
 @pytest.mark.parametrize("name", [*INTEGERS, *CONDITIONS])
