@@ -98,9 +98,9 @@ def sum_against_constant(engine: Engine, plan: Plan) -> Figures:
 def _against(
     session: Session, plan: Plan, row: str, total: Any, text: str, first: int = 0
 ) -> Figure:
-    compare, holds = session.compiled(text, "a K"), session.holds
+    ask = session.question(text, "a K")
     constants = list(range(first, first + plan.repeats * QUESTIONS + 1))
-    return rate(row, plan, constants, lambda ks: [holds(compare(total, k)) for k in ks])
+    return rate(row, plan, constants, lambda ks: [ask(total, k) for k in ks])
 
 
 def _open(session: Session, plan: Plan, row: str, total: Any) -> Figure:
@@ -120,10 +120,10 @@ def shuffled_equality(engine: Engine, plan: Plan) -> Figures:
         random.Random(0).shuffle(numbers)
         other = _sum(numbers)
         pairs = [(total + v, v + other) for v in more]
-        equal, holds = session.compiled("a == b", "a b"), session.holds
+        equal = session.question("a == b", "a b")
 
-        def ask(items: list[Any], equal: Any = equal, holds: Any = holds) -> list[object]:
-            return [holds(equal(a, b)) for a, b in items]
+        def ask(items: list[Any], equal: Any = equal) -> list[object]:
+            return [equal(a, b) for a, b in items]
 
         yield rate(f"same sum in another order, N={n}", plan, pairs, ask)
 

@@ -50,6 +50,11 @@ class Session(ABC):
     def holds(self, condition: Any) -> object:
         """Something truthy exactly when the condition is proved to hold always."""
 
+    def question(self, text: str, names: str) -> Callable[..., object]:
+        """A function of the named numbers that asks whether the relation in `text` holds."""
+        build, holds = self.compiled(text, names), self.holds
+        return lambda *values: holds(build(*values))
+
     def fails(self, condition: Any) -> object:
         """Something truthy exactly when the condition is proved to hold never."""
         raise Unsupported

@@ -61,6 +61,22 @@ class Adapter(Session):
     def reread(self, number: Any) -> Any:
         return form(self.env.knowledge, number)
 
+    def question(self, text: str, names: str) -> Callable[..., object]:
+        """The façade's own comparisons, where the text is one."""
+        env = self.env
+        match ast.parse(text, mode="eval").body:
+            case ast.Compare(ast.Name(), [(ast.GtE() | ast.LtE()) as op], [bound]) if _is_int(
+                bound
+            ):
+                verb = "at_least" if isinstance(op, ast.GtE) else "at_most"
+                code = f"lambda {', '.join(names.split())}: {verb}(a, {ast.unparse(bound)})"
+                asked: Callable[..., object] = eval(code, {verb: getattr(env, verb)})
+                return asked
+            case ast.Compare(ast.Name(left), [ast.Eq()], [ast.Name(right)]):
+                if f"{left} {right}" == names:
+                    return env.equal
+        return super().question(text, names)
+
     def compiled(self, text: str, names: str) -> Callable[..., Any]:
         source = _Calls().expression(ast.parse(text, mode="eval").body)
         function: Callable[..., Any] = eval(

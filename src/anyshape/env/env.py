@@ -183,6 +183,14 @@ class Env:
             return False
         return decide(self.knowledge, ge0(e.shift(-bound)))
 
+    def at_most(self, e: Expr, bound: int) -> bool | None:
+        """Whether `e <= bound`, like `at_least`."""
+        if e.hi <= bound:
+            return True
+        if e.lo > bound:
+            return False
+        return decide(self.knowledge, ge0((-e).shift(bound)))
+
     def equal(self, a: Expr, b: Expr) -> bool | None:
         """Whether `a == b`: the answer of `prove`, at once where they are one object."""
         if a is b:

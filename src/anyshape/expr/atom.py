@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from anyshape.expr.node import Atom, Operand, Pool
     from anyshape.expr.op import Op
 
-_PARTIAL: Final = (POWER, *ROUNDINGS)
+_PARTIAL: Final = frozenset(op.name for op in (POWER, *ROUNDINGS))
 
 
 def symbol(
@@ -39,15 +39,19 @@ def intern_atom(pool: Pool, op: Op, args: tuple[Operand, ...], data: tuple[int, 
         interval = op.bounds([operand_interval(a) for a in args], data)
         atom = pool.atom(op, args, data, (interval.lo, interval.hi), _hint(op, args, data))
         pool.memo[key] = atom
+        atom.partial = _is_partial(atom)
         for below in _direct(args):
             below.parents.append(atom)
-        atom.partial = may_be_undefined(atom)
+            if below.partial:
+                atom.partial = True
     return atom
 
 
 def _direct(args: tuple[Operand, ...]) -> dict[Atom, None]:
     """The atoms that the operands are made of, without what is inside those atoms."""
     found: dict[Atom, None] = {}
+    if len(args) == 1 and type(args[0]) is Expr:
+        return dict.fromkeys(terms(args[0]))
     seen: set[object] = set()
     stack: list[object] = list(args)
     while stack:
@@ -62,11 +66,15 @@ def _direct(args: tuple[Operand, ...]) -> dict[Atom, None]:
 
 def may_be_undefined(atom: Atom) -> bool:
     """Whether Python may raise when it computes the atom or what is inside it."""
+    return _is_partial(atom) or any(below.partial for below in _direct(atom.args))
+
+
+def _is_partial(atom: Atom) -> bool:
+    """Whether Python may raise when it computes the atom from the values of its operands."""
     if atom.op is FLOORDIV:
-        _, divisor = atom.exprs
-        if divisor.lo <= 0 <= divisor.hi:
-            return True
-    return atom.op in _PARTIAL or any(below.partial for below in _direct(atom.args))
+        divisor = atom.exprs[1]
+        return divisor.lo <= 0 <= divisor.hi
+    return atom.op.name in _PARTIAL
 
 
 def operand_interval(operand: Operand) -> Interval:

@@ -63,6 +63,10 @@ def floordiv_const(x: Expr, d: int) -> Expr:
         raise ZeroDivisionError("division of a symbolic integer by zero")
     if d == 1:
         return x
+    if x.width == 1 and not x.c:
+        ((atom, k),) = terms(x).items()
+        if k == 1 and atom.op is not FLOORDIV:  # nothing to take out
+            return intern_atom(x.pool, FLOORDIV, (x, x.pool.const(d))).node
     whole: dict[Atom, int] = {}
     rest: dict[Atom, int] = {}
     for atom, k in terms(x).items():

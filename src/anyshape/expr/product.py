@@ -68,8 +68,8 @@ def multiply(x: Expr, y: Expr) -> Expr:
         return y.scale(x.c)
     left, right = terms(x), terms(y)
     size = (len(left) + (x.c != 0)) * (len(right) + (y.c != 0))
-    if size > EXPAND_LIMIT:
-        return _opaque(x, y)
+    if size > EXPAND_LIMIT or size == 1:
+        return _as_one(x, y)
     out: dict[Atom, int] = {}
     pool = x.pool
     for a, k in left.items():
@@ -86,8 +86,8 @@ def multiply(x: Expr, y: Expr) -> Expr:
     return from_terms(pool, out, x.c * y.c)
 
 
-def _opaque(x: Expr, y: Expr) -> Expr:
-    """The product with each sum as one factor."""
+def _as_one(x: Expr, y: Expr) -> Expr:
+    """The product with each operand as one factor: the only one of a term, or a group."""
     scale = 1
     powers: dict[Atom, int] = {}
     for e in (x, y):

@@ -187,7 +187,7 @@ def _ratio(a: Span, b: Span) -> Span:
         return Span(0.0 if a.lo >= 0 and b.lo > 0 else NINF, INF, False)
     results = [x / y for x in (a.lo, a.hi) for y in (b.lo, b.hi)]
     lo, hi = min(results), max(results)
-    if max(map(abs, (*a[:2], *b[:2]))) >= _EXACT:
+    if any(_EXACT <= abs(end) < INF for end in (a.lo, a.hi, b.lo, b.hi)):
         # Ends were rounded to floats before the division: each of the three roundings, and the one
         # of the exact quotient, is off by a factor of at most 1 + 2**-53.
         lo, hi = lo - abs(lo) * _SLACK, hi + abs(hi) * _SLACK
