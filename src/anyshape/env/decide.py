@@ -228,12 +228,12 @@ def _by_elimination(k: Knowledge, e: Expr, op: str, depth: int) -> bool | None:
         if at_least >= 0:
             answer = True
         else:
-            at_most = -1 - lower_bound(k, e.shift(1), -1, depth)
+            at_most = -1 - lower_bound(k, e, -1, depth, -1)
             answer = False if at_most < 0 else None
     else:
-        at_least = lower_bound(k, e.shift(-1), 1, depth) + 1
+        at_least = lower_bound(k, e, 1, depth, -1) + 1
         if at_least <= 0:
-            at_most = -1 - lower_bound(k, e.shift(1), -1, depth)
+            at_most = -1 - lower_bound(k, e, -1, depth, -1)
         if at_least > 0 or at_most < 0:
             answer = op == boolean.NE
         elif lower_bound(k, e, 1, depth) >= 0 and lower_bound(k, e, -1, depth) >= 0:

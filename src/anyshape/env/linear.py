@@ -42,9 +42,10 @@ SHALLOW: Final = 2
 CASES: Final = 3
 
 
-def lower_bound(k: Knowledge, e: Expr, sign: int, depth: int = DEPTH) -> Bound:
-    """A number that `sign * e` is never below; stops at the first one that is not negative."""
-    return _Elimination(k).lower({a: sign * v for a, v in terms(e).items()}, sign * e.c, depth)
+def lower_bound(k: Knowledge, e: Expr, sign: int, depth: int = DEPTH, shift: int = 0) -> Bound:
+    """A number that `sign * e + shift` is never below; stops at the first that is not negative."""
+    of_e = terms(e) if sign == 1 else {a: -v for a, v in terms(e).items()}
+    return _Elimination(k).lower(of_e, sign * e.c + shift, depth)
 
 
 def worth_trying(k: Knowledge, e: Expr) -> bool:

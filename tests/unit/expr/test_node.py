@@ -2,6 +2,7 @@
 
 import itertools
 import random
+from collections.abc import Callable
 
 import pytest
 
@@ -9,7 +10,7 @@ from anyshape.domain import INF, LIMIT, NINF
 from anyshape.errors import UnsupportedError
 from anyshape.expr import Expr, Pool, modulo, symbol
 from anyshape.expr.node import MAGNITUDE_BITS, STALE, tighten
-from anyshape.expr.terms import terms
+from anyshape.expr.terms import from_terms, terms
 
 
 def made(count: int = 3, **settings: object) -> tuple[Pool, list[Expr]]:
@@ -162,31 +163,48 @@ def test_hint_of_a_sum_that_cannot_cancel_needs_no_terms() -> None:
     assert not isinstance(total.parts, dict)
 
 
-def test_beyond_the_magnitude_every_way_is_refused() -> None:
-    pool = Pool()
-    a, b = symbol(pool, "a"), symbol(pool, "b")
-    limit = 1 << MAGNITUDE_BITS
-    almost = a.scale(limit >> 1)
-    for build in (
-        lambda: pool.const(limit << 1),
-        lambda: a.scale(limit << 1),
-        lambda: a.shift(limit << 1),
-        lambda: (almost + b).scale(2) + (almost + b).scale(4),
-        lambda: (almost + b).scale(-2) - (almost + b).scale(4),
-    ):
-        with pytest.raises(UnsupportedError, match=r"beyond 2\*\*256"):
-            build()
+@pytest.mark.parametrize(
+    "grow",
+    [
+        lambda e: e + e,
+        lambda e: e - (-e),
+        lambda e: e.scale(2),
+        lambda e: e.shift(e.c),
+        lambda e: e.pool.const(2 * e.c),
+        lambda e: from_terms(e.pool, {a: 2 * k for a, k in terms(e).items()}, 0),
+    ],
+)
+def test_beyond_the_magnitude_every_way_is_refused(grow: Callable[[Expr], Expr]) -> None:
+    e = symbol(Pool(), "a").scale(2).shift(2)
+    steps = 0
+    with pytest.raises(UnsupportedError, match=r"beyond 2\*\*256"):  # noqa: PT012
+        while steps < 300:
+            e = grow(e)
+            steps += 1
+    assert abs(steps - MAGNITUDE_BITS) < 4
 
 
-def test_history_of_changes_keeps_the_oldest_since_any_time() -> None:
-    pool, symbols = made(6)
+def test_untouched_are_the_sums_whose_atoms_did_not_change() -> None:
+    """Against the whole history, for ranges of atoms within a block and across several."""
+    rng = random.Random(0)
+    pool, symbols = made(300)
     atoms = [next(iter(terms(s))) for s in symbols]
-    changed: list[int] = []
-    for i in (3, 1, 4, 1, 5, 0, 2):
-        pool.changed(atoms[i])
-        changed.append(atoms[i].index)
-        for since in range(len(changed) + 1):
-            assert pool.oldest_change(since) == min(changed[since:], default=INF)
+    history: list[int] = []
+    for _ in range(60):
+        for _ in range(3):
+            i = rng.choice((rng.randrange(300), rng.randrange(70)))
+            pool.changed(atoms[i])
+            history.append(i)
+        first, last = sorted((rng.randrange(300), rng.randrange(300)))
+        since = rng.randrange(len(history))
+        e = symbols[first].scale(2) + symbols[last].scale(3)
+        e.version = since
+        assert pool.is_untouched(e) is not any(first <= i <= last for i in history[since:])
+        assert e.version in (since, pool.ranges)
+    stale = symbols[0] - symbols[1]
+    stale.version = STALE
+    assert not pool.is_untouched(stale)
+    assert pool.is_untouched(pool.zero)
 
 
 def test_reprs_are_short_names() -> None:
