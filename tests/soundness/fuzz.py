@@ -107,6 +107,8 @@ def run(
             for _ in range(4):
                 ask(world, world.relation(one), tally)
         ask(world, world.comparison(term, rng.choice(recent), "=="), tally)
+        for _ in range(2):
+            ask(world, world.relation(world.multiple()), tally)
         if wild:
             ask(world, world.condition(2), tally)
         if tally.unsound:
@@ -161,6 +163,7 @@ def branch(world: World, tally: Tally) -> None:
         tally.blame(world, f"guard({claim.text}) went {way}, at the hints it is {ways}")
         return
     world.told.append(claim.text if way else f"({claim.text} == False)")
+    world.subjects += claim.subjects
     world.keep([v for v, t in zip(world.live, values, strict=True) if t is way])
 
 

@@ -11,13 +11,16 @@ import pytest
 
 from anyshape.domain import Congruence, Interval
 from anyshape.env import env as environment
+from anyshape.env import learn as learning
 from anyshape.env import linear
 from anyshape.env.knowledge import Knowledge
-from tests.soundness import fuzz
+from tests.soundness import fuzz, wide
 from tests.soundness.fuzz import Tally
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from anyshape.expr import Expr
 
 
 @pytest.mark.parametrize(
@@ -41,6 +44,12 @@ def test_no_answer_is_wrong(seeds: int, options: dict[str, Any], share: float) -
     assert tally.unsound == []
     assert tally.asked > 60 * seeds
     assert tally.share >= share
+
+
+def test_no_answer_about_long_sums_is_wrong() -> None:
+    stories = [wide.run(seed) for seed in range(12)]
+    assert [line for story in stories for line in story.unsound] == []
+    assert sum(story.decided for story in stories) > 300
 
 
 # ---------------------------------------------------------------------- negative controls
@@ -93,8 +102,22 @@ def test_an_unsound_engine_is_found(
     pytest.fail("nothing was found")
 
 
-def test_the_command_reports_what_it_saw(capsys: pytest.CaptureFixture[str]) -> None:
-    assert fuzz.main(["2", "0", "3"]) == 0
+def test_an_unsound_engine_is_found_by_long_sums(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = learning.direction_of
+
+    def wrong(e: Expr) -> tuple[int, int]:
+        key, factor = right(e)
+        return key, abs(factor)
+
+    monkeypatch.setattr(learning, "direction_of", wrong)
+    assert any(wide.run(seed).unsound for seed in range(20))
+
+
+@pytest.mark.parametrize("main", [fuzz.main, wide.main])
+def test_a_command_reports_what_it_saw(
+    main: Callable[[list[str]], int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["2", "0"]) == 0
     assert "unsound 0" in capsys.readouterr().out
 
 

@@ -58,10 +58,14 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A condition, and Python text that means the same; `term sign bound` when it is a relation."""
+    """A condition, and Python text that means the same; `term sign bound` when it is a relation.
+
+    `subjects` are the terms that it compares.
+    """
 
     condition: Bool
     text: str
+    subjects: tuple[Term, ...]
     relation: tuple[str, str, int] | None = None
 
 
@@ -172,6 +176,7 @@ class World:
     live: list[Values] = field(init=False)
     exact: bool = field(init=False)
     told: list[str] = field(init=False)
+    subjects: list[Term] = field(init=False, default_factory=list)
     _values: dict[str, list[Any]] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -317,7 +322,8 @@ class World:
         """All or any of the parts."""
         join, sign = (ex.conj, " & ") if every else (ex.disj, " | ")
         text = sign.join(p.text for p in parts)
-        return Claim(join(self.env.pool, [p.condition for p in parts]), f"({text})")
+        subjects = tuple(s for p in parts for s in p.subjects)
+        return Claim(join(self.env.pool, [p.condition for p in parts]), f"({text})", subjects)
 
     def relation(self, x: Term) -> Claim:
         """A random relation between `x` and a constant near one of its values."""
@@ -327,12 +333,20 @@ class World:
         c = value * (abs(value) < HUGE) + rng.choice([0, 0, 0, 1, -1, rng.randint(-6, 6)])
         sign = rng.choice([">=", ">=", "<=", "==", "!="])
         build, _ = SIGNS[sign]
-        return Claim(build(x.expr.shift(-c)), f"({x.text} {sign} {c})", (x.text, sign, c))
+        return Claim(build(x.expr.shift(-c)), f"({x.text} {sign} {c})", (x,), (x.text, sign, c))
 
     def comparison(self, x: Term, y: Term, sign: str) -> Claim:
         """The relation `x sign y`."""
         build, _ = SIGNS[sign]
-        return Claim(build(x.expr - y.expr), f"({x.text} {sign} {y.text})")
+        difference = Term(x.expr - y.expr, f"({x.text} - {y.text})")
+        return Claim(build(difference.expr), f"({x.text} {sign} {y.text})", (difference,))
+
+    def multiple(self) -> Term:
+        """What a fact was about, longer, turned around and moved; anything when there is none."""
+        rng = self.rng
+        term = rng.choice(self.subjects) if self.subjects else self.expression(2)
+        k, c = rng.choice([-3, -1, -1, 1, 1, 2]), rng.choice([0, 0, 1, -5])
+        return Term(term.expr.scale(k).shift(c), f"({k} * {term.text} + {c})")
 
     def fact(self) -> Claim:
         """A random condition of the kind that programs check."""
@@ -369,6 +383,7 @@ class World:
     def tell(self, claim: Claim, left: list[Values]) -> None:
         """Make a claim a fact, true for the assignments `left`."""
         self.told.append(claim.text)
+        self.subjects += claim.subjects
         if self.wild:
             self.env.assume(claim.condition)
         else:

@@ -29,7 +29,7 @@ from anyshape.env.reduce import reduce
 from anyshape.env.residue import residue_of
 from anyshape.env.small import search
 from anyshape.expr import boolean
-from anyshape.expr.boolean import negate, relation
+from anyshape.expr.boolean import relation
 from anyshape.expr.node import tighten
 from anyshape.expr.op import SYMBOL
 from anyshape.expr.terms import is_fresh, refresh, terms
@@ -54,18 +54,25 @@ def verdict(k: Knowledge, b: Bool) -> Verdict:
 
 def decide(k: Knowledge, b: Bool, effort: int = FULL) -> bool | None:
     """True, False, or None for unknown."""
-    if b.verdict is not None:
+    if b.verdict is not None or _is_answered(k, b):
         return b.verdict
-    if b.verdict_version == k.pool.version and (b.reason is not None or config.solver is None):
-        return None  # asked before, and not for want of the solver that there is now
     if effort != FULL:
         return _cheaply(k, b, effort)
     k.why = None
+    if b.op in _JUNCTIONS:
+        _decide_inner(k, b)
     answer = _CASES[b.op](k, b)
     b.verdict = answer
     b.verdict_version = k.pool.version
     b.reason = k.why if answer is not None else config.solver
     return answer
+
+
+def _is_answered(k: Knowledge, b: Bool) -> bool:
+    """Whether the verdict of `b` is up to date, and not open for want of the solver of now."""
+    if b.verdict is not None:
+        return True
+    return b.verdict_version == k.pool.version and (b.reason is not None or config.solver is None)
 
 
 def _cheaply(k: Knowledge, b: Bool, effort: int) -> bool | None:
@@ -286,6 +293,19 @@ def _between(long: Expr, prefix: Expr) -> tuple[int | float, int | float] | None
 # ---------------------------------------------------------------------- connectives
 
 
+def _decide_inner(k: Knowledge, b: Bool) -> None:
+    """Decide the junctions inside `b`, innermost first, so that recursion stays shallow."""
+    stack = [b]
+    while stack:
+        inner = [p for p in stack[-1].args if p.op in _JUNCTIONS and not _is_answered(k, p)]
+        if inner:
+            stack.extend(inner)
+        else:
+            done = stack.pop()
+            if done is not b:
+                decide(k, done)
+
+
 def _and(k: Knowledge, b: Bool) -> bool | None:
     answer: bool | None = True
     for part in b.args:
@@ -300,9 +320,16 @@ def _and(k: Knowledge, b: Bool) -> bool | None:
 
 
 def _or(k: Knowledge, b: Bool) -> bool | None:
-    opposite = negate(b)
-    answer = decide(k, opposite)
-    return None if answer is None else not answer
+    answer: bool | None = False
+    for part in b.args:
+        of_part = decide(k, part)
+        if of_part:
+            k.why = ("part", part)
+            return True
+        if of_part is None:
+            answer = None
+    k.why = ("parts",)
+    return _last_rungs(k, b) if answer is None else answer
 
 
 def _constant(k: Knowledge, b: Bool) -> bool | None:
@@ -315,6 +342,7 @@ def _not(k: Knowledge, b: Bool) -> bool | None:
     return None if answer is None else not answer
 
 
+_JUNCTIONS: Final = (boolean.AND, boolean.OR)
 _CASES: Final = {
     boolean.TRUE: _constant,
     boolean.FALSE: _constant,
@@ -349,13 +377,13 @@ def explain(k: Knowledge, b: Bool, answer: bool | None, why: object) -> str:
     if rung == "congruence":
         return f"{k.text(data[0])} is never 0 by its remainders"
     if rung == "part":
-        return f"{k.text(data[0])} does not hold"
+        return f"{k.text(data[0])} {'holds' if answer else 'does not hold'}"
     return _PLAIN[str(rung)]
 
 
 _PLAIN: Final = {
     "identity": "it holds or fails by structure",
-    "parts": "each part holds",
+    "parts": "each part holds, or none does",
     "search": "all assignments left agree",
     "solver": "the solver proved it",
     "real": "the ranges of both sides decide it",

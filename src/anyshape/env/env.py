@@ -22,7 +22,7 @@ from anyshape.env import fact as origin
 from anyshape.env.decide import FULL, decide, interval_text, nonnegative, verdict
 from anyshape.env.equality import form, form_bool
 from anyshape.env.fact import Fact
-from anyshape.env.knowledge import FUEL, Knowledge
+from anyshape.env.knowledge import FUEL, Knowledge, atom_interval
 from anyshape.env.learn import learn, refusal
 from anyshape.env.obligation import Obligation, minimal, natural, unbacked_in
 from anyshape.env.reduce import reduce
@@ -30,8 +30,9 @@ from anyshape.env.site import capture
 from anyshape.env.symbol import BACKED, UNBACKED, Symbol
 from anyshape.errors import ConstraintError, DataDependentError, RuntimeAssertError
 from anyshape.expr import Bool, Pool, eq0, evaluate, ge0, negate, symbol
+from anyshape.expr.op import SYMBOL
 from anyshape.expr.real import ANY, Real, real_symbol
-from anyshape.expr.terms import refresh
+from anyshape.expr.terms import refresh, terms
 from anyshape.expr.traverse import symbols_of
 
 if TYPE_CHECKING:
@@ -209,6 +210,15 @@ class Env:
         self._record(backed if hint else negate(backed), origin.GUARD, capture(), None)
         return hint
 
+    def guard_or(self, p: Bool, fallback: bool) -> bool:
+        """`guard`, but `fallback` where only the run could tell; then nothing is recorded."""
+        backed = self.hint_for_guard(p) is not None
+        if backed and not config.backed_size_oblivious:
+            return self.guard(p)
+        effort = FULL if backed else config.aggressive_guard_free_semantics
+        answer = decide(self.knowledge, p, effort)
+        return fallback if answer is None else answer
+
     def defer(self, p: Bool, message: str | None = None) -> None:
         """Have `p` asserted when the program runs, without making it knowledge."""
         site = capture()
@@ -291,7 +301,13 @@ class Env:
     def range_of(self, e: Expr) -> Interval:
         """The range of an expression under all facts."""
         e = self.simplify(e)
-        return Interval(e.lo, e.hi)
+        composed = Interval(e.c, e.c)
+        for atom, m in terms(e).items():
+            own = Interval(atom.lo, atom.hi)
+            if atom.op is not SYMBOL:
+                own = own.intersect(atom_interval(atom)) or own
+            composed = composed.add(own.scale(m))
+        return composed.intersect(Interval(e.lo, e.hi)) or composed
 
     def hint_of(self, e: Expr) -> int | None:
         """The value under all hints, those for optimization included; None when one is missing."""

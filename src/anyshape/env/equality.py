@@ -12,13 +12,16 @@ from typing import TYPE_CHECKING, Any
 from anyshape.expr.boolean import Bool
 from anyshape.expr.node import Atom, Expr
 from anyshape.expr.op import SYMBOL
+from anyshape.expr.real import Real
 from anyshape.expr.rebuild import rebuild, rebuild_bool, rebuild_real
 from anyshape.expr.terms import add_into, from_terms, terms
-from anyshape.expr.traverse import atoms_below, nodes_below
+from anyshape.expr.traverse import atoms_below
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from anyshape.env.knowledge import Knowledge
-    from anyshape.expr.real import Real
+    from anyshape.expr.node import Operand
 
 
 def form(k: Knowledge, e: Expr) -> Expr:
@@ -29,18 +32,60 @@ def form(k: Knowledge, e: Expr) -> Expr:
     known = k.forms.get(e)
     if known is not None and known[0] == now:
         return known[1]
-    for atom in atoms_below(e) if _is_deep(e) else ():
-        if atom.op is not SYMBOL:
-            _atom_form(k, atom)
+    for atom in _unspelt(k, terms(e)):
+        _atom_form(k, atom)
     return _form(k, e)
 
 
-def _is_deep(e: Expr) -> bool:
-    return any(a.op is not SYMBOL for a in terms(e))
+def _unspelt(k: Knowledge, atoms: Iterable[Atom]) -> list[Atom]:
+    """The atoms whose spelling the given ones need and that is not at hand, in order of need."""
+    order: list[Atom] = []
+    seen: set[Atom] = set()
+    stack = [(a, False) for a in atoms]
+    now = len(k.log)
+    while stack:
+        atom, finished = stack.pop()
+        if finished:
+            order.append(atom)
+            continue
+        by = k.replacements.get(atom)
+        if by is None and atom.op is SYMBOL:
+            continue
+        known = k.forms.get(by) if by is not None else k.atom_forms.get(atom)
+        if atom in seen or (known is not None and known[0] == now):
+            continue
+        seen.add(atom)
+        stack.append((atom, True))
+        below = (by,) if by is not None else atom.args
+        stack.extend((a, False) for operand in below for a in _atoms_in(operand))
+    return order
+
+
+def _atoms_in(operand: Operand) -> Iterator[Atom]:
+    """The atoms that an operand is made of, without what is inside those atoms."""
+    if type(operand) is Expr:
+        yield from terms(operand)
+        return
+    for node in _connectives(operand):
+        for arg in node.args:
+            if type(arg) is Expr:
+                yield from terms(arg)
+
+
+def _connectives(top: Operand) -> list[Bool | Real]:
+    """The conditions and reals that an operand is made of, down to integers, operands first."""
+    found: set[Bool | Real] = set()
+    stack: list[object] = [top]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, Bool | Real) and node not in found:
+            found.add(node)
+            stack.extend(node.args)
+    return sorted(found, key=lambda node: node.index)
 
 
 def _form(k: Knowledge, e: Expr) -> Expr:
-    """`form`, given that the forms of all non-symbols below are at hand."""
+    """`form`, given that the forms of all atoms below are at hand."""
     now = len(k.log)
     start = e
     while True:
@@ -75,7 +120,7 @@ def _step(k: Knowledge, e: Expr, since: int) -> Expr:
 
 
 def _atom_form(k: Knowledge, atom: Atom) -> Expr:
-    """The spelling of one atom; recursion goes down by one level at most, see `form`."""
+    """The spelling of one atom; recursion goes down by one level at most, see `_unspelt`."""
     by = k.replacements.get(atom)
     if by is not None:
         return _form(k, by)
@@ -92,43 +137,30 @@ def _atom_form(k: Knowledge, atom: Atom) -> Expr:
     return result
 
 
-def _operand_form(k: Knowledge, operand: Any) -> Any:
+def _operand_form(k: Knowledge, operand: Operand) -> Any:
+    """The spelling of an operand, given that the forms of all atoms below are at hand."""
     if type(operand) is Expr:
         return _form(k, operand)
-    if type(operand) is Bool:
-        return form_bool(k, operand)
-    return _form_real(k, operand)
+    made: dict[object, Any] = {}
+    for node in _connectives(operand):
+        operands = [
+            _form(k, a) if type(a) is Expr else made[a]
+            for a in node.args
+            if not isinstance(a, str | float)
+        ]
+        build: Any = rebuild_bool if type(node) is Bool else rebuild_real
+        made[node] = build(node, operands)
+    return made[operand]
 
 
 def form_bool(k: Knowledge, b: Bool) -> Bool:
     """The spelling of a condition under the replacements."""
     if not k.log:
         return b
-    made = _forms_below(k, b)
-    result: Bool = made[b]
+    for atom in _unspelt(k, _atoms_in(b)):
+        _atom_form(k, atom)
+    result: Bool = _operand_form(k, b)
     return result
-
-
-def _form_real(k: Knowledge, r: Real) -> Real:
-    result: Real = _forms_below(k, r)[r]
-    return result
-
-
-def _forms_below(k: Knowledge, top: Bool | Real) -> dict[object, Any]:
-    made: dict[object, Any] = {}
-    for node in nodes_below((top,)):
-        if type(node) is Atom:
-            _atom_form(k, node)
-            continue
-        operands = [
-            _form(k, a) if type(a) is Expr else made[a]
-            for a in node.args
-            if not isinstance(a, str | float)
-        ]
-        made[node] = (
-            rebuild_bool(node, operands) if type(node) is Bool else rebuild_real(node, operands)  # type: ignore[arg-type]
-        )
-    return made
 
 
 def solvable(e: Expr) -> Atom | None:

@@ -10,7 +10,7 @@ change; answers YES and NO stay valid for ever, only UNKNOWN depends on the vers
     linear             by atom: conditions on few atoms that mention it, for propagation
     residues           congruences of linear directions, single atoms included
     replacements       atom -> equal expression of older atoms; `log` has them in order
-    clauses            disjunctions that are not yet decided
+    clauses            disjunctions that are not yet decided; `agenda` has those to look at again
     mentions           by symbol: facts with few symbols, for the search through small domains
     sources            how to show a symbol to the user
 
@@ -74,6 +74,7 @@ class Knowledge:
     """All tables; see the module. Writers are the methods below, nobody else."""
 
     __slots__ = (
+        "agenda",
         "atom_forms",
         "blame",
         "clauses",
@@ -107,6 +108,7 @@ class Knowledge:
         self.replacements: dict[Atom, Expr] = {}
         self.log: list[Atom] = []
         self.clauses: dict[Bool, Fact] = {}
+        self.agenda: dict[Bool, None] = {}
         self.watchers: dict[Atom, tuple[Bool, ...]] = {}
         self.mentions: dict[Atom, tuple[Bool, ...]] = {}
         self.forms: dict[Expr, tuple[int, Expr]] = {}
@@ -128,6 +130,12 @@ class Knowledge:
             self.journal.append((table, key, table.get(key)))
         table[key] = value
         self.pool.version += 1
+
+    def remove(self, table: dict[Any, Any], key: Any) -> None:
+        """Remove one entry of one table that is of no more use; nothing is known less."""
+        if self.journal is not None:
+            self.journal.append((table, key, table[key]))
+        del table[key]
 
     def set_bounds(self, atom: Atom, lo: Bound, hi: Bound) -> None:
         """Write the range of an atom, and of the expression that is the atom alone."""
@@ -169,6 +177,7 @@ class Knowledge:
             else:
                 table[key] = old
         del self.log[self.start.log :]
+        self.agenda.clear()
         self.forms.clear()
         self.atom_forms.clear()
         self.reductions.clear()

@@ -47,6 +47,7 @@ def learn(k: Knowledge, fact: Fact) -> None:
     k.begin()
     try:
         _learn(k, fact.condition, fact)
+        _look_again(k)
         _mention(k, fact.condition)
     except ContradictionError as contradiction:
         k.roll_back()
@@ -63,6 +64,7 @@ def refusal(k: Knowledge, fact: Fact) -> ConstraintError:
     k.begin()
     try:
         _learn(k, fact.condition, fact)
+        _look_again(k)
         contradiction = ContradictionError(verdict(k, fact.condition).reason)
     except ContradictionError as found:
         contradiction = found
@@ -166,7 +168,7 @@ def _at_least_zero(k: Knowledge, e: Expr, fact: Fact) -> None:
     _file(k, ge0(_primitive(e)), fact)
     _spread(k, narrow_terms(k, e, boolean.GE, fact), fact)
     _above_maximum(k, e, fact)
-    _wake(k, of_e, fact)
+    _wake(k, of_e)
 
 
 def _above_maximum(k: Knowledge, e: Expr, fact: Fact) -> None:
@@ -272,7 +274,7 @@ def _zero(k: Knowledge, e: Expr, fact: Fact) -> None:
     _spread(k, changed, fact)
     for side in (e, -e):
         _above_maximum(k, side, fact)
-    _wake(k, of_e, fact)
+    _wake(k, of_e)
 
 
 def _bound_direction_both(k: Knowledge, e: Expr, fact: Fact) -> None:
@@ -360,7 +362,7 @@ def _not_zero(k: Knowledge, e: Expr, fact: Fact) -> None:
         if narrow_atom(k, atom, lo, hi, fact):
             _spread(k, [atom], fact)
         else:
-            _wake(k, [atom], fact)
+            _wake(k, [atom])
 
 
 def _not_zero_direction(k: Knowledge, e: Expr, fact: Fact) -> None:
@@ -377,7 +379,7 @@ def _not_zero_direction(k: Knowledge, e: Expr, fact: Fact) -> None:
         _at_least_zero(k, (e if factor > 0 else -e).shift(-abs(factor)), fact)
     elif value == known.hi:
         _at_least_zero(k, (-e if factor > 0 else e).shift(-abs(factor)), fact)
-    _wake(k, terms(e), fact)
+    _wake(k, terms(e))
 
 
 # ---------------------------------------------------------------------- clauses
@@ -388,7 +390,8 @@ def _clause(k: Knowledge, b: Bool, fact: Fact) -> None:
     left = []
     for part in b.args:
         answer = decide(k, part)
-        if answer:
+        if answer:  # maybe by a search that used this very clause, so others have to hear of it
+            _learn(k, part, fact)
             return
         if answer is None:
             left.append(part)
@@ -444,18 +447,23 @@ def _spread(k: Knowledge, changed: list[Atom], fact: Fact) -> None:
     pinned = k.log[log:] + [a for a in changed if a.lo == a.hi and a in k.replacements]
     for atom in dict.fromkeys(pinned):
         _replaced(k, atom)
-    _wake(k, [*changed, *pinned], fact)
+    _wake(k, [*changed, *pinned])
 
 
-def _wake(k: Knowledge, atoms: Iterable[Atom], fact: Fact) -> None:
-    """Look again at the clauses that wait for news about some atoms."""
+def _wake(k: Knowledge, atoms: Iterable[Atom]) -> None:
+    """Have the clauses that wait for news about some atoms looked at again."""
     if not k.clauses:
         return
-    for clause in dict.fromkeys(c for a in atoms for c in k.watchers.get(a, ())):
-        of_clause = k.clauses.get(clause)
-        if of_clause is None or all(decide(k, part) is None for part in clause.args):
-            continue
-        if k.journal is not None:
-            k.journal.append((k.clauses, clause, of_clause))
-        del k.clauses[clause]
-        _clause(k, clause, of_clause)
+    for atom in atoms:
+        k.agenda.update(dict.fromkeys(k.watchers.get(atom, ())))
+
+
+def _look_again(k: Knowledge) -> None:
+    """Decide the clauses that news have come about, and what follows from that, one by one."""
+    while k.agenda:
+        clause = next(iter(k.agenda))
+        del k.agenda[clause]
+        fact = k.clauses.get(clause)
+        if fact is not None and any(decide(k, part) is not None for part in clause.args):
+            k.remove(k.clauses, clause)
+            _clause(k, clause, fact)

@@ -67,6 +67,7 @@ def floordiv_const(x: Expr, d: int) -> Expr:
         ((atom, k),) = terms(x).items()
         if k == 1 and atom.op is not FLOORDIV:  # nothing to take out
             return intern_atom(x.pool, FLOORDIV, (x, x.pool.const(d))).node
+    range_ = Interval(x.lo, x.hi).floordiv(Interval(d, d))
     whole: dict[Atom, int] = {}
     rest: dict[Atom, int] = {}
     for atom, k in terms(x).items():
@@ -90,7 +91,7 @@ def floordiv_const(x: Expr, d: int) -> Expr:
         add_into(whole, dict.fromkeys(rest, 1), 1)
         sign = -1
     add_into(whole, terms(fraction), sign)
-    return from_terms(pool, whole, c + sign * fraction.c)
+    return within(from_terms(pool, whole, c + sign * fraction.c), range_)
 
 
 def _quotient(pool: Pool, rest: dict[Atom, int], rest_c: int, d: int) -> Expr:

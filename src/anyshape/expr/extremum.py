@@ -31,8 +31,9 @@ FLATTEN_LIMIT: Final = 64
 
 def maximum(operands: Iterable[Expr]) -> Expr:
     """The largest of the operands, of which there is at least one."""
+    given = list(operands)
     best: dict[int, Expr] = {}
-    for operand in _flattened(list(operands)):
+    for operand in _flattened(given):
         key = operand.linear_key
         other = best.get(key)
         if other is None or other.c < operand.c:
@@ -45,8 +46,8 @@ def maximum(operands: Iterable[Expr]) -> Expr:
     if g > 1:
         above = [divide_exactly(e, g) for e in above]
     atom = intern_atom(pivot.pool, MAXIMUM, tuple(above))
-    lo = max(pivot.lo, *(e.lo for e in best.values()))
-    hi = max(pivot.hi, *(e.hi for e in best.values()))
+    lo = max(e.lo for e in given)
+    hi = max(e.hi for e in given)
     return within(pivot + atom.node.scale(g), Interval(lo, hi))
 
 

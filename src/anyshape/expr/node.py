@@ -187,7 +187,7 @@ class Pool:
             if not -KEY_LIMIT < key < KEY_LIMIT:
                 refuse(self)
             node = make_node(self, key, value, value, value, value, {}, 0)
-        elif node.width:  # a sum whose terms cancelled
+        elif node.width or node.lo != node.hi:  # a sum whose terms cancelled
             node.parts = {}
             node.width = node.sign = 0
             node.lo = node.hi = node.quick_hint = value

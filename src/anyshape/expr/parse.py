@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 MAX_NESTING: Final = 1000
 MAX_DIGITS: Final = 100
-MAX_WORK: Final = 1 << 20
+MAX_WORK: Final = 1 << 18
 
 OPEN, OR, AND, NOT, COMPARISON, SUM, TERM, NEGATIVE, POWER = range(9)
 INFIX: Final = {

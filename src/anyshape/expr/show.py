@@ -224,6 +224,8 @@ def _relation(b: Bool) -> Layout:
         sign = " <= "
         if right.is_const and not right.c:
             left, right = left.shift(-left.c), right.shift(-left.c)
+        if left.is_const:
+            left, right = left.shift(-right.c), right.shift(-right.c)
         if left.c == 1 and not left.is_const and not right.is_const:
             left, sign = left.shift(-1), " < "
     return Layout((Part(left, SUM), sign, Part(right, SUM)), SUM)

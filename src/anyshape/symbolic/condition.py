@@ -17,6 +17,7 @@ from anyshape.expr.boolean import conj, constant, disj, negate
 from anyshape.expr.show import show
 from anyshape.symbolic.format import layout_of
 from anyshape.symbolic.inherited import refuse_inherited
+from anyshape.symbolic.torch_calls import ConditionNode, answer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,6 +35,15 @@ class SymBool(torch.SymBool):
     def __init__(self, condition: Bool, env: Env) -> None:
         self.condition = condition
         self.env = env
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return answer(cls.__name__, func, args)
+
+    @property
+    def node(self) -> ConditionNode:
+        """What torch's own checks ask."""
+        return ConditionNode(self.condition, self.env)
 
     def __bool__(self) -> bool:
         return self.env.guard(self.condition)

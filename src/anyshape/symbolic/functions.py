@@ -17,8 +17,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from anyshape.config import config
-from anyshape.env.decide import FULL
 from anyshape.errors import ArgumentError, RuntimeAssertError, UnsupportedError
 from anyshape.expr import extremum, opaque
 from anyshape.expr.boolean import conj, disj
@@ -58,13 +56,7 @@ def guard_or_true(condition: Truth) -> bool:
 def _guard_or(condition: Any, fallback: bool) -> bool:
     if type(condition) is not SymBool:
         return bool(condition)
-    env = condition.env
-    backed = env.hint_for_guard(condition.condition) is not None
-    if backed and not config.backed_size_oblivious:
-        return env.guard(condition.condition)
-    effort = FULL if backed else config.aggressive_guard_free_semantics
-    answer = env.decide(condition.condition, effort)
-    return fallback if answer is None else answer
+    return condition.env.guard_or(condition.condition, fallback)
 
 
 def statically_known_true(condition: Truth) -> bool:

@@ -25,7 +25,8 @@ def refuse_inherited(kind: type) -> None:
     (base,) = kind.__bases__
     for name in vars(base).keys() - vars(kind).keys() - _KEPT:
         setattr(kind, name, _refusal(kind, name))
-    setattr(kind, "node", property(_refusal(kind, "node")))  # noqa: B010  mypy knows no `node`
+    if "node" not in vars(kind):
+        setattr(kind, "node", property(_refusal(kind, "node")))  # noqa: B010  mypy knows no `node`
 
 
 def _refusal(kind: type, name: str) -> Callable[..., NoReturn]:

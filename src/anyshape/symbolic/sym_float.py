@@ -19,6 +19,7 @@ from anyshape.symbolic.condition import SymBool, same_env
 from anyshape.symbolic.format import layout_of
 from anyshape.symbolic.inherited import refuse_inherited
 from anyshape.symbolic.sym_int import SymInt, expr_of, specialize
+from anyshape.symbolic.torch_calls import answer
 
 if TYPE_CHECKING:
     from anyshape.env import Env
@@ -30,6 +31,10 @@ class SymFloat(torch.SymFloat):
 
     value: Real
     env: Env
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return answer(cls.__name__, func, args)
 
     def __init__(self, value: Real, env: Env) -> None:
         self.value = value

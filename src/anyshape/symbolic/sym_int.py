@@ -23,6 +23,7 @@ from anyshape.expr.show import show
 from anyshape.symbolic.condition import SymBool, same_env
 from anyshape.symbolic.format import layout_of
 from anyshape.symbolic.inherited import refuse_inherited
+from anyshape.symbolic.torch_calls import answer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,6 +38,10 @@ class SymInt(torch.SymInt):
 
     expr: Expr
     env: Env
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return answer(cls.__name__, func, args)
 
     def __init__(self, expr: Expr, env: Env) -> None:
         self.expr = expr
@@ -296,24 +301,20 @@ def _bool(condition: Bool, env: Env) -> SymBool:
 
 
 def _at_least(n: SymInt, bound: int, strict: int) -> SymBool:
-    """`n >= bound`, or `n > bound` when `strict`; a constant where the range tells."""
+    """`n >= bound`, or `n > bound` when `strict`; true where the range tells."""
     bound += strict
     e, env = n.expr, n.env
     if e.lo >= bound:
         return _bool(boolean.true(env.pool), env)
-    if e.hi < bound:
-        return _bool(boolean.false(env.pool), env)
-    return _bool(ge0(e.shift(-bound)), env)
+    return _bool(ge0(e.shift(-bound)), env)  # also where it is false, for messages
 
 
 def _at_most(n: SymInt, bound: int, strict: int) -> SymBool:
-    """`n <= bound`, or `n < bound` when `strict`; a constant where the range tells."""
+    """`n <= bound`, or `n < bound` when `strict`; true where the range tells."""
     bound -= strict
     e, env = n.expr, n.env
     if e.hi <= bound:
         return _bool(boolean.true(env.pool), env)
-    if e.lo > bound:
-        return _bool(boolean.false(env.pool), env)
     return _bool(ge0((-e).shift(bound)), env)
 
 

@@ -75,8 +75,9 @@ def test_a_product_of_many_sums_does_not_explode() -> None:
     for e in sums:
         expected *= evaluate(e, values)
     assert evaluate(product, values) == expected
-    small = multiply(multiply(product, sums[0]), pool.const(3))
-    assert parse(pool, show(small)) is small
+    grouped = multiply(multiply(sums[0], sums[1]), sums[2])
+    assert len(terms(grouped)) == 1
+    assert parse(pool, show(grouped)) is grouped
 
 
 def test_as_factors() -> None:

@@ -1,0 +1,91 @@
+"""What torch itself may ask of our numbers: its checks are answered, its ops are refused.
+
+`torch._check`, `guard_or_false` and the like reach a condition through its `node`; they mean the
+same as anyshape's own. An op on a real tensor and a symbolic number would compute with a
+placeholder, so `__torch_function__` raises instead.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+
+from anyshape.errors import UnsupportedError
+
+if TYPE_CHECKING:
+    from anyshape.env import Env
+    from anyshape.expr import Bool
+
+
+class ConditionNode:
+    """The `node` of a `SymBool`: the questions that torch asks, with the places it passes."""
+
+    __slots__ = ("condition", "env")
+
+    def __init__(self, condition: Bool, env: Env) -> None:
+        self.condition = condition
+        self.env = env
+
+    def expect_true(self, _file: str = "", _line: int = 0) -> bool:
+        """`torch._check`: a fact from here on, an error at run time when it fails."""
+        self.env.assume(self.condition)
+        return True
+
+    def guard_bool(self, _file: str = "", _line: int = 0) -> bool:
+        """The truth, proved or guarded."""
+        return self.env.guard(self.condition)
+
+    bool_ = guard_bool
+
+    def guard_or_false(self, _file: str = "", _line: int = 0) -> bool:
+        """The truth, or False where only the run could tell."""
+        return self.env.guard_or(self.condition, False)
+
+    def guard_or_true(self, _file: str = "", _line: int = 0) -> bool:
+        """The truth, or True where only the run could tell."""
+        return self.env.guard_or(self.condition, True)
+
+    def is_bool(self) -> bool:
+        """True."""
+        return True
+
+    def is_int(self) -> bool:
+        """False."""
+        return False
+
+    def is_float(self) -> bool:
+        """False."""
+        return False
+
+
+_FUNCTIONS: Final[dict[Any, str]] = {
+    torch.sym_max: "sym_max",
+    torch.sym_min: "sym_min",
+    torch.sym_not: "sym_not",
+    torch.sym_ite: "sym_ite",
+    torch.sym_sum: "sym_sum",
+}
+_METHODS: Final[dict[Any, str]] = {
+    torch.sym_float: "__sym_float__",
+    torch.sym_int: "__sym_int__",
+    torch._sym_sqrt: "__sym_sqrt__",
+}
+
+
+def answer(kind: str, func: Any, args: tuple[Any, ...]) -> Any:
+    """The `__torch_function__` of our numbers: torch's functions on symbolic numbers are ours; no
+    other op computes with one outside a trace.
+    """
+    if func in _FUNCTIONS:
+        from anyshape.symbolic import functions  # noqa: PLC0415  they are made of our numbers
+
+        return getattr(functions, _FUNCTIONS[func])(*args)
+    if func in _METHODS:
+        return getattr(args[0], _METHODS[func])()
+    name = getattr(func, "__name__", str(func))
+    raise UnsupportedError(
+        f"torch.{name} got a {kind}, which has no value here",
+        why="outside a trace torch would compute with a placeholder",
+        fix="use int(n) or float(x) to take its value, or keep the arithmetic symbolic",
+    )
