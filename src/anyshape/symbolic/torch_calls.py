@@ -46,6 +46,20 @@ class ConditionNode:
         """The truth, or True where only the run could tell."""
         return self.env.guard_or(self.condition, True)
 
+    @property
+    def shape_env(self) -> ConditionNode:
+        """Whom torch's `guard_or_false` and `guard_or_true` ask."""
+        return self
+
+    def evaluate_sym_node(
+        self, _node: object, size_oblivious: bool = False, fallback_value: bool | None = None
+    ) -> bool:
+        """The truth; `fallback_value`, if there is one, where only the run could tell."""
+        del size_oblivious  # ours is never a mode of its own
+        if fallback_value is None:
+            return self.env.guard(self.condition)
+        return self.env.guard_or(self.condition, fallback_value)
+
     def is_bool(self) -> bool:
         """True."""
         return True
@@ -69,7 +83,7 @@ _FUNCTIONS: Final[dict[Any, str]] = {
 _METHODS: Final[dict[Any, str]] = {
     torch.sym_float: "__sym_float__",
     torch.sym_int: "__sym_int__",
-    torch._sym_sqrt: "__sym_sqrt__",
+    getattr(torch, "_sym_sqrt"): "__sym_sqrt__",  # noqa: B009  not in torch's stubs
 }
 
 
