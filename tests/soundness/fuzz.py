@@ -82,6 +82,18 @@ def inspect(world: World, term: Term, tally: Tally) -> None:
             tally.blame(world, f"{term.text} has the hint {hint}, not {value}")
 
 
+def survey(world: World, tally: Tally) -> None:
+    """No value that is still possible may be excluded for a symbol, a sum or a subject of a fact."""
+    for term in (*world.pairs(), *world.subjects[-2:]):
+        values = sorted({v for v in world.values(term.text) if v is not None})
+        lo, hi = world.env.range_of(term.expr)
+        if values and not lo <= values[0] <= values[-1] <= hi:
+            tally.blame(world, f"{term.text} is in [{lo}, {hi}], can be {values[0]}, {values[-1]}")
+        for value in values[:2] + values[2:-2:5] + values[-2:]:
+            if world.env.prove(ex.eq0(term.expr.shift(-value))).answer is False:
+                tally.blame(world, f"{term.text} can be {value}, said to be impossible")
+
+
 def run(
     seed: int,
     tally: Tally,
@@ -129,6 +141,7 @@ def state(world: World, tally: Tally) -> bool:
     except (ConstraintError, RuntimeAssertError) as error:
         tally.blame(world, f"refused a possible fact: {error}")
         return False
+    survey(world, tally)
     return True
 
 

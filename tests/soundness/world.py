@@ -341,6 +341,31 @@ class World:
         difference = Term(x.expr - y.expr, f"({x.text} - {y.text})")
         return Claim(build(difference.expr), f"({x.text} {sign} {y.text})", (difference,))
 
+    def combination(self) -> Term:
+        """A linear combination of the symbols."""
+        g, c = self.rng.choice([1, 1, 2, -3]), self.rng.randint(-6, 6)
+        factors = [g * self.rng.choice([-2, -1, 0, 1, 1, 3]) for _ in self.symbols]
+        total = self.env.pool.const(c)
+        for k, e in zip(factors, self.symbols, strict=True):
+            total = total + e.scale(k)
+        text = " + ".join(f"{k}*{n}" for k, n in zip(factors, self.names, strict=True))
+        return Term(total, f"({text} + {c})")
+
+    def near(self, term: Term) -> Term:
+        """An expression that has the value of `term` for some assignment."""
+        other = self.rng.choice([self.combination, lambda: self.expression(1)])()
+        values = zip(self.values(term.text), self.values(other.text), strict=True)
+        gaps = [a - b for a, b in values if b is not None and abs(b) < HUGE]
+        c = self.rng.choice(gaps) if gaps else 0
+        return Term(other.expr.shift(c), f"({other.text} + {c})")
+
+    def pairs(self) -> list[Term]:
+        """The symbols, their sums and their differences."""
+        named = [Term(e, n) for e, n in zip(self.symbols, self.names, strict=True)]
+        both = list(itertools.combinations(named, 2))
+        sums = [Term(x.expr + y.expr, f"({x.text} + {y.text})") for x, y in both]
+        return named + sums + [Term(x.expr - y.expr, f"({x.text} - {y.text})") for x, y in both]
+
     def multiple(self) -> Term:
         """What a fact was about, longer, turned around and moved; anything when there is none."""
         rng = self.rng
@@ -351,7 +376,7 @@ class World:
     def fact(self) -> Claim:
         """A random condition of the kind that programs check."""
         rng = self.rng
-        kind = rng.randrange(6) if self.wild else 0
+        kind = rng.randrange(9) if self.wild else 0
         if kind <= 1:
             return self.condition(2)
         if kind == 2:
@@ -362,6 +387,12 @@ class World:
         if kind == 4:
             parts = [self.condition(rng.randint(1, 2)) for _ in range(rng.randint(2, 3))]
             return self.junction(False, parts)
+        if kind in (5, 6):
+            return self.relation(self.combination())
+        if kind == 7:
+            i = rng.randrange(3)
+            symbol = Term(self.symbols[i], self.names[i])
+            return self.comparison(symbol, self.near(symbol), rng.choice(["==", "==", "!=", ">="]))
         remainder = self._with_constant("m", self.expression(rng.randint(0, 2)))
         return self.comparison(remainder, self.constant(rng.choice([0, 0, 1, -1])), "==")
 

@@ -5,7 +5,8 @@ Invariants
     * The integer relations are `e >= 0`, `e == 0` and `e != 0` only, so that each has its negation
       in the same set: not (e >= 0) is (-e - 1 >= 0). Negations are pushed to the leaves; only a
       comparison of reals keeps a `not` (a NaN makes both `a < b` and `a >= b` false).
-    * Constructors fold what is a constant by structure; they never look at bounds.
+    * Constructors fold what is a constant by structure, also `b and not b` and `b or not b`; they
+      never look at bounds.
     * The operands of `and`/`or` know their negations, so a negation is one step, however deep.
 """
 
@@ -211,8 +212,10 @@ def _junction(pool: Pool, operands: Iterable[Bool], op: str, absorbing: str, uni
                 return part
             if part.op != unit:
                 flat[part] = None
-    if any(negate(part) in flat for part in flat):
-        return constant(pool, absorbing == TRUE)
+    for part in flat:
+        opposite = negate(part)
+        if all(q in flat for q in (opposite.args if opposite.op == op else (opposite,))):
+            return constant(pool, absorbing == TRUE)
     if len(flat) < 2:
         return next(iter(flat), constant(pool, unit == TRUE))
     args = tuple(sorted(flat, key=lambda b: b.index))

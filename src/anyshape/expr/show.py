@@ -8,7 +8,7 @@ some nested maxima) prints as `raw("op", ...)`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from anyshape.errors import UnsupportedError
 from anyshape.expr import boolean, extremum
@@ -25,12 +25,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from anyshape.expr.layout import Piece
+
+    Addend: TypeAlias = "tuple[int, Atom | Layout]"
     from anyshape.expr.node import Operand
 
 BRIEF_TEXT: Final = 300
 
 SUM, TERM, MULTIPLE, UNARY, POWERED, ATOMIC = range(6)
 
+_RELATIONS: Final = (boolean.GE, boolean.EQ, boolean.NE)
 _REAL_SIGNS: Final = {"add": " + ", "sub": " - ", "mul": "*", "div": " / ", RATIO: " / "}
 
 
@@ -62,19 +65,19 @@ class _Printer:
 
     def layout(self, node: object) -> Layout:
         if isinstance(node, Expr):
-            return self.sum(node)
+            return self.sum(*_addends(node))
         if isinstance(node, Atom):
             return self.symbol(node.name) if node.op is SYMBOL else _atom(node)
         if isinstance(node, Bool):
-            return _condition(node)
+            return self.relation(node) if node.op in _RELATIONS else _condition(node)
         assert isinstance(node, Real)
         return self.symbol(node.args[0]) if node.op == REAL_SYMBOL else _real(node)
 
     def symbol(self, name: str) -> Layout:
         return Layout((self.name(name) if self.name else name,), ATOMIC)
 
-    def sum(self, e: Expr) -> Layout:
-        added, c = _addends(e)
+    def sum(self, added: list[Addend], c: int) -> Layout:
+        """A sum of coefficients times contents, and a constant."""
         if not added:
             return Layout((str(c),), ATOMIC if c >= 0 else SUM)
         if len(added) == 1 and not c:
@@ -90,6 +93,23 @@ class _Printer:
         if c:
             pieces.append(f" - {-c}" if c < 0 else f" + {c}")
         return Layout(tuple(pieces), SUM)
+
+    def relation(self, b: Bool) -> Layout:
+        """A relation with what is negative on the left, and the constant where it reads best."""
+        added, c = _addends(b.expr)
+        left = [(-k, content) for k, content in added if k < 0]
+        right = [(k, content) for k, content in added if k > 0]
+        sign, low, high = " <= ", 0, c
+        if b.op != boolean.GE:
+            sign = " == " if b.op == boolean.EQ else " != "
+            if not left:
+                left, right, c = right, left, -c
+            low, high = (0, c) if not right or c > 0 else (-c, 0)
+        elif not left or (right and c < -1):
+            low, high = -c, 0
+        elif right and c == -1:
+            sign, high = " < ", 0
+        return Layout((Part(self.sum(left, low), SUM), sign, Part(self.sum(right, high), SUM)), SUM)
 
     def multiple(self, k: int, content: Atom | Layout) -> Layout:
         if k == 1:
@@ -137,9 +157,9 @@ def _factor(base: Operand, exponent: int) -> object:
     return base if exponent == 1 else Layout((Part(base, ATOMIC), f"**{exponent}"), POWERED)
 
 
-def _addends(e: Expr) -> tuple[list[tuple[int, Atom | Layout]], int]:
+def _addends(e: Expr) -> tuple[list[Addend], int]:
     """The coefficients and contents that `e` is the sum of, and the constant besides them."""
-    added: list[tuple[int, Atom | Layout]] = []
+    added: list[Addend] = []
     rest, c = dict(terms(e)), e.c
     for atom in sorted(rest, key=lambda a: -a.index):
         found = _readable(atom, rest, c) if atom in rest else None
@@ -205,30 +225,11 @@ def _condition(b: Bool) -> Layout:
         return Layout((Part(left, SUM), f" {sign} ", Part(right, SUM)), SUM)
     if op == boolean.NOT:
         return Layout(("not (", Part(b.args[0], SUM), ")"), SUM)
-    if op in (boolean.AND, boolean.OR):
-        return Layout(_joined(f" {op} ", map(_junct, b.args)), SUM)
-    return _relation(b)
+    return Layout(_joined(f" {op} ", map(_junct, b.args)), SUM)
 
 
 def _junct(b: Bool) -> Part:
     return Part(b, ATOMIC if b.op in (boolean.AND, boolean.OR) else SUM)
-
-
-def _relation(b: Bool) -> Layout:
-    left, right = sides(b.expr)
-    if b.op != boolean.GE:
-        sign = " == " if b.op == boolean.EQ else " != "
-        if left.is_const:
-            left, right = right.shift(-right.c), left.shift(-right.c)
-    else:
-        sign = " <= "
-        if right.is_const and not right.c:
-            left, right = left.shift(-left.c), right.shift(-left.c)
-        if left.is_const:
-            left, right = left.shift(-right.c), right.shift(-right.c)
-        if left.c == 1 and not left.is_const and not right.is_const:
-            left, sign = left.shift(-1), " < "
-    return Layout((Part(left, SUM), sign, Part(right, SUM)), SUM)
 
 
 def sides(e: Expr) -> tuple[Expr, Expr]:

@@ -187,16 +187,24 @@ class SymInt(torch.SymInt):
         return equal if equal is NotImplemented else ~equal
 
     def __ge__(self, other: Any) -> Any:
-        return _at_least(self, other, 0) if type(other) is int else _order(self, other, "__ge__", 0)
+        if type(other) is int:
+            return _bool(ge0(self.expr.shift(-other)), self.env)
+        return _order(self, other, "__ge__", 0)
 
     def __gt__(self, other: Any) -> Any:
-        return _at_least(self, other, 1) if type(other) is int else _order(self, other, "__gt__", 1)
+        if type(other) is int:
+            return _bool(ge0(self.expr.shift(-other - 1)), self.env)
+        return _order(self, other, "__gt__", 1)
 
     def __le__(self, other: Any) -> Any:
-        return _at_most(self, other, 0) if type(other) is int else _order(self, other, "__le__", 0)
+        if type(other) is int:
+            return _bool(ge0((-self.expr).shift(other)), self.env)
+        return _order(self, other, "__le__", 0)
 
     def __lt__(self, other: Any) -> Any:
-        return _at_most(self, other, 1) if type(other) is int else _order(self, other, "__lt__", 1)
+        if type(other) is int:
+            return _bool(ge0((-self.expr).shift(other - 1)), self.env)
+        return _order(self, other, "__lt__", 1)
 
     # ------------------------------------------------------------------ values
 
@@ -298,24 +306,6 @@ def _bool(condition: Bool, env: Env) -> SymBool:
 
 
 # ---------------------------------------------------------------------- comparisons
-
-
-def _at_least(n: SymInt, bound: int, strict: int) -> SymBool:
-    """`n >= bound`, or `n > bound` when `strict`; true where the range tells."""
-    bound += strict
-    e, env = n.expr, n.env
-    if e.lo >= bound:
-        return _bool(boolean.true(env.pool), env)
-    return _bool(ge0(e.shift(-bound)), env)  # also where it is false, for messages
-
-
-def _at_most(n: SymInt, bound: int, strict: int) -> SymBool:
-    """`n <= bound`, or `n < bound` when `strict`; true where the range tells."""
-    bound -= strict
-    e, env = n.expr, n.env
-    if e.hi <= bound:
-        return _bool(boolean.true(env.pool), env)
-    return _bool(ge0((-e).shift(bound)), env)
 
 
 def _order(n: SymInt, other: Any, method: str, strict: int) -> Any:

@@ -84,6 +84,14 @@ def test_junctions_fold(op: str) -> None:
     assert build(pool, [a, b]).op == op
 
 
+def test_a_junction_and_its_negation_fold() -> None:
+    pool, found = conditions()
+    for b in found:
+        assert conj(pool, [b, negate(b)]) is false(pool)
+        assert disj(pool, [b, negate(b)]) is true(pool)
+        assert conj(pool, [b, found[2], disj(pool, [negate(b), negate(found[2])])]) is false(pool)
+
+
 def test_de_morgan() -> None:
     pool, found = conditions()
     for a, b in itertools.combinations(found[2:6], 2):

@@ -33,7 +33,7 @@ from anyshape.expr.show import BRIEF_TEXT
 from anyshape.expr.terms import terms
 from anyshape.expr.traverse import nodes_below
 
-DEEP = 2_000  # twice the recursion limit
+DEEP = 1_500  # beyond the recursion limit of 1000
 DEEPEST = 10_000
 VALUES = {"x": 5, "y": 3, "f": 1.5}
 Step = Callable[[Pool, Expr, int, Expr], Expr]
