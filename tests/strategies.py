@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 
 from anyshape.domain import INF, NINF, Bound
@@ -31,6 +32,18 @@ from anyshape.expr.real import Real, Span, real_const, real_symbol
 Values = Mapping[str, Any]
 Meaning = Callable[[Values], Any]
 
+LAWS = settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# A planted error must be found anew each time, and need not be shrunk.
+SEARCH = settings(
+    max_examples=1000,
+    deadline=None,
+    database=None,
+    derandomize=True,
+    phases=[Phase.generate],
+    report_multiple_bugs=False,
+    suppress_health_check=list(HealthCheck),
+)
+
 UNDEFINED = (ZeroDivisionError, OverflowError, ValueError)
 REFUSED = (*UNDEFINED, UnsupportedError)
 NEAR = 12
@@ -39,10 +52,15 @@ LARGEST_EXPONENT = 8
 
 @dataclass(frozen=True, slots=True)
 class Meant:
-    """A node, and the function of the symbols' values that it means."""
+    """A node, and the function of the symbols' values that it means; `below` are its operands."""
 
     node: Any
     meaning: Meaning
+    below: tuple[Meant, ...] = ()
+
+    def parts(self) -> list[Meant]:
+        """The node and everything that it was built from, smallest first."""
+        return [part for operand in self.below for part in operand.parts()] + [self]
 
     def value(self, values: Values) -> Any:
         """The value, or None where there is none."""
@@ -170,7 +188,7 @@ ROWS = {"i": INTEGER_ROWS, "b": CONDITION_ROWS, "r": REAL_ROWS}
 
 FLOATS = (0.0, -0.0, 1.0, -1.5, 0.5, 2.0, 3.7, 1e-9, -7e11, 1e300, 2.0**53, math.inf, -math.inf)
 CONSTANTS = {
-    "k": st.integers(-9, 9) | st.sampled_from((1 << 53, -(1 << 62), 1 << 63)),
+    "k": st.integers(-9, 9) | st.integers(-9, 9) | st.sampled_from((1 << 53, -(1 << 62), 1 << 63)),
     "d": st.sampled_from((1, 2, 3, 4, 6, 8, -1, -2, -3, -4, 10**9 + 7)),
     "n": st.integers(0, 4),
 }
@@ -244,8 +262,8 @@ def operands(world: World, depth: int = 3) -> st.SearchStrategy[Meant]:
 
 
 @st.composite
-def _nodes(draw: st.DrawFn, world: World, kind: str, depth: int) -> Meant:
-    if depth == 0 or draw(st.integers(0, 5)) == 0:
+def _nodes(draw: st.DrawFn, world: World, kind: str, depth: int, *, top: bool = True) -> Meant:
+    if depth == 0 or (not top and draw(st.integers(0, 5)) == 0):
         return draw(_leaves(world, kind))
     row = draw(st.sampled_from(ROWS[kind]))
     args: list[Any] = []
@@ -253,12 +271,13 @@ def _nodes(draw: st.DrawFn, world: World, kind: str, depth: int) -> Meant:
         if letter in CONSTANTS:
             args.append(draw(CONSTANTS[letter]))
         else:
-            args.append(draw(_nodes(world, letter, depth - 1)))
+            args.append(draw(_nodes(world, letter, depth - 1, top=False)))
     try:
         node = row.build(*(a.node if isinstance(a, Meant) else a for a in args))
     except REFUSED:  # a constant division by zero, a constant that is too large
         return draw(_leaves(world, kind))
-    return Meant(node, _applied(row.meaning, args))
+    below = tuple(a for a in args if isinstance(a, Meant))
+    return Meant(node, _applied(row.meaning, args), below)
 
 
 def _applied(function: Callable[..., Any], args: list[Any]) -> Meaning:

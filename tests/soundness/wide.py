@@ -252,7 +252,7 @@ def main(argv: list[str]) -> int:
         try:
             story = run(seed)
         except Exception:  # an unexpected error is a finding like any other
-            unsound.append(f"seed {seed}: {traceback.format_exc()}")
+            unsound.append(f"seed {seed}: {traceback.format_exc(-4)}")
             break
         asked += story.asked
         decided += story.decided

@@ -26,6 +26,7 @@ from anyshape import expr as ex
 from anyshape.env import Env, Fact
 from anyshape.env.learn import learn
 from anyshape.expr import Bool, Expr
+from anyshape.expr.boolean import compare_reals
 from anyshape.expr.opaque import (
     bit_and,
     bit_or,
@@ -37,7 +38,7 @@ from anyshape.expr.opaque import (
     right_shift,
     trunc,
 )
-from anyshape.expr.real import RATIO, apply
+from anyshape.expr.real import FLOAT, RATIO, Real, apply, real_const
 
 Values = tuple[int, ...]
 UNDEFINED: Final = (ZeroDivisionError, ValueError, OverflowError)
@@ -114,13 +115,15 @@ OPS: Final[dict[str, tuple[int, Build, str]]] = {
 DIVIDING: Final = frozenset("DMfcru")
 ARITHMETIC: Final = "++--**kkddmmxxnnaDM2?"
 PLAIN: Final = ARITHMETIC + "bit"
-WILD: Final = PLAIN + "**kkddmmxxnn3XEQDMDMpLRCCfcruFGU"
+WILD: Final = PLAIN + "**kkddmmxxnn3XEQDMDMpLRCCfcruFGUV"
 BUILTINS: Final = {
     "floor": math.floor,
     "ceil": math.ceil,
     "trunc": math.trunc,
+    "sqrt": math.sqrt,
     "ite": lambda c, x, y: x if c else y,
 }
+REAL_OPS: Final = {"+": "add", "-": "sub", "*": "mul"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,6 +285,10 @@ class World:
                 return Term(self.symbols[i], self.names[i])
             return self.constant(rng.randint(-4, 8))
         op = rng.choice(self.ops)
+        if op == "V":
+            x, text = self.real(depth - 1)
+            rounding, name = rng.choice([(floor, "floor"), (ceil, "ceil"), (nearest, "round")])
+            return Term(rounding(x), f"{name}({text})")
         if op in "kdmFGU":
             return self._with_constant(op, self.expression(depth - 1))
         if op == "?":
@@ -316,7 +323,33 @@ class World:
         rng = self.rng
         if depth > 1 and rng.random() < 0.25:
             return self.junction(rng.random() < 0.5, [self.condition(depth - 1) for _ in "ab"])
+        if self.wild and rng.random() < 0.05:
+            (x, text), (y, other) = self.real(depth - 1), self.real(depth - 1)
+            sign = rng.choice(["==", "!=", "<", "<=", ">", ">="])
+            return Claim(compare_reals(sign, x, y), f"({text} {sign} {other})", ())
         return self.relation(self.expression(depth))
+
+    def real(self, depth: int) -> tuple[Real, str]:
+        """A random floating-point expression."""
+        rng = self.rng
+        kind = rng.choice("cfrr+-*sn") if depth > 0 else rng.choice("cf")
+        if kind == "c":
+            c = rng.choice([0.0, 0.5, 1.5, -2.0, 3.25, 1e20])
+            return real_const(self.env.pool, c), f"({c})"
+        if kind in "+-*":
+            (x, text), (y, other) = self.real(depth - 1), self.real(depth - 1)
+            return apply(REAL_OPS[kind], x, y), f"({text} {kind} {other})"
+        if kind in "sn":
+            x, text = self.real(depth - 1)
+            return (
+                (apply("neg", x), f"(-{text})")
+                if kind == "n"
+                else (apply("sqrt", x), f"sqrt({text})")
+            )
+        term, divisor = self.expression(max(0, depth - 1)), self.expression(0)
+        if kind == "f" or (divisor.expr.is_const and divisor.expr.c == 0):
+            return apply(FLOAT, term.expr), f"float({term.text})"
+        return apply(RATIO, term.expr, divisor.expr), f"({term.text} / {divisor.text})"
 
     def junction(self, every: bool, parts: list[Claim]) -> Claim:
         """All or any of the parts."""

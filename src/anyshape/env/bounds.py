@@ -138,10 +138,8 @@ def _from_lower_bound(
         else:
             total += m * end
     if total < 0 and unbounded is None:
-        blamed = next(iter(of_e), None)
-        against = None
-        if blamed is not None:
-            against = k.blame.get((blamed, sign * of_e[blamed] > 0))
+        blamed = next(iter(of_e))
+        against = k.blame.get((blamed, sign * of_e[blamed] > 0))
         raise ContradictionError("the condition is below its range", against)
     changed = []
     for atom in of_e if unbounded is None else (unbounded,):

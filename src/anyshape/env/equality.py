@@ -130,11 +130,22 @@ def _atom_form(k: Knowledge, atom: Atom) -> Expr:
     known = k.atom_forms.get(atom)
     if known is not None and known[0] == now:
         return known[1]
-    operands = [_operand_form(k, a) for a in atom.args]
-    same = all(a is b for a, b in zip(operands, atom.args, strict=True))
-    result = atom.node if same else rebuild(atom, operands)
+    result = _respelt(k, atom)
     k.atom_forms[atom] = (now, result)
     return result
+
+
+def respelt(k: Knowledge, atom: Atom) -> Expr:
+    """The spelling of an atom from its operands, also when it was itself replaced by its value."""
+    for below in _unspelt(k, (a for operand in atom.args for a in _atoms_in(operand))):
+        _atom_form(k, below)
+    return _respelt(k, atom)
+
+
+def _respelt(k: Knowledge, atom: Atom) -> Expr:
+    operands = [_operand_form(k, a) for a in atom.args]
+    same = all(a is b for a, b in zip(operands, atom.args, strict=True))
+    return atom.node if same else rebuild(atom, operands)
 
 
 def _operand_form(k: Knowledge, operand: Operand) -> Any:

@@ -9,7 +9,8 @@ change; answers YES and NO stay valid for ever, only UNKNOWN depends on the vers
     directions         range and excluded values of a linear direction with two atoms or more
     linear             by atom: conditions on few atoms that mention it, for propagation
     residues           congruences of linear directions, single atoms included
-    replacements       atom -> equal expression of older atoms; `log` has them in order
+    replacements       atom -> equal expression of older atoms; `log` has them in order, `renamed`
+                       those whose relations have yet to be said again in the new spelling
     clauses            disjunctions that are not yet decided; `agenda` has those to look at again
     mentions           by symbol: facts with few symbols, for the search through small domains
     sources            how to show a symbol to the user
@@ -88,6 +89,7 @@ class Knowledge:
         "mentions",
         "pool",
         "reductions",
+        "renamed",
         "replacements",
         "residues",
         "sources",
@@ -99,7 +101,7 @@ class Knowledge:
     def __init__(self, pool: Pool) -> None:
         self.pool = pool
         self.sources: dict[str, str] = {}
-        self.journal: list[tuple[Any, Any, Any]] | None = None
+        self.journal: list[tuple[Any, Any, Any]] = []
         self.blame: dict[tuple[Atom, bool], Fact] = {}
         self.directions: dict[int, Direction] = {}
         self.linear: dict[Atom, tuple[Linear, ...]] = {}
@@ -109,6 +111,7 @@ class Knowledge:
         self.log: list[Atom] = []
         self.clauses: dict[Bool, Fact] = {}
         self.agenda: dict[Bool, None] = {}
+        self.renamed: dict[Atom, None] = {}
         self.watchers: dict[Atom, tuple[Bool, ...]] = {}
         self.mentions: dict[Atom, tuple[Bool, ...]] = {}
         self.forms: dict[Expr, tuple[int, Expr]] = {}
@@ -126,21 +129,18 @@ class Knowledge:
 
     def put(self, table: dict[Any, Any], key: Any, value: Any) -> None:
         """Write one entry of one table."""
-        if self.journal is not None:
-            self.journal.append((table, key, table.get(key)))
+        self.journal.append((table, key, table.get(key)))
         table[key] = value
         self.pool.version += 1
 
     def remove(self, table: dict[Any, Any], key: Any) -> None:
         """Remove one entry of one table that is of no more use; nothing is known less."""
-        if self.journal is not None:
-            self.journal.append((table, key, table[key]))
+        self.journal.append((table, key, table[key]))
         del table[key]
 
     def set_bounds(self, atom: Atom, lo: Bound, hi: Bound) -> None:
         """Write the range of an atom, and of the expression that is the atom alone."""
-        if self.journal is not None:
-            self.journal.append((None, atom, (atom.lo, atom.hi)))
+        self.journal.append((None, atom, (atom.lo, atom.hi)))
         atom.lo, atom.hi = lo, hi
         self.pool.version += 1
         self.pool.changed(atom)
@@ -165,11 +165,12 @@ class Knowledge:
 
     def commit(self) -> None:
         """Keep what was written since `begin`."""
-        self.journal = self.pool.undo = None
+        self.journal = []
+        self.pool.undo = None
 
     def roll_back(self) -> None:
         """Undo everything since `begin`, also what was concluded from it."""
-        for table, key, old in reversed(self.journal or ()):
+        for table, key, old in reversed(self.journal):
             if table is None:
                 key.lo, key.hi = old
             elif old is None:
@@ -178,11 +179,12 @@ class Knowledge:
                 table[key] = old
         del self.log[self.start.log :]
         self.agenda.clear()
+        self.renamed.clear()
         self.forms.clear()
         self.atom_forms.clear()
         self.reductions.clear()
         self._restore_pool()
-        self.journal = self.pool.undo = None
+        self.commit()
 
     def _restore_pool(self) -> None:
         """Give nodes, reals, atoms and conditions their former bounds; new ones start afresh."""

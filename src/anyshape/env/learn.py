@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from anyshape.domain import INF, NINF, ceil_div, floor_div
 from anyshape.env.bounds import has_value, narrow_atom, narrow_terms, propagate
 from anyshape.env.decide import decide, verdict
-from anyshape.env.equality import form, solvable, solve_for
+from anyshape.env.equality import form, respelt, solvable, solve_for
 from anyshape.env.fact import ContradictionError
 from anyshape.env.knowledge import (
     MATERIALIZE,
@@ -23,7 +23,6 @@ from anyshape.env.knowledge import (
     Linear,
     direction_of,
 )
-from anyshape.env.linear import CASES
 from anyshape.env.residue import learn_residues
 from anyshape.errors import ConstraintError
 from anyshape.expr import boolean
@@ -174,7 +173,7 @@ def _at_least_zero(k: Knowledge, e: Expr, fact: Fact) -> None:
 def _above_maximum(k: Knowledge, e: Expr, fact: Fact) -> None:
     """What is at least a maximum is at least each of its operands."""
     maxima = [(a, m) for a, m in terms(e).items() if m < 0 and a.op is MAXIMUM]
-    if len(maxima) != 1 or len(maxima[0][0].args) > CASES:
+    if len(maxima) != 1 or len(maxima[0][0].args) > MATERIALIZE:
         return
     ((atom, m),) = maxima
     rest = from_terms(k.pool, {a: v for a, v in terms(e).items() if a is not atom}, e.c)
@@ -255,8 +254,8 @@ def _zero(k: Knowledge, e: Expr, fact: Fact) -> None:
         of_e = terms(e)
     if len(of_e) == 1:
         ((atom, m),) = of_e.items()
-        if narrow_atom(k, atom, -e.c * m, -e.c * m, fact):
-            _replaced(k, atom)
+        if narrow_atom(k, atom, -e.c * m, -e.c * m, fact):  # else it was made with that one value
+            k.renamed[atom] = None
             _spread(k, [atom], fact)
         return
     changed = learn_residues(k, e)
@@ -267,7 +266,7 @@ def _zero(k: Knowledge, e: Expr, fact: Fact) -> None:
         by = solve_for(e, atom_)
         k.replace(atom_, by)
         _transfer(k, atom_, by, fact)
-        _replaced(k, atom_)
+        k.renamed[atom_] = None
     changed += narrow_terms(k, e, boolean.EQ, fact)
     for a in changed:  # an end of a range may have to move to the next member of a congruence
         narrow_atom(k, a, a.lo, a.hi, fact)
@@ -318,7 +317,7 @@ def _replaced(k: Knowledge, atom: Atom) -> None:
         if new is not old:
             _learn(k, relation(linear.condition.op, new), linear.fact)
     for a in seen:
-        if a is not atom and a not in k.replacements:
+        if a is not atom:
             _same_value(k, a)
     by = k.replacements[atom]
     for s in symbols_of(by):
@@ -330,7 +329,7 @@ def _replaced(k: Knowledge, atom: Atom) -> None:
 
 def _same_value(k: Knowledge, atom: Atom) -> None:
     """Pass the range of an atom on to what it is spelt as now."""
-    new = form(k, atom.node)
+    new = respelt(k, atom)
     if new is atom.node or not has_value(k, atom):
         return
     fact_low, fact_high = k.blame.get((atom, False)), k.blame.get((atom, True))
@@ -441,12 +440,11 @@ def _hull(k: Knowledge, parts: list[Bool], fact: Fact) -> None:
 
 
 def _spread(k: Knowledge, changed: list[Atom], fact: Fact) -> None:
-    """Propagate ranges, say again what mentions atoms that became constants, wake up clauses."""
+    """Propagate ranges; note the atoms that became constants and the clauses to look at again."""
     log = len(k.log)
     propagate(k, changed, fact)
     pinned = k.log[log:] + [a for a in changed if a.lo == a.hi and a in k.replacements]
-    for atom in dict.fromkeys(pinned):
-        _replaced(k, atom)
+    k.renamed.update(dict.fromkeys(pinned))
     _wake(k, [*changed, *pinned])
 
 
@@ -459,8 +457,13 @@ def _wake(k: Knowledge, atoms: Iterable[Atom]) -> None:
 
 
 def _look_again(k: Knowledge) -> None:
-    """Decide the clauses that news have come about, and what follows from that, one by one."""
-    while k.agenda:
+    """Respell what mentions replaced atoms, decide the clauses with news; one by one."""
+    while k.renamed or k.agenda:
+        if k.renamed:
+            atom = next(iter(k.renamed))
+            del k.renamed[atom]
+            _replaced(k, atom)
+            continue
         clause = next(iter(k.agenda))
         del k.agenda[clause]
         fact = k.clauses.get(clause)

@@ -35,11 +35,12 @@ if TYPE_CHECKING:
 
 EXACT: Final = 1 << 53
 MANY: Final = 16
+ROUNDS: Final = 64
 
 
 def reduce(k: Knowledge, e: Expr, ask: Ask) -> Expr:
     """`e` with its atoms reduced; `ask` answers whether an expression is at least zero."""
-    for _ in range(4):
+    for _ in range(ROUNDS):
         step = _step(k, e, ask)
         if step is e:
             break

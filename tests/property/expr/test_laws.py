@@ -11,7 +11,8 @@ choice        ite(c, x, y) = ite(not c, y, x); ite(c, x, x) = x
 bit ops       commutative, idempotent
 """
 
-from hypothesis import HealthCheck, assume, given, settings
+import pytest
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from anyshape.errors import UnsupportedError
@@ -34,6 +35,8 @@ from anyshape.expr.op import MAXIMUM
 from anyshape.expr.opaque import bit_and, bit_or, bit_xor
 from anyshape.expr.terms import terms
 from tests.strategies import (
+    LAWS,
+    SEARCH,
     Meant,
     World,
     conditions,
@@ -41,8 +44,6 @@ from tests.strategies import (
     values_of,
     worlds,
 )
-
-LAWS = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @st.composite
@@ -109,6 +110,18 @@ def operands_of_maxima(*operands: Expr) -> int:
 @LAWS
 @given(three_integers())
 def test_maxima(drawn: tuple[World, Expr, Expr, Expr]) -> None:
+    assert_maxima(drawn)
+
+
+def test_control_nested_maxima_that_are_not_flattened_are_caught(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("anyshape.expr.extremum._flattened", list)
+    with pytest.raises(AssertionError):
+        SEARCH(given(three_integers())(assert_maxima))()
+
+
+def assert_maxima(drawn: tuple[World, Expr, Expr, Expr]) -> None:
     _, x, y, z = drawn
     assume(operands_of_maxima(x, y, z) < FLATTEN_LIMIT)
     assert maximum([x, x]) is maximum([x])

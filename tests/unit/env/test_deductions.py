@@ -260,6 +260,7 @@ EXPECTED = [
     expect("u0 >= 1; u1 >= 1", "(s0//u0)//u1 == s0//(u0*u1)", now=(None,), best=True),
     expect("u0 >= 0; u1 >= 1", "u0//u1 <= u0", now=(None,), best=True),
     expect("u0*s0 == u1*s0", "u0 == u1", now=(None,), best=True),
+    expect("", "ite(u0 >= 3, u0, 3) >= 3", now=(None,), best=True),  # a clamp
     expect("ite(u0 >= 0, u1, u2) == 5; u0 >= 1", "u1 == 5", now=(None,), best=True),
 ]
 

@@ -16,7 +16,7 @@ from anyshape.expr import (
     power,
     symbol,
 )
-from anyshape.expr.atom import intern_atom, operand_interval, within
+from anyshape.expr.atom import intern_atom, may_be_undefined, operand_interval, within
 from anyshape.expr.boolean import compare_reals
 from anyshape.expr.name import RESERVED
 from anyshape.expr.node import Atom
@@ -147,3 +147,16 @@ def test_partial_atoms_are_those_that_may_have_no_value(
     pool = Pool()
     e = build(symbol(pool, "x"), symbol(pool, "y", 0))  # type: ignore[operator]
     assert [a.partial for a in terms(e)] == ([] if expected is None else [expected])
+
+
+def test_what_is_learnt_can_make_an_atom_total() -> None:
+    pool = Pool()
+    x, y = symbol(pool, "x"), symbol(pool, "y", 0)
+    inner = atom_of(floordiv(x, y))
+    outer = atom_of(bit_and(inner.node, x))
+    assert may_be_undefined(inner)
+    assert may_be_undefined(outer)
+    within(y, Interval(1, INF))
+    assert not may_be_undefined(inner)
+    inner.partial = False
+    assert not may_be_undefined(outer)

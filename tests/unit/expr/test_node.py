@@ -10,7 +10,7 @@ from anyshape.domain import INF, LIMIT, NINF
 from anyshape.errors import UnsupportedError
 from anyshape.expr import Expr, Pool, modulo, symbol
 from anyshape.expr.node import MAGNITUDE_BITS, STALE, tighten
-from anyshape.expr.terms import from_terms, terms
+from anyshape.expr.terms import from_terms, refresh, terms
 
 
 def made(count: int = 3, **settings: object) -> tuple[Pool, list[Expr]]:
@@ -205,6 +205,24 @@ def test_untouched_are_the_sums_whose_atoms_did_not_change() -> None:
     stale.version = STALE
     assert not pool.is_untouched(stale)
     assert pool.is_untouched(pool.zero)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_sum_is_as_fresh_as_its_operands(sign: int) -> None:
+    """Changes elsewhere do not matter; changes inside make it stale until it is refreshed."""
+    pool = Pool()
+    a, b, c, d, e = (symbol(pool, n, 0, 10) for n in "abcde")
+    left, right = a + b, c + d
+    pool.changed(next(iter(terms(e))))
+    fresh = left + right if sign == 1 else left - right
+    assert fresh.version == pool.ranges
+    for changed in (left, right):
+        pool.changed(next(iter(terms(changed))))
+        behind = left.scale(2) + right if sign == 1 else left.scale(2) - right.scale(3)
+        assert behind.version < pool.ranges
+        for e in (left, right, behind):
+            refresh(e)
+            assert e.version >= pool.ranges
 
 
 def test_reprs_are_short_names() -> None:

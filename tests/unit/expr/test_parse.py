@@ -14,7 +14,7 @@ from anyshape.expr.layout import MAX_TEXT
 from anyshape.expr.parse import MAX_DIGITS, MAX_NESTING, compare
 from anyshape.expr.real import apply, real_const, real_symbol
 
-SECONDS = 3.0
+SECONDS = 10.0
 
 
 def made() -> Pool:
@@ -234,6 +234,7 @@ WRONG = {
     "raw of a maximum with content": 'raw("maximum", 2*a)',
     "raw of an unordered maximum": 'raw("maximum", a, a)',
     "raw of a real": 'raw("maximum", f)',
+    "raw of a negative maximum": 'raw("maximum", -a)',
     "many remainders": "a" + "".join(f"%{i}" for i in range(2, 50_000)),
     "many factors": "*".join(f"(a+{i})" for i in range(50_000)),
     "nested conjunctions": "(" * 900 + "a<1" + "".join(f" and {i}<b)" for i in range(900)) + ")",
@@ -317,12 +318,23 @@ def test_nesting_up_to_the_limit() -> None:
 def test_long_runs_take_linear_time() -> None:
     pool = made()
     start = time.process_time()
-    assert parse(pool, "a + " * 50_000 + "b") is parse(pool, "50000*a + b")
-    assert parse(pool, " and ".join(["a < b"] * 20_000)) is parse(pool, "a < b")
-    many = parse(pool, " or ".join(f"a == {i}" for i in range(5000)))
+    assert parse(pool, "a + " * 20_000 + "b") is parse(pool, "20000*a + b")
+    assert parse(pool, " and ".join(["a < b"] * 5_000)) is parse(pool, "a < b")
+    many = parse(pool, " or ".join(f"a == {i}" for i in range(3000)))
     assert isinstance(many, Bool)
-    assert len(many.args) == 5000
-    assert parse(pool, f"max({', '.join(f'a + {i}' for i in range(5000))})") is parse(
-        pool, "a+4999"
+    assert len(many.args) == 3000
+    assert parse(pool, f"max({', '.join(f'a + {i}' for i in range(3000))})") is parse(
+        pool, "a+2999"
     )
-    assert time.process_time() - start < 4 * SECONDS
+    assert time.process_time() - start < SECONDS
+
+
+def test_raw_makes_the_atom_that_no_spelling_leads_to() -> None:
+    """A maximum that would be flattened if it were built; accepted because it is a normal form."""
+    pool = made()
+    nested = parse(pool, 'raw("maximum", max(0, a) + b)')
+    assert isinstance(nested, Expr)
+    assert nested is not parse(pool, "max(0, max(0, a) + b)")
+    assert parse(pool, show(nested)) is nested
+    for a, b in itertools.product((-2, 0, 3), repeat=2):
+        assert evaluate(nested, {"a": a, "b": b}) == max(0, max(0, a) + b)

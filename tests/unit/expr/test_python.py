@@ -117,7 +117,8 @@ def test_long_sums_compile(count: int) -> None:
     assert function([total], list(names))(*values) == (expected,)
 
 
-def test_shared_parts_are_computed_once() -> None:
+def test_shared_parts_are_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("anyshape.expr.python.MAX_TEXT", 1 << 18)
     pool = made()
     e, y = pool.by_name["x"], pool.by_name["y"]
     assert isinstance(e, Expr)

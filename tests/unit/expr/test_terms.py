@@ -121,6 +121,10 @@ def test_refresh_makes_bounds_as_tight_as_those_of_the_atoms() -> None:
     assert not is_fresh(e)
     refresh(e)
     assert (e.lo, e.hi) == (4, 20)
+    refresh(e)  # which changes nothing
+    pool.changed(of_b)
+    refresh(e)  # neither does this: the bounds are as tight as before
+    assert (e.lo, e.hi) == (4, 20)
     d = symbol(pool, "d")
     pool.changed(next(iter(terms(d))))
     assert is_fresh(e)  # what changed is younger than all of its atoms

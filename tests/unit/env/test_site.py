@@ -1,0 +1,86 @@
+"""Places in the user's program: found cheaply, shown only when asked for."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+import anyshape
+from anyshape import ShapeEnv, check, config
+from anyshape.env import site
+from anyshape.env.site import Site, capture, is_framework
+
+PACKAGE = Path(anyshape.__file__).parent
+
+
+def test_the_innermost_line_of_the_user() -> None:
+    def inner() -> Site | None:
+        return capture()
+
+    place = inner()
+    assert place is not None
+    assert place.file == __file__
+    assert place.text == "return capture()"
+    assert str(place) == f"test_site.py:{place.line} in inner: return capture()"
+
+
+def test_frames_of_the_framework_are_skipped() -> None:
+    env = ShapeEnv()
+    u = env.unbacked()
+    check(max([u + 1, u], key=lambda n: 0) >= u)
+    check(sum([u, u]) >= 4)
+    (only,) = env.runtime_asserts
+    assert only.site is not None
+    assert only.site.text == "check(sum([u, u]) >= 4)"
+
+
+@pytest.mark.parametrize(
+    ("name", "framework"),
+    [
+        (str(PACKAGE / "env" / "env.py"), True),
+        (str(PACKAGE / "__init__.py"), True),
+        (str(PACKAGE / "cli" / "demo.py"), False),
+        (f"{PACKAGE}_extra/module.py", False),
+        (f"{PACKAGE}.py", False),
+        ("/usr/lib/python3/site-packages/torch/__init__.py", True),
+        ("/usr/lib/python3/site-packages/torchvision/ops.py", False),
+        ("<frozen importlib._bootstrap>", True),
+        ("<stdin>", False),
+        ("/home/user/model.py", False),
+    ],
+)
+def test_what_belongs_to_the_framework(name: str, framework: bool) -> None:
+    for _ in range(2):
+        assert is_framework(name) is framework
+
+
+def test_no_user_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(site, "_framework", _Everything())
+    assert capture() is None
+
+
+class _Everything(dict[str, bool]):
+    def get(self, key: str, default: object = None) -> bool:  # type: ignore[override]
+        return True
+
+
+def test_switched_off() -> None:
+    with config.patch(do_not_emit_stack_traces=True):
+        assert capture() is None
+
+
+def test_source_that_is_not_at_hand() -> None:
+    code = compile("def f():\n    return capture()", "<nowhere>", "exec")
+    names = {"capture": capture}
+    exec(code, names)
+    place = names["f"]()
+    assert isinstance(place, Site)
+    assert place.text == ""
+    assert str(place) == "<nowhere>:2 in f"
+
+
+def test_an_instruction_without_a_line() -> None:
+    code = sys._getframe().f_code
+    assert Site(code, 10**6).line == code.co_firstlineno
