@@ -24,9 +24,10 @@ from anyshape.errors import UnsupportedError
 from anyshape.expr import division, extremum, opaque, product, real
 from anyshape.expr.atom import symbol
 from anyshape.expr.boolean import compare_reals, conj, constant, disj, negate
-from anyshape.expr.node import Expr, Pool
+from anyshape.expr.node import Expr
 from anyshape.expr.op import COMPARE
 from anyshape.expr.parse import compare
+from anyshape.expr.pool import Pool
 from anyshape.expr.real import Real, Span, real_const, real_symbol
 
 Values = Mapping[str, Any]

@@ -51,8 +51,8 @@ def check_refusals(seed: int) -> None:
     for _ in range(5):
         terms.append(world.expression(2))
         claims += [world.relation(terms[-1]), world.condition(2)]
-        before = state(world, terms, claims)
         wrong = impossible(world)
+        before = state(world, terms, claims)
         if wrong is not None:
             try:
                 if seed % 2:

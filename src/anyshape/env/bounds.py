@@ -60,7 +60,7 @@ def narrow_atom(k: Knowledge, atom: Atom, lo: Bound, hi: Bound, fact: Fact) -> b
     if lo > hi:
         side = lo > old_hi or fact is k.blame.get((atom, False))
         raise ContradictionError(
-            f"{k.text(atom.node)} cannot be in [{lo}, {hi}]", k.blame.get((atom, side))
+            f"{k.brief(atom.node)} cannot be in [{lo}, {hi}]", k.blame.get((atom, side))
         )
     if lo == old_lo and hi == old_hi:
         return False
@@ -209,7 +209,7 @@ def _backward_product(k: Knowledge, atom: Atom, fact: Fact) -> list[Atom]:
         solutions = inverse_mul(Interval(atom.lo, atom.hi), others)
         if solutions is None:
             raise ContradictionError(
-                f"no factor makes {k.text(atom.node)} be in [{atom.lo}, {atom.hi}]",
+                f"no factor makes {k.brief(atom.node)} be in [{atom.lo}, {atom.hi}]",
                 k.blame.get((atom, True)),
             )
         factor = atom.args[i]

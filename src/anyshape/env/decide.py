@@ -362,22 +362,22 @@ _CASES: Final = {
 def explain(k: Knowledge, b: Bool, answer: bool | None, why: object) -> str:
     """One sentence for a verdict."""
     if answer is None:
-        return f"nothing known decides {k.text(b)}"
+        return f"nothing known decides {k.brief(b)}"
     rung, *data = why if isinstance(why, tuple) else ("identity",)
     if rung == "range":
         e, lo, hi = data
-        return f"{k.text(e)} is in {interval_text(lo, hi)}"
+        return f"{k.brief(e)} is in {interval_text(lo, hi)}"
     if rung == "elimination":
         e, lo, hi = data
-        return f"{k.text(e)} is {_bound_text(lo, hi)} by the known relations"
+        return f"{k.brief(e)} is {_bound_text(lo, hi)} by the known relations"
     if rung == "known" and isinstance(data[0], Fact):
-        return f"it follows from {data[0].describe(k.text)}"
+        return f"it follows from {data[0].describe(k.brief)}"
     if rung == "hole":
-        return f"{k.text(data[0])} is known not to be 0"
+        return f"{k.brief(data[0])} is known not to be 0"
     if rung == "congruence":
-        return f"{k.text(data[0])} is never 0 by its remainders"
+        return f"{k.brief(data[0])} is never 0 by its remainders"
     if rung == "part":
-        return f"{k.text(data[0])} {'holds' if answer else 'does not hold'}"
+        return f"{k.brief(data[0])} {'holds' if answer else 'does not hold'}"
     return _PLAIN[str(rung)]
 
 

@@ -300,6 +300,8 @@ class Env:
 
     def range_of(self, e: Expr) -> Interval:
         """The range of an expression under all facts."""
+        refresh(e)
+        as_made = Interval(e.lo, e.hi)
         e = self.simplify(e)
         composed = Interval(e.c, e.c)
         for atom, m in terms(e).items():
@@ -307,7 +309,8 @@ class Env:
             if atom.op is not SYMBOL:
                 own = own.intersect(atom_interval(atom)) or own
             composed = composed.add(own.scale(m))
-        return composed.intersect(Interval(e.lo, e.hi)) or composed
+        composed = composed.intersect(Interval(e.lo, e.hi)) or composed
+        return composed.intersect(as_made) or composed
 
     def hint_of(self, e: Expr) -> int | None:
         """The value under all hints, those for optimization included; None when one is missing."""
@@ -329,7 +332,7 @@ class Env:
 
     def text(self, operand: Bool | Expr | Real) -> str:
         """An expression over the sources, for messages."""
-        return self.knowledge.text(operand)
+        return self.knowledge.brief(operand)
 
     def hint_for_guard(self, p: Bool) -> bool | None:
         """The truth of `p` under the hints of backed symbols, as a guard would decide it."""

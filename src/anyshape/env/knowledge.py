@@ -27,7 +27,7 @@ from anyshape.domain import INF, NINF, Interval
 from anyshape.expr.atom import may_be_undefined, operand_interval
 from anyshape.expr.node import ALWAYS, STALE, Expr, tighten
 from anyshape.expr.real import ANY, CONST, SYMBOL
-from anyshape.expr.show import show
+from anyshape.expr.show import brief, show
 from anyshape.expr.terms import content, refresh, terms
 
 if TYPE_CHECKING:
@@ -122,8 +122,12 @@ class Knowledge:
         self.why: object = None
 
     def text(self, operand: Operand) -> str:
-        """An expression over the sources of its symbols, for messages."""
+        """An expression over the sources of its symbols, exactly."""
         return show(operand, lambda name: self.sources.get(name, name))
+
+    def brief(self, operand: Operand) -> str:
+        """An expression over the sources of its symbols, shortened for messages."""
+        return brief(operand, lambda name: self.sources.get(name, name))
 
     # ------------------------------------------------------------------ writing
 

@@ -78,8 +78,8 @@ def _error(k: Knowledge, fact: Fact, contradiction: ContradictionError) -> Const
         against = _rival(k, fact)
     why = f"{contradiction.statement}"
     if against is not None:
-        why = f"known before: {against.describe(k.text)}; {why}"
-    what = f"this cannot hold: {fact.describe(k.text)}"
+        why = f"known before: {against.describe(k.brief)}; {why}"
+    what = f"this cannot hold: {fact.describe(k.brief)}"
     return ConstraintError(f"{fact.message}: {what}" if fact.message else what, why=why)
 
 

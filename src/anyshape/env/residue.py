@@ -108,14 +108,14 @@ def _from_remainder(k: Knowledge, e: Expr, atom: Atom, coefficient: int) -> list
         return []
     value, odd = divmod(-(e.c - m * x.c), m)
     if odd or not 0 <= value < y.c:
-        raise ContradictionError(f"{k.text(x)} cannot leave the remainder {value} modulo {y.c}")
+        raise ContradictionError(f"{k.brief(x)} cannot leave the remainder {value} modulo {y.c}")
     return _learn_direction(k, x, congruence(y.c, value))
 
 
 def _learn_direction(k: Knowledge, e: Expr, residue: Congruence | None) -> list[Atom]:
     """Record that `e` is in `residue`."""
     if residue is None:
-        raise ContradictionError(f"no integer {k.text(e)} solves the equation")
+        raise ContradictionError(f"no integer {k.brief(e)} solves the equation")
     if residue.is_everything:
         return []
     key, factor = direction_of(e)
@@ -125,7 +125,7 @@ def _learn_direction(k: Knowledge, e: Expr, residue: Congruence | None) -> list[
     if both is None:
         linear = from_terms(e.pool, terms(e), 0)
         raise ContradictionError(
-            f"{k.text(linear)} cannot be {residue.residue} modulo {residue.modulus}"
+            f"{k.brief(linear)} cannot be {residue.residue} modulo {residue.modulus}"
             f" and {old.residue} modulo {old.modulus}"
         )
     if both == old:

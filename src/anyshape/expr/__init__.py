@@ -15,9 +15,9 @@ from anyshape.expr.extremum import absolute as absolute
 from anyshape.expr.extremum import maximum as maximum
 from anyshape.expr.extremum import minimum as minimum
 from anyshape.expr.node import Expr as Expr
-from anyshape.expr.node import Pool as Pool
 from anyshape.expr.opaque import choose as choose
 from anyshape.expr.parse import parse as parse
+from anyshape.expr.pool import Pool as Pool
 from anyshape.expr.product import multiply as multiply
 from anyshape.expr.product import power as power
 from anyshape.expr.real import Real as Real

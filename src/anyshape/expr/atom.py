@@ -11,12 +11,13 @@ from anyshape.expr.name import check_name
 from anyshape.expr.node import Expr, tighten
 from anyshape.expr.op import FLOORDIV, POWER, ROUNDINGS, SYMBOL
 from anyshape.expr.real import Real
-from anyshape.expr.terms import terms
+from anyshape.expr.terms import refresh, terms
 
 if TYPE_CHECKING:
     from anyshape.domain.bound import Bound
-    from anyshape.expr.node import Atom, Operand, Pool
+    from anyshape.expr.node import Atom, Operand
     from anyshape.expr.op import Op
+    from anyshape.expr.pool import Pool
 
 _PARTIAL: Final = frozenset(op.name for op in (POWER, *ROUNDINGS))
 
@@ -36,6 +37,9 @@ def intern_atom(pool: Pool, op: Op, args: tuple[Operand, ...], data: tuple[int, 
     key = (op.name, args, data)
     atom = pool.memo.get(key)
     if atom is None:
+        for operand in args:
+            if type(operand) is Expr:
+                refresh(operand)
         interval = op.bounds([operand_interval(a) for a in args], data)
         atom = pool.atom(op, args, data, (interval.lo, interval.hi), _hint(op, args, data))
         pool.memo[key] = atom

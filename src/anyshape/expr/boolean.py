@@ -14,12 +14,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from anyshape.expr.node import STALE, Expr, Pool
+from anyshape.expr.node import STALE, Expr, Interned
 from anyshape.expr.op import COMPARE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from anyshape.expr.pool import Pool
     from anyshape.expr.real import Real
 
 TRUE: Final = "true"
@@ -33,7 +34,7 @@ REAL: Final = "real"
 NOT: Final = "not"
 
 
-class Bool:
+class Bool(Interned):
     """One interned condition.
 
     `args` are (expression,) for a relation, the operands for and/or/not, and (sign, left, right)

@@ -21,7 +21,8 @@ from anyshape.expr.terms import content, terms
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from anyshape.expr.node import Operand, Pool
+    from anyshape.expr.node import Operand
+    from anyshape.expr.pool import Pool
 
 
 def integer(value: object) -> Expr:

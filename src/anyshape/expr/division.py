@@ -23,7 +23,8 @@ from anyshape.expr.product import multiply
 from anyshape.expr.terms import add_into, content, from_terms, terms
 
 if TYPE_CHECKING:
-    from anyshape.expr.node import Atom, Expr, Pool
+    from anyshape.expr.node import Atom, Expr
+    from anyshape.expr.pool import Pool
 
 LARGEST_DIVISOR: Final = 1 << 128
 

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from anyshape.expr.node import Pool
+    from anyshape.expr.pool import Pool
 
 IDENTIFIER: Final = r"[^\W\d]\w*"
 RESERVED: Final = frozenset(("and", "or", "not", "True", "False", "inf", "nan"))

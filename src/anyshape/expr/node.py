@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from math import inf
 from random import Random
-from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NoReturn, Self, TypeAlias
 
 from anyshape.errors import UnsupportedError
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from anyshape.domain.bound import Bound
     from anyshape.expr.boolean import Bool
     from anyshape.expr.op import Op
+    from anyshape.expr.pool import Pool
     from anyshape.expr.real import Real
 
     Operand: TypeAlias = "Expr | Bool | Real"
@@ -39,23 +40,32 @@ if TYPE_CHECKING:
 
 STALE: Final = -1
 ALWAYS: Final = 1 << 60  # the version of atoms and constants: their bounds are never behind
-BLOCK: Final = 6  # bits of an index within a block
 NEVER: Final = 1 << 62
 MAGNITUDE_BITS: Final = 256
 KEY_LIMIT: Final = 1 << (120 + MAGNITUDE_BITS)
 
-_random = Random(0x5EED)
-ONE: Final = _random.getrandbits(120) | 1
-_marks: Final[list[int]] = []
+numbers: Final = Random(0x5EED)  # fixed, so that equal programs give equal texts
+ONE: Final = numbers.getrandbits(120) | 1
 
 
-def _mark(index: int) -> int:
-    while index >= len(_marks):
-        _marks.extend(_random.getrandbits(120) | 1 for _ in range(1024))
-    return _marks[index]
+class Interned:
+    """What there is one of per pool: a copy is the object itself, and pickling is refused."""
+
+    __slots__ = ()
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise TypeError(
+            "an expression belongs to one pool and cannot be pickled; use show and parse"
+        )
 
 
-class Atom:
+class Atom(Interned):
     """One symbol, or one non-linear op applied to operands; compared by identity.
 
     `index` grows with creation, also across conditions and reals, so everything inside the operands
@@ -103,127 +113,6 @@ class Atom:
         return f"<atom {self.name or self.op.name} #{self.index}>"
 
 
-class Pool:
-    """The intern tables of one environment; expressions of two pools never meet.
-
-    `version` counts everything that was learnt; `ranges` counts the changes of atoms' bounds,
-    `changed_at` has the number of the last one by index of the atom, and `blocks` the latest of
-    each block of 64. `undo` takes the former bounds of
-    nodes while somebody may have to take changes back, else it is None.
-    """
-
-    __slots__ = (
-        "atoms",
-        "blocks",
-        "bools",
-        "by_name",
-        "changed_at",
-        "count",
-        "memo",
-        "nodes",
-        "ranges",
-        "reals",
-        "undo",
-        "version",
-        "zero",
-    )
-
-    def __init__(self) -> None:
-        self.atoms: list[Atom] = []
-        self.nodes: dict[int, Expr] = {}
-        self.bools: dict[object, Bool] = {}
-        self.reals: dict[object, Real] = {}
-        self.memo: dict[object, Atom] = {}
-        self.by_name: dict[str, Expr | Real] = {}
-        self.version = 0
-        self.ranges = 0
-        self.changed_at: list[int] = []
-        self.blocks: list[int] = []
-        self.undo: list[tuple[Expr, Bound, Bound]] | None = None
-        self.count = 0
-        self.zero = self.const(0)
-
-    def next_index(self) -> int:
-        """The next number in the order of creation of atoms, conditions and reals."""
-        self.count += 1
-        return self.count
-
-    def changed(self, atom: Atom) -> None:
-        """Note that the bounds of an atom were changed."""
-        self.ranges += 1
-        index = atom.index
-        changed_at = self.changed_at
-        if index >= len(changed_at):
-            changed_at.extend([0] * (index + 64 - len(changed_at)))
-            self.blocks.extend([0] * ((len(changed_at) >> BLOCK) + 1 - len(self.blocks)))
-        changed_at[index] = self.blocks[index >> BLOCK] = self.ranges
-
-    def is_untouched(self, e: Expr) -> bool:
-        """Whether no atom between the oldest and the newest of `e` changed after its version."""
-        since = e.version
-        if since == STALE:
-            return False
-        low, high = e.oldest, e.newest
-        first, last = (low >> BLOCK) + 1, high >> BLOCK
-        changed_at = self.changed_at
-        if first >= last:
-            latest = max(changed_at[low : high + 1], default=0)
-        else:  # the edges by atom, all between them by block
-            latest = max(
-                max(changed_at[low : first << BLOCK], default=0),
-                max(changed_at[last << BLOCK : high + 1], default=0),
-                max(self.blocks[first:last], default=0),
-            )
-        if latest > since:
-            return False
-        e.version = self.ranges
-        return True
-
-    def const(self, value: int) -> Expr:
-        """The constant `value`."""
-        key = value * ONE
-        node = self.nodes.get(key)
-        if node is None:
-            if not -KEY_LIMIT < key < KEY_LIMIT:
-                refuse(self)
-            node = make_node(self, key, value, value, value, value, {}, 0)
-        elif node.width or node.lo != node.hi:  # a sum whose terms cancelled
-            node.parts = {}
-            node.width = node.sign = 0
-            node.lo = node.hi = node.quick_hint = value
-            node.oldest, node.newest = NEVER, 0
-        node.version = ALWAYS
-        return node
-
-    def atom(
-        self,
-        op: Op,
-        args: tuple[Operand, ...],
-        data: tuple[int, ...],
-        bounds: tuple[Bound, Bound],
-        hint: int | None,
-        name: str = "",
-    ) -> Atom:
-        """A new atom. Callers intern non-symbols through `memo` first."""
-        new = Atom.__new__(Atom)
-        new.pool = self
-        new.index = self.next_index()
-        new.mark = mark = _mark(len(self.atoms))
-        self.atoms.append(new)
-        new.op = op
-        new.args = args
-        new.data = data
-        new.name = name
-        new.lo, new.hi = bounds
-        new.hint = hint
-        new.parents = []
-        new.partial = False
-        new.node = node = make_node(self, mark, 0, new.lo, new.hi, hint, {new: 1}, 1)
-        node.version = ALWAYS
-        node.oldest = node.newest = new.index
-        return new
-
-
 def make_node(
     pool: Pool, key: int, c: int, lo: Bound, hi: Bound, hint: int | None, parts: Parts, width: int
 ) -> Expr:
@@ -246,17 +135,25 @@ def make_node(
 
 
 def tighten(node: Expr, lo: Bound, hi: Bound) -> None:
-    """Intersect the bounds of a node with `lo, hi`; whoever changes them calls this."""
+    """Intersect the bounds of a node with `lo, hi`; whoever changes them calls this.
+
+    Where nothing is left the node has no value, as after a division by zero; its bounds stay, so
+    that what it cancels with is not bounded by nonsense.
+    """
+    if lo < node.lo:
+        lo = node.lo
+    if hi > node.hi:
+        hi = node.hi
+    if lo > hi:
+        return
     undo = node.pool.undo
     if undo is not None:
         undo.append((node, node.lo, node.hi))
-    if lo > node.lo:
-        node.lo = lo
-    if hi < node.hi:
-        node.hi = hi
+    node.lo = lo
+    node.hi = hi
 
 
-class Expr:
+class Expr(Interned):
     """An interned linear sum; see the module's invariants. Build with the operators.
 
     `parts` is the dictionary {atom: coefficient}, or a pending `(a, b, k)` = a + k*b, `(a, k)` =

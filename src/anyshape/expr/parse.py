@@ -26,7 +26,8 @@ from anyshape.expr.token import END, NAME, NUMBER, QUOTED, SIGN, Reader, Token
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from anyshape.expr.node import Operand, Pool
+    from anyshape.expr.node import Operand
+    from anyshape.expr.pool import Pool
 
 MAX_NESTING: Final = 1000
 MAX_DIGITS: Final = 100

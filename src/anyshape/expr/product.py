@@ -17,7 +17,8 @@ from anyshape.expr.op import GROUP, POWER, PRODUCT
 from anyshape.expr.terms import add_into, content, from_terms, terms
 
 if TYPE_CHECKING:
-    from anyshape.expr.node import Atom, Expr, Pool
+    from anyshape.expr.node import Atom, Expr
+    from anyshape.expr.pool import Pool
 
 EXPAND_LIMIT: Final = 64
 MAX_EXPONENT: Final = 64

@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from anyshape.domain.bound import INF, NINF
 from anyshape.expr.name import check_name
+from anyshape.expr.node import Interned
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from anyshape.domain.bound import Bound
-    from anyshape.expr.node import Expr, Pool
+    from anyshape.expr.node import Expr
+    from anyshape.expr.pool import Pool
 
 
 class Span(NamedTuple):
@@ -38,7 +40,7 @@ FLOAT: Final = "float"
 RATIO: Final = "ratio"
 
 
-class Real:
+class Real(Interned):
     """One interned floating-point expression.
 
     `args` are the operands: reals; expressions for `float` (conversion) and `ratio` (true division

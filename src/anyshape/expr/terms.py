@@ -9,10 +9,12 @@ from __future__ import annotations
 from math import gcd
 from typing import TYPE_CHECKING
 
-from anyshape.expr.node import KEY_LIMIT, ONE, Atom, Expr, Pool, make_node, refuse, tighten
+from anyshape.expr.node import KEY_LIMIT, ONE, Atom, Expr, make_node, refuse, tighten
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from anyshape.expr.pool import Pool
 
     Terms = dict[Atom, int]
 

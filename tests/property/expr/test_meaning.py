@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from anyshape.domain import NINF, Interval
 from anyshape.errors import ParseError
 from anyshape.expr import Bool, Expr, Real, atom, division, evaluate, parse, show
-from anyshape.expr.node import Pool
+from anyshape.expr.pool import Pool
 from anyshape.expr.python import function, source
 from anyshape.expr.show import BRIEF_TEXT
 from tests.strategies import LAWS, SEARCH, Meant, World, operands, values_of, worlds

@@ -1,0 +1,156 @@
+"""The intern tables of one environment, and the history of its atoms' bounds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from anyshape.expr.node import (
+    ALWAYS,
+    KEY_LIMIT,
+    NEVER,
+    ONE,
+    STALE,
+    Atom,
+    Expr,
+    make_node,
+    numbers,
+    refuse,
+)
+
+if TYPE_CHECKING:
+    from anyshape.domain.bound import Bound
+    from anyshape.expr.boolean import Bool
+    from anyshape.expr.node import Operand
+    from anyshape.expr.op import Op
+    from anyshape.expr.real import Real
+
+BLOCK: Final = 6  # bits of an index within a block
+
+_marks: Final[list[int]] = []
+
+
+def _mark(index: int) -> int:
+    while index >= len(_marks):
+        _marks.extend(numbers.getrandbits(120) | 1 for _ in range(1024))
+    return _marks[index]
+
+
+class Pool:
+    """The intern tables of one environment; expressions of two pools never meet.
+
+    `version` counts everything that was learnt; `ranges` counts the changes of atoms' bounds,
+    `changed_at` has the number of the last one by index of the atom, and `blocks` the latest of
+    each block of 64. `undo` takes the former bounds of
+    nodes while somebody may have to take changes back, else it is None.
+    """
+
+    __slots__ = (
+        "atoms",
+        "blocks",
+        "bools",
+        "by_name",
+        "changed_at",
+        "count",
+        "memo",
+        "nodes",
+        "ranges",
+        "reals",
+        "undo",
+        "version",
+        "zero",
+    )
+
+    def __init__(self) -> None:
+        self.atoms: list[Atom] = []
+        self.nodes: dict[int, Expr] = {}
+        self.bools: dict[object, Bool] = {}
+        self.reals: dict[object, Real] = {}
+        self.memo: dict[object, Atom] = {}
+        self.by_name: dict[str, Expr | Real] = {}
+        self.version = 0
+        self.ranges = 0
+        self.changed_at: list[int] = []
+        self.blocks: list[int] = []
+        self.undo: list[tuple[Expr, Bound, Bound]] | None = None
+        self.count = 0
+        self.zero = self.const(0)
+
+    def next_index(self) -> int:
+        """The next number in the order of creation of atoms, conditions and reals."""
+        self.count += 1
+        return self.count
+
+    def changed(self, atom: Atom) -> None:
+        """Note that the bounds of an atom were changed."""
+        self.ranges += 1
+        index = atom.index
+        changed_at = self.changed_at
+        if index >= len(changed_at):
+            changed_at.extend([0] * (index + 64 - len(changed_at)))
+            self.blocks.extend([0] * ((len(changed_at) >> BLOCK) + 1 - len(self.blocks)))
+        changed_at[index] = self.blocks[index >> BLOCK] = self.ranges
+
+    def is_untouched(self, e: Expr) -> bool:
+        """Whether no atom between the oldest and the newest of `e` changed after its version."""
+        since = e.version
+        if since == STALE:
+            return False
+        low, high = e.oldest, e.newest
+        first, last = (low >> BLOCK) + 1, high >> BLOCK
+        changed_at = self.changed_at
+        if first >= last:
+            latest = max(changed_at[low : high + 1], default=0)
+        else:  # the edges by atom, all between them by block
+            latest = max(
+                max(changed_at[low : first << BLOCK], default=0),
+                max(changed_at[last << BLOCK : high + 1], default=0),
+                max(self.blocks[first:last], default=0),
+            )
+        if latest > since:
+            return False
+        e.version = self.ranges
+        return True
+
+    def const(self, value: int) -> Expr:
+        """The constant `value`."""
+        key = value * ONE
+        node = self.nodes.get(key)
+        if node is None:
+            if not -KEY_LIMIT < key < KEY_LIMIT:
+                refuse(self)
+            node = make_node(self, key, value, value, value, value, {}, 0)
+        elif node.width or node.lo != node.hi:  # a sum whose terms cancelled
+            node.parts = {}
+            node.width = node.sign = 0
+            node.lo = node.hi = node.quick_hint = value
+            node.oldest, node.newest = NEVER, 0
+        node.version = ALWAYS
+        return node
+
+    def atom(
+        self,
+        op: Op,
+        args: tuple[Operand, ...],
+        data: tuple[int, ...],
+        bounds: tuple[Bound, Bound],
+        hint: int | None,
+        name: str = "",
+    ) -> Atom:
+        """A new atom. Callers intern non-symbols through `memo` first."""
+        new = Atom.__new__(Atom)
+        new.pool = self
+        new.index = self.next_index()
+        new.mark = mark = _mark(len(self.atoms))
+        self.atoms.append(new)
+        new.op = op
+        new.args = args
+        new.data = data
+        new.name = name
+        new.lo, new.hi = bounds
+        new.hint = hint
+        new.parents = []
+        new.partial = False
+        new.node = node = make_node(self, mark, 0, new.lo, new.hi, hint, {new: 1}, 1)
+        node.version = ALWAYS
+        node.oldest = node.newest = new.index
+        return new
