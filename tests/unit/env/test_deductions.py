@@ -27,7 +27,7 @@ class Row(NamedTuple):
 
 
 class Expect(NamedTuple):
-    """A row that the engine does not decide, or not in all orders: what it says now, and the best."""
+    """A row not decided, or not in all orders of facts: what the engine says now, and the best."""
 
     facts: tuple[str, ...]
     question: str
@@ -243,6 +243,7 @@ MUST_STAY_OPEN = rows(
     ("", "s0 == s1", None),
     ("", "s0 >= 3", None),
 )
+
 
 # True, and beyond what fixed fuel finds; a row that changes in either direction must be moved.
 def expect(facts: str, question: str, *, now: tuple[bool | None, ...], best: bool) -> Expect:

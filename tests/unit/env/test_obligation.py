@@ -45,7 +45,7 @@ MINIMAL = [
 ]
 
 
-@pytest.mark.parametrize(("facts", "listed"), MINIMAL, ids=lambda x: "; ".join(x))
+@pytest.mark.parametrize(("facts", "listed"), MINIMAL, ids="; ".join)
 def test_the_list_of_asserts_is_minimal(facts: tuple[str, ...], listed: list[str]) -> None:
     env = ShapeEnv()
     u, v, w = (env.unbacked(source=name) for name in "uvw")
@@ -56,7 +56,7 @@ def test_the_list_of_asserts_is_minimal(facts: tuple[str, ...], listed: list[str
     assert texts(env) == ([], listed)
 
 
-@pytest.mark.parametrize(("facts", "listed"), MINIMAL, ids=lambda x: "; ".join(x))
+@pytest.mark.parametrize(("facts", "listed"), MINIMAL, ids="; ".join)
 def test_deferred_asserts_are_minimal_too(facts: tuple[str, ...], listed: list[str]) -> None:
     """`defer` makes nothing known, so the list alone must drop what the others imply."""
     env = Env()

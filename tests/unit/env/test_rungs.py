@@ -457,7 +457,9 @@ def test_the_solver_is_given_what_is_known() -> None:
         story = Story().tell("u0 != 5", "u0 % 3 == 2", "u0 >= 3", "u0 <= 9", "u1 == u0*u0")
         assert story.ask("u0 == 8") is True
         assert story.ask("u1 == 64") is True
-        story.tell("u2*u3 + u4 != 7", "(u2*u3 + u4) % 2 == 1", "u2*u3 + u4 >= 6", "u2*u3 + u4 <= 10")
+        story.tell(
+            "u2*u3 + u4 != 7", "(u2*u3 + u4) % 2 == 1", "u2*u3 + u4 >= 6", "u2*u3 + u4 <= 10"
+        )
         assert story.ask("u2*u3 + u4 == 9") is True
         assert story.ask("u2*u3 + u4 == 9 or u5 == 1") is True
         assert story.ask("u2 == 1 or u3 == 1") is None

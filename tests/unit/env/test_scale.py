@@ -5,12 +5,23 @@ There are no timed assertions; a quadratic or exponential step shows as a timeou
 
 from __future__ import annotations
 
+import itertools
 import sys
 from functools import reduce
 
 import pytest
 
-from anyshape import ShapeEnv, check, guard_or_false, sym_and, sym_ite, sym_max, sym_min, sym_or, sym_sum
+from anyshape import (
+    ShapeEnv,
+    check,
+    guard_or_false,
+    sym_and,
+    sym_ite,
+    sym_max,
+    sym_min,
+    sym_or,
+    sym_sum,
+)
 from anyshape.env import Env
 from anyshape.expr import Expr, conj, disj, eq0, ge0
 
@@ -72,7 +83,7 @@ def test_very_many_symbols() -> None:
 def test_very_many_equalities() -> None:
     env = ShapeEnv()
     sizes = [env.unbacked(size=True) for _ in range(1_000)]
-    for a, b in zip(sizes, sizes[1:], strict=False):
+    for a, b in itertools.pairwise(sizes):
         check(b == a + 1)
     assert env.prove(sizes[-1] == sizes[0] + 999).name == "YES"
     check(sizes[0] == 5)
@@ -83,7 +94,7 @@ def test_very_many_equalities() -> None:
 def test_equalities_from_the_other_end() -> None:
     env = ShapeEnv()
     sizes = [env.unbacked(size=True) for _ in range(1_000)]
-    for a, b in reversed(list(zip(sizes, sizes[1:], strict=False))):
+    for a, b in reversed(list(itertools.pairwise(sizes))):
         check(b == a + 1)
     check(sizes[-1] == 1_500)
     assert int(sizes[0]) == 501
@@ -92,7 +103,7 @@ def test_equalities_from_the_other_end() -> None:
 def test_a_long_chain_of_inequalities() -> None:
     env = ShapeEnv()
     sizes = [env.unbacked(size=True) for _ in range(1_000)]
-    for a, b in zip(sizes, sizes[1:], strict=False):
+    for a, b in itertools.pairwise(sizes):
         check(a <= b)
     check(sizes[-1] <= 0)
     assert env.prove(sizes[-2] == 0).name == "YES"
@@ -157,7 +168,7 @@ def test_a_disjunction_of_conjunctions(count: int) -> None:
 def test_a_conjunction_of_disjunctions() -> None:
     env = ShapeEnv()
     symbols = [env.unbacked() for _ in range(200)]
-    condition = sym_and([sym_or(a == 1, b == 1) for a, b in zip(symbols, symbols[1:], strict=False)])
+    condition = sym_and([sym_or(a == 1, b == 1) for a, b in itertools.pairwise(symbols)])
     check(condition)
     check(symbols[0] != 1)
     assert env.prove(symbols[1] == 1).name == "YES"
@@ -170,7 +181,7 @@ def test_clauses_that_wake_each_other() -> None:
     """Unit propagation through a long chain of clauses."""
     env = ShapeEnv()
     symbols = [env.unbacked(min=0, max=1) for _ in range(200)]
-    for a, b in zip(symbols, symbols[1:], strict=False):
+    for a, b in itertools.pairwise(symbols):
         check(sym_or(a == 0, b == 1))
     check(symbols[0] == 1)
     assert env.prove(symbols[-1] == 1).name == "YES"

@@ -83,7 +83,7 @@ SIMPLE = [
 ]
 
 
-@pytest.mark.parametrize(("facts", "text", "simple"), SIMPLE, ids=lambda x: str(x))
+@pytest.mark.parametrize(("facts", "text", "simple"), SIMPLE, ids=str)
 def test_simplify(facts: tuple[str, ...], text: str, simple: str) -> None:
     scene = Scene()
     for fact in facts:
