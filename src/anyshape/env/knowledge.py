@@ -232,7 +232,4 @@ def atom_interval(atom: Atom) -> Interval:
     for operand in atom.args:
         if type(operand) is Expr:
             refresh(operand)
-    operands = [operand_interval(a) for a in atom.args]
-    if any(lo > hi for lo, hi in operands):  # an operand without a value: nothing new
-        return Interval(atom.lo, atom.hi)
-    return atom.op.bounds(operands, atom.data)
+    return atom.op.bounds([operand_interval(a) for a in atom.args], atom.data)

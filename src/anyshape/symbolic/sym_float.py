@@ -227,12 +227,9 @@ def real_of(value: object, env: Env) -> Real | None:
     return None if expr is None else real.apply(real.FLOAT, expr)
 
 
-def power(base: object, exponent: object, env: Env) -> Any:
-    """`base ** exponent` on doubles."""
-    left, right = real_of(base, env), real_of(exponent, env)
-    if left is None or right is None:
-        return NotImplemented
-    return SymFloat(real.apply("pow", left, right), env)
+def power(base: object, exponent: object, env: Env) -> SymFloat:
+    """`base ** exponent` on doubles, for two numbers."""
+    return SymFloat(real.apply("pow", real_of(base, env), real_of(exponent, env)), env)
 
 
 def _need_nonzero(divisor: Real, env: Env) -> None:

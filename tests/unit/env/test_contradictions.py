@@ -52,6 +52,10 @@ IMPOSSIBLE = [
     ("u0 == 5", "u0 != 5"),
     ("u0 >= 0; u0 <= 1; u0 != 0", "u0 != 1"),
     ("u0 < u1", "u1 <= u0"),
+    ("u0 >= 3; u1 >= 3", "u0 + u1 <= 5"),
+    ("2*u0 == 3*u1 + 1", "2*u0 != 3*u1 + 1"),
+    ("u1 % 2 == 1", "2*u0 + 3*u1 == 4"),
+    ("u0*u1 == 7; u0 <= 6", "u0 >= 4"),
     ("u0 < u1", "u0 == u1"),
     ("u0 == u1", "u0 != u1"),
     ("u0 <= u1; u1 <= u2", "u2 < u0"),
@@ -176,6 +180,8 @@ def test_spans_of_floats_are_taken_back() -> None:
     _ = math.floor(v / 3)
     with pytest.raises(ConstraintError):
         check(sym_and(u >= 100, u <= 200, v == u, sym_or(w == 0, w == 5)))
+    with pytest.raises(ConstraintError):
+        check(sym_and(u >= 100, u <= 200, v == u, math.floor(v / 3) <= 10))
     assert env.prove(math.floor(u / 3) >= 33).name == "UNKNOWN"
     assert env.prove(u / 3 > 30.0).name == "UNKNOWN"
 

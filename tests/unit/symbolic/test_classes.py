@@ -127,6 +127,7 @@ def test_formats_of_constants(numbers: tuple[Any, ...]) -> None:
     assert "f0" in f"{zero:.2f}"
     constant = math.floor(n - n + 2) / 4
     assert f"{constant:.3f}" == "0.500"
+    assert float(constant) == 0.5
 
 
 def test_truth(env: ShapeEnv) -> None:
@@ -352,6 +353,8 @@ def test_negative_counts(env: ShapeEnv) -> None:
     assert str(n << u) == "s0*2**u0"
     assert texts(env) == ["2 <= n", "i <= -1", "0 <= u"]
     assert env.runtime_asserts[0].message == "negative count: u"
+    check(u <= n)
+    n << (n - u)  # known not to be negative
     v = env.unbacked(source="v")
     2**v
     assert "0 <= v" in texts(env)
@@ -379,6 +382,10 @@ def test_torch_functions(env: ShapeEnv) -> None:
     assert str(torch._sym_sqrt(x)) == "sqrt(f0)"
     assert str(torch.sym_sum([u, n, 3])) == "s0 + u0 + 3"
     assert torch.sym_max(3, 4) == 4
+    assert str(u.__sym_max__(5)) == "max(5, u0)"
+    assert str(u.__sym_min__(n)) == "min(s0, u0)"
+    assert u.__sym_max__(2.5) is NotImplemented
+    assert str((u == 3).__sym_ite__(n, n + 1)) == str(sym_ite(u == 3, n, n + 1))
     assert texts(env) == ["2 <= s0"]
 
 
@@ -444,7 +451,8 @@ def test_nothing_is_left_to_torchs_own_code(kind: type) -> None:
 
 
 def test_numpy_integers(env: ShapeEnv) -> None:
-    np = pytest.importorskip("numpy")
+    import numpy as np
+
     u = env.unbacked()
     for made in (u + np.int64(3), np.int64(3) + u):
         assert type(made) is SymInt

@@ -1,0 +1,103 @@
+"""`anyshape` as a user starts it: what it prints and how it ends."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+import subprocess
+import sys
+
+import pytest
+
+from anyshape.cli import main as command_line
+from anyshape.cli.main import main
+from anyshape.errors import ConfigError
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "anyshape", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+DEMO = (
+    r"A backed size may decide a branch",
+    r"x\.size\(0\) % 4 == 0  ->  True \(seen: 12\)",
+    r"guard: x\.size\(0\) % 4 == 0",
+    r"guard: 9 <= x\.size\(0\)",
+    r"no question any more: Verdict\(YES: ",
+    r"Verdict\(UNKNOWN: ",
+    r"assert mask\.sum\(\) <= x\.size\(0\)  # at most one hit per row",
+    r"cannot decide 4 <= mask\.sum\(\) while tracing at demo\.py:\d+ in _error: bool\(k > 3\)",
+    r"fix: add check\(4 <= mask\.sum\(\)\) or check\(mask\.sum\(\) <= 3\) before",
+    r"1000 data-dependent sizes",
+    r"\d+ ms, 1000 asserts",
+    r"the same sizes added backwards make the same total: YES",
+)
+
+
+@pytest.fixture(scope="module")
+def demo() -> str:
+    """What the demo prints."""
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        assert main(["demo"]) == 0
+    return printed.getvalue()
+
+
+@pytest.mark.parametrize("pattern", DEMO)
+def test_the_demo_shows(pattern: str, demo: str) -> None:
+    assert re.search(pattern, demo)
+
+
+def test_the_demo_runs_as_a_program() -> None:
+    done = run("demo")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.endswith("YES\n")
+
+
+def test_help_lists_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(["--help"])
+    assert stopped.value.code == 0
+    printed = capsys.readouterr().out
+    for name, command in command_line.COMMANDS.items():
+        assert name in printed
+        assert command.HELP in printed
+
+
+@pytest.mark.parametrize("arguments", [[], ["no-such-command"], ["demo", "--no-such-option"]])
+def test_a_wrong_call_is_explained(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(arguments)
+    assert stopped.value.code == 2
+    assert "usage: anyshape" in capsys.readouterr().err
+
+
+def test_an_error_of_ours_has_no_traceback(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: object) -> int:
+        raise ConfigError("no setting 'x'", fix="use another")
+
+    monkeypatch.setattr(command_line.COMMANDS["demo"], "run", fail)
+    assert main(["demo"]) == 1
+    assert capsys.readouterr().err == "anyshape: no setting 'x'\n  fix: use another\n"
+
+
+def test_another_error_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Negative control: only our own errors are turned into a message."""
+
+    def fail(_: object) -> int:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(command_line.COMMANDS["demo"], "run", fail)
+    with pytest.raises(ZeroDivisionError):
+        main(["demo"])
