@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 import torch
 
 from anyshape.errors import ConstraintError
-from anyshape.expr.boolean import conj, constant, disj, negate
+from anyshape.expr.boolean import conj, constant, disj, ge0, negate
 from anyshape.expr.show import show
 from anyshape.symbolic.format import layout_of
 from anyshape.symbolic.inherited import refuse_inherited
@@ -23,18 +23,38 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from anyshape.env import Env
-    from anyshape.expr import Bool
+    from anyshape.expr import Bool, Expr
 
 
 class SymBool(torch.SymBool):
     """A symbolic truth value; made by comparing symbolic numbers."""
 
-    condition: Bool
     env: Env
+    made: Bool | None
+    pending: tuple[Expr, int]
 
     def __init__(self, condition: Bool, env: Env) -> None:
-        self.condition = condition
+        self.made = condition
         self.env = env
+
+    @property
+    def condition(self) -> Bool:
+        """The condition; a comparison with a constant (`pending`) is made on first use."""
+        made = self.made
+        if made is None:
+            e, bound = self.pending
+            self.made = made = ge0(e.shift(-bound))
+        return made
+
+    def known(self) -> bool | None:
+        """The answer of a proof; a comparison that its range decides needs no condition."""
+        if self.made is None:
+            e, bound = self.pending
+            if e.lo >= bound:
+                return True
+            if e.hi < bound:
+                return False
+        return self.env.decide(self.condition)
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -46,7 +66,8 @@ class SymBool(torch.SymBool):
         return ConditionNode(self.condition, self.env)
 
     def __bool__(self) -> bool:
-        return self.env.guard(self.condition)
+        answer = self.known()
+        return self.env.guard(self.condition) if answer is None else answer
 
     def __and__(self, other: Any) -> Any:
         return self._join(other, conj, operator.and_)

@@ -63,7 +63,7 @@ def statically_known_true(condition: Truth) -> bool:
     """Whether the condition is proved; records nothing."""
     condition = _condition(condition, "statically_known_true")
     if type(condition) is SymBool:
-        return condition.env.decide(condition.condition) is True
+        return condition.known() is True
     return bool(condition)
 
 
@@ -71,7 +71,7 @@ def statically_known_false(condition: Truth) -> bool:
     """Whether the opposite of the condition is proved; records nothing."""
     condition = _condition(condition, "statically_known_false")
     if type(condition) is SymBool:
-        return condition.env.decide(condition.condition) is False
+        return condition.known() is False
     return not condition
 
 

@@ -221,8 +221,8 @@ def real_of(value: object, env: Env) -> Real | None:
     if kind is SymFloat:
         same_env(env, value.env)  # type: ignore[attr-defined]
         return value.value  # type: ignore[attr-defined, no-any-return]
-    if kind is float:
-        return real.real_const(env.pool, value)  # type: ignore[arg-type]
+    if isinstance(value, float):
+        return real.real_const(env.pool, float(value))
     expr = expr_of(value, env)
     return None if expr is None else real.apply(real.FLOAT, expr)
 

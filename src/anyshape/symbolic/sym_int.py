@@ -188,22 +188,22 @@ class SymInt(torch.SymInt):
 
     def __ge__(self, other: Any) -> Any:
         if type(other) is int:
-            return _bool(ge0(self.expr.shift(-other)), self.env)
+            return _at_least(self.expr, other, self.env)
         return _order(self, other, "__ge__", 0)
 
     def __gt__(self, other: Any) -> Any:
         if type(other) is int:
-            return _bool(ge0(self.expr.shift(-other - 1)), self.env)
+            return _at_least(self.expr, other + 1, self.env)
         return _order(self, other, "__gt__", 1)
 
     def __le__(self, other: Any) -> Any:
         if type(other) is int:
-            return _bool(ge0((-self.expr).shift(other)), self.env)
+            return _at_least(-self.expr, -other, self.env)
         return _order(self, other, "__le__", 0)
 
     def __lt__(self, other: Any) -> Any:
         if type(other) is int:
-            return _bool(ge0((-self.expr).shift(other - 1)), self.env)
+            return _at_least(-self.expr, 1 - other, self.env)
         return _order(self, other, "__lt__", 1)
 
     # ------------------------------------------------------------------ values
@@ -300,7 +300,15 @@ def _int(expr: Expr, env: Env) -> SymInt:
 
 def _bool(condition: Bool, env: Env) -> SymBool:
     b = _new_bool(SymBool)
-    b.condition = condition
+    b.made = condition
+    b.env = env
+    return b
+
+
+def _at_least(e: Expr, bound: int, env: Env) -> SymBool:
+    b = _new_bool(SymBool)
+    b.made = None
+    b.pending = (e, bound)
     b.env = env
     return b
 
@@ -344,11 +352,11 @@ def _other(n: SymInt, other: Any, method: str) -> Any:
     kind = type(other)
     if kind is SymBool or (isinstance(other, int) and kind is not SymInt):
         return getattr(n, method)(int(other))
-    if kind is float and method in _EXACT and abs(other) < 1 << 64:
-        return _exactly(n, other, method)
-    if isinstance(other, float):
-        return getattr(n.__sym_float__(), method)(other)
-    return NotImplemented
+    if not isinstance(other, float):
+        return NotImplemented
+    if kind is not _floats().SymFloat and method in _EXACT and abs(other) < 1 << 64:
+        return _exactly(n, float(other), method)
+    return getattr(n.__sym_float__(), method)(other)
 
 
 _EXACT: Final = {

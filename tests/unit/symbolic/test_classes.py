@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import enum
 import math
 import pickle
 import sys
@@ -448,6 +449,31 @@ def test_what_is_inherited_and_not_ours_says_so(env: ShapeEnv) -> None:
 def test_nothing_is_left_to_torchs_own_code(kind: type) -> None:
     kept = {"__dict__", "__weakref__", *vars(object)}
     assert vars(kind.__bases__[0]).keys() - kept <= vars(kind).keys()
+
+
+class OwnFloat(float):
+    """A float that is not exactly one."""
+
+
+class Color(enum.IntEnum):
+    """An integer that is not exactly one."""
+
+    RED = 3
+
+
+def test_subclasses_of_numbers(env: ShapeEnv) -> None:
+    u, x, c = env.unbacked(), env.unbacked_float(), OwnFloat(2.0)
+    assert [str(made) for made in (u + c, c + u, u == c, u < c, c >= u, u / c, u**c)] == [
+        *("float(u0) + 2.0", "float(u0) + 2.0", "u0 == 2", "u0 <= 1", "u0 <= 2"),
+        *("float(u0) / 2.0", "pow(float(u0), 2.0)"),
+    ]
+    assert [str(made) for made in (x + c, c * x, x == c, x < c, x / c)] == [
+        *("f0 + 2.0", "2.0*f0", "f0 == 2.0", "f0 < 2.0", "f0 / 2.0"),
+    ]
+    assert str(u + Color.RED) == "u0 + 3"
+    assert str(Color.RED * u) == "3*u0"
+    assert str(u == Color.RED) == "u0 == 3"
+    assert str(x + Color.RED) == "f0 + 3.0"
 
 
 def test_numpy_integers(env: ShapeEnv) -> None:
