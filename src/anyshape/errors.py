@@ -52,8 +52,11 @@ class ParseError(AnyshapeError, ValueError):
     """Text that is not an expression, or one beyond the limits of the parser."""
 
 
-class ConfigError(AnyshapeError, ValueError):
-    """An unknown setting, or a value that the setting does not take."""
+class ConfigError(AnyshapeError, ValueError, AttributeError):
+    """An unknown setting, or a value that the setting does not take.
+
+    An `AttributeError` too, so that `hasattr(config, name)` answers.
+    """
 
 
 class ArgumentError(AnyshapeError, TypeError):

@@ -230,3 +230,8 @@ def test_dir_lists_the_settings() -> None:
 
 def test_python_may_look_for_its_own_attributes() -> None:
     assert not hasattr(config, "__wrapped__")
+
+
+def test_hasattr_answers_for_an_unknown_setting() -> None:
+    assert hasattr(config, "solver")
+    assert not hasattr(config, "no_such_setting")

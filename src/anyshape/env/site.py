@@ -52,7 +52,7 @@ _framework: dict[str, bool] = {}
 
 
 def is_framework(filename: str) -> bool:
-    """Whether a file belongs to anyshape, torch or Python itself rather than to the user."""
+    """Whether a file belongs to anyshape or torch, or is frozen, rather than the user's."""
     known = _framework.get(filename)
     if known is None:
         own = filename.startswith(_OWN) and not filename.startswith(_PROGRAMS)
