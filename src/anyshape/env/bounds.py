@@ -179,9 +179,7 @@ def _backward(k: Knowledge, atom: Atom, fact: Fact) -> list[Atom]:
         return []
     op = atom.op
     if op is FLOORDIV:
-        x, y = atom.args
-        assert type(x) is Expr
-        assert type(y) is Expr
+        x, y = atom.exprs
         if not y.is_const:
             return []
         return narrow_sum(k, x, *inverse_floordiv(Interval(atom.lo, atom.hi), y.c), fact)
@@ -190,11 +188,11 @@ def _backward(k: Knowledge, atom: Atom, fact: Fact) -> list[Atom]:
     if op is MAXIMUM:
         lowest = atom.lo if len(atom.args) == 1 and atom.lo > 0 else NINF
         changed: list[Atom] = []
-        for e in atom.args:
-            changed += narrow_sum(k, e, lowest, atom.hi, fact)  # type: ignore[arg-type]
+        for e in atom.exprs:
+            changed += narrow_sum(k, e, lowest, atom.hi, fact)
         return changed
     if op is GROUP:
-        return narrow_sum(k, atom.args[0], atom.lo, atom.hi, fact)  # type: ignore[arg-type]
+        return narrow_sum(k, atom.exprs[0], atom.lo, atom.hi, fact)
     return []
 
 
@@ -204,16 +202,15 @@ def _backward_product(k: Knowledge, atom: Atom, fact: Fact) -> list[Atom]:
         others = Interval(1, 1)
         for j, power in enumerate(atom.data):
             if j != i:
-                e = atom.args[j]
-                others = others.mul(Interval(e.lo, e.hi).power(power))  # type: ignore[union-attr]
+                e = atom.exprs[j]
+                others = others.mul(Interval(e.lo, e.hi).power(power))
         solutions = inverse_mul(Interval(atom.lo, atom.hi), others)
         if solutions is None:
             raise ContradictionError(
                 f"no factor makes {k.brief(atom.node)} be in [{atom.lo}, {atom.hi}]",
                 k.blame.get((atom, True)),
             )
-        factor = atom.args[i]
-        assert type(factor) is Expr
+        factor = atom.exprs[i]
         if exponent == 1:
             changed += narrow_sum(k, factor, *solutions, fact)
         elif exponent == 2 and solutions.hi < INF:

@@ -10,6 +10,7 @@
     search        all assignments, when few are left
     solver        z3, when `config.solver` asks for it
 
+A shallow elimination is tried before the reduction, because it is cheaper than all its questions.
 A YES or NO is remembered on the condition for ever, an UNKNOWN until something is learnt. `k.why`
 holds the rung and its data for the sentence that explains the verdict.
 """
@@ -21,7 +22,7 @@ from typing import TYPE_CHECKING, Final
 from anyshape.config import config
 from anyshape.domain import INF, NINF
 from anyshape.env.equality import form, form_bool
-from anyshape.env.fact import Fact, Verdict
+from anyshape.env.fact import Verdict
 from anyshape.env.knowledge import FUEL, MATERIALIZE, direction_of
 from anyshape.env.linear import DEPTH, SHALLOW, lower_bound, worth_trying
 from anyshape.env.reals import decide_reals
@@ -370,7 +371,7 @@ def explain(k: Knowledge, b: Bool, answer: bool | None, why: object) -> str:
     if rung == "elimination":
         e, lo, hi = data
         return f"{k.brief(e)} is {_bound_text(lo, hi)} by the known relations"
-    if rung == "known" and isinstance(data[0], Fact):
+    if rung == "known":
         return f"it follows from {data[0].describe(k.brief)}"
     if rung == "hole":
         return f"{k.brief(data[0])} is known not to be 0"

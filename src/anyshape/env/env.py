@@ -212,6 +212,8 @@ class Env:
 
     def guard_or(self, p: Bool, fallback: bool) -> bool:
         """`guard`, but `fallback` where only the run could tell; then nothing is recorded."""
+        if p.verdict is not None:
+            return p.verdict
         backed = self.hint_for_guard(p) is not None
         if backed and not config.backed_size_oblivious:
             return self.guard(p)
@@ -263,10 +265,10 @@ class Env:
 
     def _over_backed(self, p: Bool) -> Bool | None:
         """What `p` says of backed symbols alone; None where it needs an unbacked one."""
-        for condition in (form_bool(self.knowledge, p), p):
-            if condition.hint is not None:
-                return condition
-        return None
+        if p.hint is not None:
+            return p
+        spelt = form_bool(self.knowledge, p)
+        return spelt if spelt.hint is not None else None
 
     def _record(self, condition: Bool, from_: str, site: Site | None, message: str | None) -> None:
         """Learn a condition and oblige the program to it."""

@@ -76,7 +76,7 @@ def _error(k: Knowledge, fact: Fact, contradiction: ContradictionError) -> Const
     against = contradiction.against
     if against is None or against is fact:
         against = _rival(k, fact)
-    why = f"{contradiction.statement}"
+    why = contradiction.statement
     if against is not None:
         why = f"known before: {against.describe(k.brief)}; {why}"
     what = f"this cannot hold: {fact.describe(k.brief)}"

@@ -20,7 +20,6 @@ from anyshape.domain import INF, NINF, ceil_div
 from anyshape.env.knowledge import MATERIALIZE
 from anyshape.env.residue import remainder
 from anyshape.expr import boolean
-from anyshape.expr.node import Expr
 from anyshape.expr.op import CHOICE, FLOORDIV, GROUP, MAXIMUM, PRODUCT, ROUNDINGS, SYMBOL
 from anyshape.expr.product import factors, monomial
 from anyshape.expr.real import RATIO, Real
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 
     from anyshape.domain import Bound
     from anyshape.env.knowledge import Knowledge
-    from anyshape.expr.node import Atom
+    from anyshape.expr.node import Atom, Expr
 
     Terms = dict[Atom, int]
 
@@ -124,9 +123,7 @@ class _Elimination:
                 yield self.with_expr(_without(of_e, atom), c, x, of_e[atom], depth)
 
     def division(self, of_e: Terms, c: int, atom: Atom, depth: int) -> Iterator[Bound]:
-        x, y = atom.args
-        assert type(x) is Expr
-        assert type(y) is Expr
+        x, y = atom.exprs
         if not y.is_const:
             return
         m, d = of_e[atom], y.c
@@ -162,9 +159,7 @@ class _Elimination:
         for quotient, exponent in powers.items():
             if quotient.op is not FLOORDIV or exponent != 1:
                 continue
-            x, y = quotient.args
-            assert type(x) is Expr
-            assert type(y) is Expr
+            x, y = quotient.exprs
             rest = {a: n for a, n in powers.items() if a is not quotient}
             if monomial(self.k.pool, rest) is not y or y.lo <= 0 <= y.hi:
                 continue

@@ -70,9 +70,7 @@ def _exact_division(k: Knowledge, atom: Atom, m: int) -> Expr | None:
     """`m * (x // d)` without a division, where d divides m and the remainder is known."""
     if atom.op is not FLOORDIV:
         return None
-    x, y = atom.args
-    assert type(x) is Expr
-    assert type(y) is Expr
+    x, y = atom.exprs
     if not y.is_const or m % y.c:
         return None
     rest = remainder(k, x, y.c)
@@ -118,9 +116,7 @@ def _product(k: Knowledge, atom: Atom, ask: Ask) -> Expr:
 
 
 def _division(k: Knowledge, atom: Atom, ask: Ask) -> Expr:
-    x, y = atom.args
-    assert type(x) is Expr
-    assert type(y) is Expr
+    x, y = atom.exprs
     if y.is_const:
         return atom.node
     positive = ask(k, y.shift(-1))

@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, Final
 from anyshape.domain import EVERY_INTEGER, congruence, solve
 from anyshape.env.fact import ContradictionError
 from anyshape.env.knowledge import NARROW, direction_of
-from anyshape.expr.node import Expr
 from anyshape.expr.op import FLOORDIV, GROUP, PRODUCT
 from anyshape.expr.terms import from_terms, terms
 
 if TYPE_CHECKING:
     from anyshape.domain import Congruence
     from anyshape.env.knowledge import Knowledge
-    from anyshape.expr.node import Atom
+    from anyshape.expr.node import Atom, Expr
 
 DEPTH: Final = 4
 
@@ -49,20 +48,17 @@ def _residue_of_atom(k: Knowledge, atom: Atom, depth: int) -> Congruence:
     derived = EVERY_INTEGER
     if depth:
         if atom.op is FLOORDIV:
-            x, y = atom.args
-            assert type(x) is Expr
-            assert type(y) is Expr
+            x, y = atom.exprs
             if y.is_const:
                 derived = residue_of(k, x, depth - 1).floordiv(y.c)
         elif atom.op is PRODUCT:
             derived = congruence(0, 1)
-            for factor, exponent in zip(atom.args, atom.data, strict=True):
-                assert type(factor) is Expr
+            for factor, exponent in zip(atom.exprs, atom.data, strict=True):
                 of_factor = residue_of(k, factor, depth - 1)
                 for _ in range(exponent):
                     derived = derived.mul(of_factor)
         elif atom.op is GROUP:
-            derived = residue_of(k, atom.args[0], depth - 1)  # type: ignore[arg-type]
+            derived = residue_of(k, atom.exprs[0], depth - 1)
     return known.meet(derived) or known
 
 
@@ -97,9 +93,7 @@ def learn_residues(k: Knowledge, e: Expr) -> list[Atom]:
 
 def _from_remainder(k: Knowledge, e: Expr, atom: Atom, coefficient: int) -> list[Atom]:
     """`m*x - m*d*(x // d) - m*r == 0` says that x is r modulo d."""
-    x, y = atom.args
-    assert type(x) is Expr
-    assert type(y) is Expr
+    x, y = atom.exprs
     if not y.is_const or coefficient % y.c:
         return []
     m = -coefficient // y.c

@@ -49,12 +49,8 @@ class SymBool(torch.SymBool):
     def known(self) -> bool | None:
         """The answer of a proof; a comparison that its range decides needs no condition."""
         if self.made is None:
-            e, bound = self.pending
-            if e.lo >= bound:
-                return True
-            if e.hi < bound:
-                return False
-        return self.env.decide(self.condition)
+            return self.env.at_least(*self.pending)
+        return self.env.decide(self.made)
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -92,13 +88,6 @@ class SymBool(torch.SymBool):
 
     def __invert__(self) -> SymBool:
         return SymBool(negate(self.condition), self.env)
-
-    __sym_not__ = __invert__
-
-    def __sym_ite__(self, then: Any, otherwise: Any) -> Any:
-        from anyshape.symbolic.functions import sym_ite  # noqa: PLC0415  torch calls us here
-
-        return sym_ite(self, then, otherwise)
 
     def __eq__(self, other: object) -> Any:
         if type(other) in (int, float):

@@ -18,7 +18,7 @@ from anyshape.expr.show import show
 from anyshape.symbolic.condition import SymBool, same_env
 from anyshape.symbolic.format import layout_of
 from anyshape.symbolic.inherited import refuse_inherited
-from anyshape.symbolic.sym_int import SymInt, expr_of, specialize
+from anyshape.symbolic.sym_int import SymInt, ensure, expr_of, specialize
 from anyshape.symbolic.torch_calls import answer
 
 if TYPE_CHECKING:
@@ -235,9 +235,9 @@ def power(base: object, exponent: object, env: Env) -> SymFloat:
 def _need_nonzero(divisor: Real, env: Env) -> None:
     """Make sure that a float divisor is not 0: by proof, guard or assert."""
     zero = real.real_const(env.pool, 0.0)
-    condition = boolean.compare_reals("!=", divisor, zero)
-    answer = env.decide(condition)
-    if answer is None and env.hint_for_guard(condition) is not False:
-        env.assume(condition, f"division by zero: {env.text(divisor)} is 0")
-    elif not answer:
-        raise ZeroDivisionError("float division by zero")
+    ensure(
+        env,
+        boolean.compare_reals("!=", divisor, zero),
+        f"division by zero: {env.text(divisor)} is 0",
+        ZeroDivisionError("float division by zero"),
+    )

@@ -238,12 +238,6 @@ class SymInt(torch.SymInt):
         made: SymFloat = _floats().SymFloat(real.apply(real.FLOAT, self.expr), self.env)
         return made
 
-    def __sym_max__(self, other: Any) -> Any:
-        return _extremum(extremum.maximum, self, other)
-
-    def __sym_min__(self, other: Any) -> Any:
-        return _extremum(extremum.minimum, self, other)
-
     def __sym_sqrt__(self) -> SymFloat:
         return self.__sym_float__().__sym_sqrt__()
 
@@ -396,28 +390,28 @@ def _operate(
     return _int(build(x, y), env)
 
 
-def need_nonzero(env: Env, divisor: Expr) -> None:
-    """Make sure that a divisor is not 0: by proof, guard or assert."""
-    if divisor.lo > 0 or divisor.hi < 0:
-        return
-    condition = ne0(divisor)
+def ensure(env: Env, condition: Bool, message: str, error: Exception) -> None:
+    """Make sure of what Python would raise `error` for: by proof, guard or assert."""
     answer = env.decide(condition)
     if answer is None and env.hint_for_guard(condition) is not False:
-        env.assume(condition, f"division by zero: {env.text(divisor)} is 0")
+        env.assume(condition, message)
     elif not answer:
-        raise ZeroDivisionError("integer division or modulo by zero")
+        raise error
+
+
+def need_nonzero(env: Env, divisor: Expr) -> None:
+    """Make sure that a divisor is not 0."""
+    if divisor.lo <= 0 <= divisor.hi:
+        message = f"division by zero: {env.text(divisor)} is 0"
+        error = ZeroDivisionError("integer division or modulo by zero")
+        ensure(env, ne0(divisor), message, error)
 
 
 def _need_natural(env: Env, count: Expr) -> None:
-    """Make sure that an exponent or shift is not negative: by proof, guard or assert."""
-    if count.lo >= 0:
-        return
-    condition = ge0(count)
-    answer = env.decide(condition)
-    if answer is None and env.hint_for_guard(condition) is not False:
-        env.assume(condition, f"negative count: {env.text(count)}")
-    elif not answer:
-        raise ValueError("negative shift count or exponent")
+    """Make sure that an exponent or shift is not negative."""
+    if count.lo < 0:
+        message = f"negative count: {env.text(count)}"
+        ensure(env, ge0(count), message, ValueError("negative shift count or exponent"))
 
 
 def _ratio(left: Any, right: Any) -> Any:
@@ -450,11 +444,6 @@ def _is_negative(env: Env, exponent: Expr) -> bool:
     if answer is None and env.hint_for_guard(condition) is False:
         answer = env.guard(condition)
     return answer is False
-
-
-def _extremum(pick: Any, n: SymInt, other: Any) -> Any:
-    right = expr_of(other, n.env)
-    return NotImplemented if right is None else _int(pick((n.expr, right)), n.env)
 
 
 def specialize(n: SymInt) -> int:

@@ -48,7 +48,7 @@ def test_frames_of_the_framework_are_skipped() -> None:
         ("/usr/lib/python3/site-packages/torchvision/ops.py", False),
         ("<frozen importlib._bootstrap>", True),
         ("<stdin>", False),
-        ("/home/user/model.py", False),
+        ("project/model.py", False),
     ],
 )
 def test_what_belongs_to_the_framework(name: str, framework: bool) -> None:
