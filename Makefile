@@ -41,7 +41,7 @@ $(TORCH_STAMP):
 
 $(DEV_STAMP): $(TORCH_STAMP) pyproject.toml
 	@echo "installing anyshape and its tools"
-	@$(PIP) -e '.[dev]'
+	@$(PIP) -e '.[dev,models]'
 	@touch $@
 
 $(BENCH_STAMP): $(DEV_STAMP)

@@ -44,6 +44,14 @@ class RuntimeAssertError(AnyshapeError, RuntimeError):
     """A checked condition does not hold."""
 
 
+class ShapeError(AnyshapeError, RuntimeError):
+    """An op got operands that do not fit at any size, as eager execution would find too."""
+
+
+class DimError(ShapeError, IndexError):
+    """A dimension or an index that does not exist."""
+
+
 class UnsupportedError(AnyshapeError, NotImplementedError):
     """Something the system does not handle, named so that it can be avoided or added."""
 

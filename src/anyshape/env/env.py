@@ -1,6 +1,6 @@
 """The environment: symbols, what is known of them, what must be guarded or asserted. A façade.
 
-Six verbs, and nothing else records state:
+Seven verbs, and nothing else records state:
 
     simplify(e)   the same value in fewer words, under all facts; records nothing
     prove(p)      YES, NO or UNKNOWN with a reason; records nothing
@@ -8,6 +8,7 @@ Six verbs, and nothing else records state:
     defer(p)      records a runtime assert; what is asserted does not become knowledge
     assume(p)     the user's word: knowledge, and a runtime assert (a guard if all is backed)
     require(p)    proves or raises
+    learn(p)      what holds by nature of a value that an op makes: knowledge, checked by nobody
 
 Everything speaks `Expr` and `Bool`; `anyshape.symbolic` wraps this for `SymInt`.
 """
@@ -234,6 +235,10 @@ class Env:
         condition = self._open(p, site, message)
         if condition is not None:
             self._record(condition, origin.CHECK, site, message)
+
+    def learn(self, p: Bool) -> None:
+        """Know what holds by nature, as that a count is at most the number of elements."""
+        learn(self.knowledge, Fact(p, origin.NATURE, capture(), None))
 
     def require(self, p: Bool) -> None:
         """Raise unless `p` is proved."""

@@ -14,11 +14,13 @@ POLICY: Final = "policy"
 DECLARED: Final = "declared"
 GUARD: Final = "guard"
 CHECK: Final = "check"
+NATURE: Final = "nature"
 ORIGINS: Final = {
     POLICY: "assumed by policy",
     DECLARED: "declared range",
     GUARD: "guard",
     CHECK: "checked condition",
+    NATURE: "true by nature",
 }
 
 

@@ -87,6 +87,9 @@ _METHODS: Final[dict[Any, str]] = {
 }
 
 
+HANDLED: Final = frozenset({*_FUNCTIONS, *_METHODS})
+
+
 def answer(kind: str, func: Any, args: tuple[Any, ...]) -> Any:
     """The `__torch_function__` of our numbers: torch's functions on symbolic numbers are ours; no
     other op computes with one outside a trace.

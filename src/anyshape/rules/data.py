@@ -1,0 +1,332 @@
+"""Ops whose result depends on the data: they make symbols that only the run knows.
+
+A symbol knows what its op implies (a count is at most the number of elements, an item of uint8 is in
+0 .. 255), and equal calls on the same values give the same symbol.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+
+from anyshape.errors import DimError, UnsupportedError
+from anyshape.rules.broadcast import broadcast
+from anyshape.rules.operand import dim_of, is_tensor, meta_of, shape_of
+from anyshape.rules.result import Done, Many
+from anyshape.rules.table import rule
+from anyshape.symbolic.condition import SymBool
+from anyshape.symbolic.sym_int import SymInt
+from anyshape.tensor.current import current
+from anyshape.tensor.layout import Layout
+from anyshape.tensor.meta import Meta
+from anyshape.tensor.size import (
+    expect_equal,
+    expect_size,
+    is_one,
+    plain,
+    product,
+    surely_equal,
+    text,
+)
+from anyshape.tensor.sym_tensor import SymTensor
+
+_FACTORIES = (torch.tensor, torch.as_tensor, torch.scalar_tensor)
+
+
+def value_of(x: Any) -> Any:
+    """The place of a tensor in the graph."""
+    return x._value if type(x) is SymTensor else current().lift(x)
+
+
+def _remembered(key: Any, make: Any) -> Any:
+    memo = current().memo
+    found = memo.get(key)
+    if found is None:
+        found = memo[key] = make()
+    return found
+
+
+# ---------------------------------------------------------------------- items
+
+
+def _range(dtype: torch.dtype) -> dict[str, int]:
+    if dtype is torch.bool:
+        return {"min": 0, "max": 1}
+    if dtype is torch.int64 or dtype is torch.uint64:
+        return {"min": 0} if dtype is torch.uint64 else {}
+    with torch._C.DisableTorchFunction():
+        info = torch.iinfo(dtype)
+        return {"min": info.min, "max": info.max}
+
+
+@rule("item")
+def item(x: Any) -> Any:
+    """The only element as a number."""
+    meta = meta_of(x)
+    for n in meta.shape:
+        if not is_one(n):
+            expect_equal(n, 1, lambda: f"item() of a tensor of shape {text(meta.shape)}")
+    constant = _constant(x)
+    if constant is not None:
+        return Done(constant)
+    return Done(_item(x, meta.dtype))
+
+
+def _constant(x: Any) -> Any:
+    """The number that a tensor was made of, if nothing changed it since."""
+    if type(x) is not SymTensor:
+        return None
+    value = x._value
+    node = value.node
+    if node is None or node.func not in _FACTORIES or value.root.version or value.meta.shape:
+        return None
+    (data, *rest) = node.args or (None,)
+    if rest or node.kwargs.keys() - {"device"} or type(data) not in (int, float, bool):
+        return None
+    if type(data) is float:
+        with torch._C.DisableTorchFunction():
+            return torch.tensor(data, dtype=meta_of(x).dtype).item()
+    return data
+
+
+def _item(x: Any, dtype: torch.dtype) -> Any:
+    tracer = current()
+    if dtype.is_complex:
+        raise UnsupportedError("item() of a complex tensor", fix="take .real and .imag first")
+    key = ("item", tracer.number(value_of(x)))
+    if dtype.is_floating_point:
+        return _remembered(key, lambda: tracer.mint_float(torch.Tensor.item, (x,)))
+    n = _remembered(key, lambda: tracer.mint(torch.Tensor.item, (x,), **_range(dtype)))
+    return n == 1 if dtype is torch.bool else n
+
+
+@rule("tolist")
+def tolist(x: Any) -> Any:
+    """The elements as nested lists of numbers."""
+    meta = meta_of(x)
+    if not meta.shape:
+        return item(x)
+    rows = int(meta.shape[0])
+    if len(meta.shape) > 1:
+        return Done([row.tolist() for row in x.unbind(0)])
+    if meta.dtype.is_floating_point or meta.dtype.is_complex:
+        return Done([t.item() for t in x.unbind(0)])
+    tracer = current()
+
+    def mint() -> list[Any]:
+        return tracer.mint_list(torch.Tensor.tolist, (x,), rows, **_range(meta.dtype))
+
+    numbers = _remembered(("tolist", tracer.number(value_of(x))), mint)
+    return Done([n == 1 if meta.dtype is torch.bool else n for n in numbers])
+
+
+@rule("is_nonzero")
+def is_nonzero(x: Any) -> Any:
+    """Whether the only element is not 0."""
+    found = item(x).value
+    return Done(found if type(found) in (bool, SymBool) else found != 0)
+
+
+@rule("equal")
+def equal_(x: Any, other: Any) -> Any:
+    """Whether two tensors have the same shape and elements."""
+    a, b = shape_of(x), shape_of(other)
+    if len(a) != len(b):
+        return Done(False)
+    for n, m in zip(a, b, strict=True):
+        if not surely_equal(n, m) and not bool(n == m):
+            return Done(False)
+    return Done(_truth(torch.equal, (x, other)))
+
+
+@rule("allclose")
+def allclose(x: Any, other: Any, *args: Any, **kwargs: Any) -> Any:
+    """Whether all elements are near each other."""
+    broadcast(shape_of(x), shape_of(other))
+    return Done(_truth(torch.allclose, (x, other, *args), kwargs))
+
+
+def _truth(func: Any, args: Any, kwargs: Any = None) -> Any:
+    """A truth value that the call gives."""
+    tracer = current()
+    n = tracer.mint(func, args, kwargs, min=0, max=1)
+    return n == 1
+
+
+# ---------------------------------------------------------------------- counts
+
+
+def count_true(mask: Any) -> Any:
+    """The number of elements that are not 0: one symbol for the same mask."""
+    tracer = current()
+    n = plain(product(shape_of(mask)))
+    if type(n) is int and n == 0:
+        return 0
+
+    def mint() -> Any:
+        known = {"max": n} if type(n) is int else {}
+        u = tracer.fresh_size(_count, (mask,), **known)
+        if type(n) is SymInt:
+            tracer.env.learn((n - u >= 0).condition)
+        return u
+
+    return _remembered(("count", tracer.number(value_of(mask))), mint)
+
+
+def _count(mask: torch.Tensor) -> int:
+    """The number of elements that are not 0."""
+    return int(torch.count_nonzero(mask))
+
+
+@rule("nonzero")
+def nonzero(x: Any, *, as_tuple: bool = False) -> Any:
+    """The places of the elements that are not 0."""
+    shape = shape_of(x)
+    count = count_true(x)
+    if as_tuple:
+        return Many([Meta((count,), torch.int64) for _ in range(max(len(shape), 1))])
+    return Meta((count, len(shape)), torch.int64, Layout(order=(1, 0)))
+
+
+@rule("argwhere")
+def argwhere(x: Any) -> Any:
+    """The places of the elements that are not 0."""
+    return nonzero(x)
+
+
+@rule("masked_select")
+def masked_select(x: Any, mask: Any) -> Any:
+    """The elements where the mask holds."""
+    dtype = meta_of(x).dtype
+    mask_shape = shape_of(mask)
+    shape = broadcast(shape_of(x), mask_shape)
+    same = len(shape) == len(mask_shape) and all(map(surely_equal, shape, mask_shape))
+    if same:
+        return Meta((count_true(mask),), dtype)
+    return Meta((_fresh_at_most(product(shape)),), dtype)
+
+
+def _fresh_at_most(n: Any, low: int = 0) -> Any:
+    """A new size in `low .. n`, read off the result."""
+    tracer = current()
+    n = plain(n)
+    known = {"max": n} if type(n) is int else {}
+    u = tracer.fresh_size(min=low, **known)
+    if type(n) is SymInt:
+        tracer.env.learn((n - u >= 0).condition)
+    return u
+
+
+@rule("unique", "_unique2")
+def unique(
+    x: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False,
+    dim: Any = None,
+) -> Any:  # fmt: skip
+    """The different elements, or the different slices along a dimension."""
+    return _unique(x, return_inverse, return_counts, dim)
+
+
+@rule("unique_consecutive")
+def unique_consecutive(
+    x: Any, return_inverse: bool = False, return_counts: bool = False, dim: Any = None
+) -> Any:
+    """Elements that differ from the one before."""
+    return _unique(x, return_inverse, return_counts, dim)
+
+
+def _unique(x: Any, inverse: bool, counts: bool, dim: Any) -> Any:
+    meta = meta_of(x)
+    if dim is None:
+        total = plain(product(meta.shape))
+        count = _fresh_at_most(total)
+        shape: tuple[Any, ...] = (count,)
+        inverse_shape = meta.shape
+    else:
+        dim = dim_of(dim, len(meta.shape))
+        total = meta.shape[dim]
+        count = _fresh_at_most(total)
+        shape = (*meta.shape[:dim], count, *meta.shape[dim + 1 :])
+        inverse_shape = (total,)
+    parts = [Meta(shape, meta.dtype)]
+    if inverse:
+        parts.append(Meta(inverse_shape, torch.int64))
+    if counts:
+        parts.append(Meta((count,), torch.int64))
+    return Many(parts) if len(parts) > 1 else parts[0]
+
+
+@rule("bincount")
+def bincount(x: Any, weights: Any = None, minlength: Any = 0) -> Any:
+    """How often each number occurs."""
+    if len(shape_of(x)) != 1:
+        raise DimError("bincount only supports 1-d non-negative integral inputs.")
+    dtype = torch.int64
+    if weights is not None:
+        dtype = torch.float32 if meta_of(weights).dtype is torch.float32 else torch.float64
+    tracer = current()
+    low = plain(minlength)
+    n = tracer.fresh_size(min=low if type(low) is int else 0)
+    if type(low) is SymInt:
+        tracer.env.learn((n - low >= 0).condition)
+    return Meta((n,), dtype)
+
+
+@rule("repeat_interleave")
+def repeat_interleave(
+    x: Any, repeats: Any = None, dim: Any = None, *, output_size: Any = None
+) -> Any:
+    """Each element repeated, by one count or by a count of its own."""
+    tracer = current()
+    if repeats is None:
+        n = output_size if output_size is not None else tracer.fresh_size()
+        return Meta((plain(n),), meta_of(x).dtype)
+    meta = meta_of(x)
+    shape = meta.shape if dim is not None else (plain(product(meta.shape)),)
+    dim = 0 if dim is None else dim_of(dim, len(meta.shape))
+    if not is_tensor(repeats):
+        repeats = plain(repeats)
+        expect_size(repeats, "the count of repeat_interleave")
+        n = plain(shape[dim] * repeats)
+    else:
+        counts = shape_of(repeats)
+        if counts and not is_one(counts[0]):
+            expect_equal(
+                counts[0], shape[dim], lambda: "repeat_interleave: one count for each element"
+            )
+        n = plain(output_size) if output_size is not None else tracer.fresh_size()
+    return Meta((*shape[:dim], n, *shape[dim + 1 :]), meta.dtype)
+
+
+@rule("one_hot", "F.one_hot")
+def one_hot(x: Any, num_classes: Any = -1) -> Any:
+    """A 1 at the place of each class; the run finds out how many there are if nobody says."""
+    shape = shape_of(x)
+    num_classes = plain(num_classes)
+    if type(num_classes) is int and num_classes == -1:
+        num_classes = current().fresh_size(min=1)
+    else:
+        expect_size(num_classes, "num_classes of one_hot")
+    return Meta((*shape, num_classes), torch.int64)
+
+
+@rule("histc")
+def histc(x: Any, bins: Any = 100, min: Any = 0, max: Any = 0) -> Any:
+    """Counts in bins of equal width."""
+    return Meta((plain(bins),), meta_of(x).dtype)
+
+
+@rule("combinations")
+def combinations(x: Any, r: int = 2, with_replacement: bool = False) -> Any:
+    """All combinations of `r` elements."""
+    (n,) = shape_of(x)
+    count: Any = 1
+    for i in range(r):
+        count = count * (n + i if with_replacement else n - i)
+    count = plain(count // math.factorial(r))
+    if type(n) is SymInt and not with_replacement:
+        from anyshape.tensor.size import larger  # noqa: PLC0415
+
+        count = larger(count, 0)
+    return Meta((count, r), meta_of(x).dtype) if r else Meta((0,), meta_of(x).dtype)

@@ -1,0 +1,282 @@
+"""Factories: tensors from sizes and numbers, and `*_like`."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+
+from anyshape.errors import ArgumentError
+from anyshape.rules.operand import is_tensor, meta_of, shape_of, sizes_of
+from anyshape.rules.pointwise import formatted, like
+from anyshape.rules.promote import complex_of, number_dtype, promote_types
+from anyshape.rules.table import rule
+from anyshape.symbolic.sym_float import SymFloat
+from anyshape.symbolic.sym_int import SymInt
+from anyshape.tensor.layout import CONTIGUOUS, Layout
+from anyshape.tensor.meta import Meta
+from anyshape.tensor.size import ask, ceil_div, expect, expect_equal, expect_size, plain, text
+
+
+def device_of(device: Any) -> torch.device:
+    """The device that an argument names; the default one for None."""
+    if type(device) is torch.device:
+        return device
+    with torch._C.DisableTorchFunction():
+        return torch.get_default_device() if device is None else torch.device(device)
+
+
+def made(
+    shape: tuple[Any, ...],
+    dtype: torch.dtype | None,
+    device: Any,
+    requires_grad: bool = False,
+    *,
+    default: torch.dtype | None = None,
+) -> Meta:
+    """A new tensor."""
+    for n in shape:
+        if type(n) is not int:
+            if type(n) is not SymInt:
+                raise TypeError(f"a size is an integer, not {type(n).__name__}")
+            expect_size(n, "a size")
+        elif n < 0:
+            expect_size(n, "a size")
+    shape = tuple([plain(n) for n in shape])
+    found = dtype or default or torch.get_default_dtype()
+    return Meta(shape, found, CONTIGUOUS, device_of(device), requires_grad)
+
+
+@rule("zeros", "ones", "empty")
+def zeros(
+    *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False,
+    layout: Any = torch.strided, pin_memory: bool = False, memory_format: Any = None, names: Any = None,
+) -> Any:  # fmt: skip
+    """A tensor of given sizes."""
+    if layout not in (None, torch.strided):
+        return NotImplemented
+    return formatted(made(sizes_of(size), dtype, device, requires_grad), memory_format)
+
+
+@rule("full")
+def full(
+    size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None,
+    requires_grad: bool = False, layout: Any = None, pin_memory: bool = False, names: Any = None,
+) -> Any:  # fmt: skip
+    """A tensor of one value."""
+    if is_tensor(fill_value):
+        default = meta_of(fill_value).dtype
+    else:
+        default = number_dtype(fill_value)
+    return made(sizes_of((size,)), dtype, device, requires_grad, default=default)
+
+
+@rule("empty_strided")
+def empty_strided(
+    size: Any, stride: Any, *, dtype: Any = None, device: Any = None, layout: Any = None,
+    requires_grad: bool = False, pin_memory: bool = False,
+) -> Any:  # fmt: skip
+    """A tensor of given sizes and strides."""
+    meta = made(tuple(size), dtype, device, requires_grad)
+    meta.layout = Layout(strides=tuple(stride))
+    return meta
+
+
+@rule("empty_permuted")
+def empty_permuted(
+    size: Any, physical_layout: Any, *, dtype: Any = None, device: Any = None, layout: Any = None,
+    requires_grad: bool = False, pin_memory: bool = False,
+) -> Any:  # fmt: skip
+    """A tensor that is dense in a given order."""
+    meta = made(tuple(size), dtype, device, requires_grad)
+    meta.layout = Layout(order=tuple(physical_layout))
+    return meta
+
+
+@rule("zeros_like", "ones_like", "empty_like")
+def zeros_like(
+    x: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
+    layout: Any = None, pin_memory: bool = False, memory_format: Any = None,
+) -> Any:  # fmt: skip
+    """A tensor of the shape of another."""
+    result = formatted(like(x, dtype), memory_format)
+    result.requires_grad = requires_grad
+    result.device = meta_of(x).device if device is None else device_of(device)
+    return result
+
+
+@rule("full_like")
+def full_like(x: Any, fill_value: Any, **options: Any) -> Any:
+    """A tensor of one value, of the shape of another."""
+    return zeros_like(x, **options)
+
+
+@rule("new_zeros", "new_ones", "new_empty")
+def new_zeros(
+    x: Any, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False,
+    layout: Any = None, pin_memory: bool = False,
+) -> Any:  # fmt: skip
+    """A tensor of given sizes with the dtype and device of another."""
+    meta = meta_of(x)
+    device = meta.device if device is None else device
+    return made(sizes_of(size), dtype or meta.dtype, device, requires_grad)
+
+
+@rule("new_full")
+def new_full(x: Any, size: Any, fill_value: Any, **options: Any) -> Any:
+    """A tensor of one value with the dtype and device of another."""
+    return new_zeros(x, size, **options)
+
+
+@rule("new_empty_strided")
+def new_empty_strided(x: Any, size: Any, stride: Any, **options: Any) -> Any:
+    """A tensor of given sizes and strides with the dtype and device of another."""
+    meta = new_zeros(x, size, **options)
+    meta.layout = Layout(strides=tuple(stride))
+    return meta
+
+
+@rule("tensor", "as_tensor", "asarray", "scalar_tensor")
+def tensor(
+    data: Any = None, *args: Any, dtype: Any = None, device: Any = None,
+    requires_grad: bool = False, pin_memory: bool = False, copy: Any = None, obj: Any = None,
+    s: Any = None, layout: Any = None,
+) -> Any:  # fmt: skip
+    """A tensor from numbers, nested lists and tensors."""
+    for other in (obj, s):
+        data = other if data is None else data
+    if args and isinstance(args[0], torch.dtype):
+        dtype = args[0]
+    shape, default = _nested(data)
+    if is_tensor(data):
+        device = meta_of(data).device if device is None else device
+    return made(shape, dtype, device, requires_grad, default=default)
+
+
+@rule("new_tensor")
+def new_tensor(x: Any, data: Any, *, dtype: Any = None, device: Any = None, **options: Any) -> Any:
+    """A tensor from numbers on the device of another."""
+    device = meta_of(x).device if device is None else device
+    default = meta_of(data).dtype if is_tensor(data) else _nested(data)[1]
+    return made(_nested(data)[0], dtype or default, device)
+
+
+def _nested(data: Any) -> tuple[tuple[Any, ...], torch.dtype]:
+    """The shape and dtype of nested data."""
+    if is_tensor(data):
+        return shape_of(data), meta_of(data).dtype
+    if isinstance(data, list | tuple) and not isinstance(data, str):
+        if not data:
+            return (0,), torch.get_default_dtype()
+        parts = [_nested(part) for part in data]
+        shape, dtype = parts[0]
+        for other, found in parts[1:]:
+            if len(other) != len(shape):
+                raise ArgumentError("nested lists of different depths make no tensor")
+            for n, m in zip(other, shape, strict=True):
+                expect_equal(n, m, lambda: "rows of different lengths make no tensor")
+            dtype = promote_types(dtype, found)
+        return (len(data), *shape), dtype
+    if isinstance(data, int | float | complex | torch.SymBool):
+        return (), number_dtype(data)
+    with torch._C.DisableTorchFunction():
+        real = torch.as_tensor(data)
+        return tuple(real.shape), real.dtype
+
+
+@rule("arange", "range")
+def arange(
+    start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None,
+    requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
+) -> Any:  # fmt: skip
+    """Numbers at equal distances, the end excluded."""
+    if end is None:
+        start, end = 0, start
+    start, end, step = (n.item() if is_tensor(n) else n for n in (start, end, step))
+    default = torch.int64
+    if any(isinstance(n, float) for n in (start, end, step)):
+        default = torch.get_default_dtype()
+    n = _count(start, end, step)
+    return made((n,), dtype, device, requires_grad, default=default)
+
+
+def _count(start: Any, end: Any, step: Any) -> Any:
+    if all(type(n) in (int, float) for n in (start, end, step)):
+        return max(math.ceil((end - start) / step), 0)
+    if type(SymFloat) in map(type, (start, end, step)) or any(
+        isinstance(n, float) for n in (start, end, step)
+    ):
+        return math.ceil((end - start) / step)
+    expect(step != 0, lambda: "arange: the step must not be 0")
+    negative = ask(step < 0, False)
+    low, high = (end, start) if negative else (start, end)
+    expect(
+        high >= low,
+        lambda: f"arange: no numbers from {text(start)} to {text(end)} in that direction",
+    )
+    if type(step) is int and abs(step) == 1:
+        return plain(high - low)
+    return ceil_div(high - low, abs(step))
+
+
+@rule("linspace", "logspace")
+def linspace(
+    start: Any, end: Any, steps: Any, base: Any = 10.0, *, dtype: Any = None, device: Any = None,
+    requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
+) -> Any:  # fmt: skip
+    """A given count of numbers, both ends included."""
+    default = torch.get_default_dtype()
+    if any(isinstance(n, complex) and not isinstance(n, float | int) for n in (start, end)):
+        default = complex_of(default)
+    for n in (start, end):
+        if is_tensor(n) and meta_of(n).dtype.is_complex:
+            default = complex_of(default)
+    return made((steps,), dtype, device, requires_grad, default=default)
+
+
+@rule("eye")
+def eye(
+    n: Any, m: Any = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
+    layout: Any = None, pin_memory: bool = False,
+) -> Any:  # fmt: skip
+    """Ones on the diagonal."""
+    return made((n, n if m is None else m), dtype, device, requires_grad)
+
+
+@rule("tril_indices", "triu_indices")
+def tril_indices(
+    row: Any, col: Any, offset: Any = 0, *, dtype: Any = torch.int64, device: Any = None,
+    layout: Any = None, pin_memory: bool = False,
+) -> Any:  # fmt: skip
+    """The places of a triangle."""
+    if all(type(n) is int for n in (row, col, offset)):
+        return NotImplemented
+    if surely(row, col) and type(offset) is int and offset == 0:
+        return made((2, row * (row + 1) // 2), dtype, device)
+    return NotImplemented
+
+
+def surely(a: Any, b: Any) -> bool:
+    """Whether two sizes are one."""
+    from anyshape.tensor.size import surely_equal  # noqa: PLC0415
+
+    return surely_equal(a, b)
+
+
+@rule("hann_window", "hamming_window", "blackman_window", "bartlett_window", "kaiser_window")
+def window(
+    window_length: Any, periodic: bool = True, *_: Any, dtype: Any = None, device: Any = None,
+    requires_grad: bool = False, layout: Any = None, pin_memory: bool = False, beta: Any = 0,
+) -> Any:  # fmt: skip
+    """A window function."""
+    return made((window_length,), dtype, device, requires_grad)
+
+
+@rule("vander")
+def vander(x: Any, N: Any = None, increasing: bool = False) -> Any:  # noqa: N803  torch's name
+    """Powers of the elements."""
+    (n,) = shape_of(x)
+    dtype = meta_of(x).dtype
+    dtype = torch.int64 if not (dtype.is_floating_point or dtype.is_complex) else dtype
+    return Meta((n, n if N is None else N), dtype)

@@ -1,0 +1,210 @@
+"""Indexing with `x[...]` and `x[...] = y`: numbers, slices, None, `...`, tensors, lists and masks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from anyshape.errors import DimError, UnsupportedError
+from anyshape.rules.broadcast import broadcast
+from anyshape.rules.data import count_true
+from anyshape.rules.operand import dim_of, is_tensor, meta_of, shape_of
+from anyshape.rules.result import Done
+from anyshape.rules.slices import place_of, slice_of
+from anyshape.rules.table import rule
+from anyshape.rules.view import part, selected, unsqueeze_meta
+from anyshape.symbolic.condition import SymBool
+from anyshape.symbolic.sym_int import SymInt
+from anyshape.tensor.current import current
+from anyshape.tensor.layout import Layout, pointwise, strides_of
+from anyshape.tensor.meta import Meta
+from anyshape.tensor.size import expect_equal, text
+
+
+class Index:
+    """A parsed index: the view that its numbers and slices make, and the tensors that gather."""
+
+    def __init__(self, meta: Meta, index: Any) -> None:
+        parts = list(index) if isinstance(index, tuple) else [index]
+        parts = [_as_tensor(p) for p in parts]
+        covered = sum(_covers(p) for p in parts)
+        rank = len(meta.shape)
+        if covered > rank:
+            raise DimError(f"too many indices for tensor of dimension {rank}")
+        self.view = meta
+        self.advanced: list[tuple[int, tuple[Any, ...]]] = []
+        dim = 0
+        for p in parts:
+            dim = self._apply(p, dim, rank - covered)
+
+    def _apply(self, p: Any, dim: int, rest: int) -> int:
+        """Apply one part at a dimension of the view so far; the next dimension."""
+        view = self.view
+        kind = type(p)
+        if p is None:
+            return self._new_dim(dim)
+        if p is Ellipsis:
+            return dim + rest
+        if kind is slice:
+            start, count, step = slice_of(p, view.shape[dim])
+            if not (p.start is None and p.stop is None and p.step is None):
+                self.view = part(view, dim, start, count, step)
+            return dim + 1
+        if kind is bool or kind is SymBool:
+            self._new_dim(dim)
+            n = int(p) if kind is bool else SymInt(_number_of(p), p.env)
+            self.advanced.append((dim, (n,)))
+            return dim + 1
+        if kind is int or kind is SymInt:
+            self.view = selected(view, dim, place_of(p, view.shape[dim], dim))
+            return dim
+        shape = shape_of(p)
+        if meta_of(p).dtype in (torch.bool, torch.uint8):
+            return self._mask(p, shape, dim)
+        if meta_of(p).dtype not in (torch.int64, torch.int32, torch.int16, torch.int8):
+            raise DimError("tensors used as indices must be long, int, byte or bool tensors")
+        self.advanced.append((dim, shape))
+        return dim + 1
+
+    def _new_dim(self, dim: int) -> int:
+
+        self.view = unsqueeze_meta(self.view, dim)
+        return dim + 1
+
+    def _mask(self, mask: Any, shape: tuple[Any, ...], dim: int) -> int:
+        for i, n in enumerate(shape):
+            m = self.view.shape[dim + i]
+            expect_equal(
+                n, m, lambda: f"a mask of shape {text(shape)} does not fit {text(self.view.shape)}"
+            )
+        if not shape:
+            self._new_dim(dim)
+            self.advanced.append((dim, (count_true(mask),)))
+            return dim + 1
+        count = count_true(mask)
+        for i in range(len(shape)):
+            self.advanced.append((dim + i, (count,)))
+        return dim + len(shape)
+
+    def result(self) -> Meta:
+        """What `x[index]` is."""
+        view = self.view
+        if not self.advanced:
+            return view
+        dims = [d for d, _ in self.advanced]
+        common = broadcast(*[s for _, s in self.advanced])
+        rest = [n for d, n in enumerate(view.shape) if d not in dims]
+        adjacent = dims == list(range(dims[0], dims[0] + len(dims)))
+        place = dims[0] if adjacent else 0
+        shape = (*rest[:place], *common, *rest[place:])
+        if view.layout.dense and view.layout.order is None:
+            return Meta(shape, view.dtype)
+        return Meta(
+            shape,
+            view.dtype,
+            Layout(make=lambda: self._layout(shape, rest, dims, place, len(common))),
+        )
+
+    def _layout(self, shape: Any, rest: Any, dims: Any, place: int, width: int) -> Layout:
+        """The gathered dimensions lie where the first of them was; the others keep their order."""
+        strides = [s for d, s in enumerate(strides_of(self.view)) if d not in dims]
+        spread = (*strides[:place], *(0,) * width, *strides[place:])
+        return pointwise(shape, [Meta(shape, torch.float32, Layout(strides=spread))])
+
+
+def _number_of(p: SymBool) -> Any:
+    from anyshape.expr import opaque  # noqa: PLC0415
+
+    pool = p.env.pool
+    return opaque.choose(p.condition, pool.const(1), pool.const(0))
+
+
+def _as_tensor(p: Any) -> Any:
+    if isinstance(p, list | range) or (isinstance(p, tuple) and type(p) is not slice):
+        return current().call(torch.tensor, (list(p),), {})
+    if isinstance(p, int) or p is None or p is Ellipsis or type(p) in (slice, SymBool):
+        return p
+    if is_tensor(p):
+        if not shape_of(p) and meta_of(p).dtype not in (torch.bool, torch.uint8):
+            return p
+        return p
+    if hasattr(p, "__index__"):
+        return p.__index__()
+    if hasattr(p, "__array__"):
+        with torch._C.DisableTorchFunction():
+            return torch.as_tensor(p)
+    raise UnsupportedError(f"an index of type {type(p).__name__}")
+
+
+def _covers(p: Any) -> int:
+    if p is None or p is Ellipsis or type(p) in (bool, SymBool):
+        return 0
+    if is_tensor(p) and meta_of(p).dtype in (torch.bool, torch.uint8):
+        return len(shape_of(p))
+    return 1
+
+
+def _is_basic(index: Any) -> bool:
+    parts = index if isinstance(index, tuple) else (index,)
+    return all(p is None or p is Ellipsis or type(p) in (int, slice, SymInt) for p in parts)
+
+
+@rule("__getitem__")
+def getitem(x: Any, index: Any) -> Any:
+    """`x[index]`: a view for numbers and slices, else a copy."""
+    meta = meta_of(x)
+    tracer = current()
+    index = _frozen(index)
+    parsed = Index(meta, index)
+    result = parsed.result()
+    out = tracer.record(torch.Tensor.__getitem__, (x, index), {}, result)
+    if _is_basic(index):
+        tracer.alias(out, x)
+    return Done(out)
+
+
+def _frozen(index: Any) -> Any:
+    """The index with lists made tensors, so that it is parsed as it is recorded."""
+    if isinstance(index, tuple):
+        return tuple([_as_tensor(p) for p in index])
+    return _as_tensor(index)
+
+
+@rule("__setitem__")
+def setitem(x: Any, index: Any, value: Any) -> Any:
+    """`x[index] = value`."""
+    tracer = current()
+    index = _frozen(index)
+    target = Index(meta_of(x), index).result().shape
+    if is_tensor(value):
+        shape = shape_of(value)
+        while len(shape) > len(target) and type(shape[0]) is int and shape[0] == 1:
+            shape = shape[1:]
+        found = broadcast(target, shape)
+        if len(found) != len(target):
+            raise DimError(f"x[...] = y: shape {text(shape)} does not fit {text(target)}")
+        for n, m in zip(found, target, strict=True):
+            expect_equal(
+                n, m, lambda: f"x[...] = y: shape {text(shape)} does not fit {text(target)}"
+            )
+    tracer.mutate(torch.Tensor.__setitem__, (x, index, value), {}, x)
+    return Done(None)
+
+
+@rule("select", view=True)
+def select(x: Any, dim: Any, index: Any) -> Any:
+    """One element of a dimension."""
+    meta = meta_of(x)
+    dim = dim_of(dim, len(meta.shape))
+    if is_tensor(index):
+        index = index.item()
+    return selected(meta, dim, place_of(index, meta.shape[dim], dim))
+
+
+@rule("slice", view=True)
+def slice_(x: Any, dim: int = 0, start: Any = None, end: Any = None, step: Any = 1) -> Any:
+    """A slice of one dimension."""
+    meta = meta_of(x)
+    dim = dim_of(dim, len(meta.shape))
+    return part(meta, dim, *slice_of(slice(start, end, step), meta.shape[dim]))

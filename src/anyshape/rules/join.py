@@ -1,0 +1,295 @@
+"""Putting tensors together and taking them apart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from anyshape.errors import ShapeError
+from anyshape.rules.operand import dim_of, is_tensor, meta_of, shape_of, sizes_of
+from anyshape.rules.promote import promote_types
+from anyshape.rules.result import Done, Many
+from anyshape.rules.table import rule
+from anyshape.rules.view import part, selected
+from anyshape.tensor.meta import Meta
+from anyshape.tensor.size import (
+    ask,
+    expect,
+    expect_equal,
+    expect_size,
+    larger,
+    plain,
+    text,
+    total,
+)
+
+
+@rule("cat", "concat", "concatenate")
+def cat(tensors: Any, dim: Any = 0) -> Any:
+    """One after the other along a dimension; all other sizes are equal."""
+    metas = [meta_of(t) for t in tensors]
+    if not metas:
+        raise ShapeError("torch.cat(): expected a non-empty list of Tensors")
+    dtype = metas[0].dtype
+    for m in metas:
+        if m.dtype is not dtype:
+            dtype = promote_types(dtype, m.dtype)
+    solid = [m for m in metas if not (len(m.shape) == 1 and _is(m.shape[0], 0))] or metas[:1]
+    first = solid[0].shape
+    rank = len(first)
+    if not rank:
+        raise ShapeError("zero-dimensional tensor (at position 0) cannot be concatenated")
+    dim = dim_of(dim, rank)
+    for m in solid[1:]:
+        shape = m.shape
+        if len(shape) != rank:
+            raise ShapeError(
+                f"cat: tensors must have the same number of dimensions, got {rank} and {len(shape)}"
+            )
+        for d in range(rank):
+            if d != dim and shape[d] is not first[d]:
+                expect_equal(
+                    first[d],
+                    shape[d],
+                    lambda: f"cat of shapes {text(first)} and {text(m.shape)} along {dim}",
+                )
+    size = plain(total([m.shape[dim] for m in solid]))
+    return Meta((*first[:dim], size, *first[dim + 1 :]), dtype)
+
+
+def _is(n: Any, value: int) -> bool:
+    return type(n) is int and n == value
+
+
+@rule("stack")
+def stack(tensors: Any, dim: Any = 0) -> Any:
+    """Along a new dimension; all sizes are equal."""
+    if not tensors:
+        raise ShapeError("stack expects a non-empty TensorList")
+    first = shape_of(tensors[0])
+    for t in tensors:
+        shape = shape_of(t)
+        if shape is not first:
+            if len(shape) != len(first):
+                raise ShapeError("stack expects each tensor to be equal size")
+            for n, m in zip(first, shape, strict=True):
+                expect_equal(n, m, lambda: f"stack of shapes {text(first)} and {text(shape)}")
+    dim = dim_of(dim, len(first) + 1)
+    dtype = meta_of(tensors[0]).dtype
+    for t in tensors:
+        dtype = promote_types(dtype, meta_of(t).dtype)
+    return Meta((*first[:dim], len(tensors), *first[dim:]), dtype)
+
+
+# ---------------------------------------------------------------------- taking apart
+
+
+def cut(x: Any, sizes: Any, dim: int) -> Many:
+    """The parts of given sizes along a dimension, one after the other."""
+    meta = meta_of(x)
+    parts = []
+    start: Any = 0
+    for n in sizes:
+        parts.append(part(meta, dim, start, n))
+        start = start + n
+    return Many(parts)
+
+
+@rule("split_with_sizes", "unsafe_split_with_sizes", view=True)
+def split_with_sizes(x: Any, split_sizes: Any, dim: Any = 0) -> Any:
+    """Parts of given sizes, which add up."""
+    shape = shape_of(x)
+    dim = dim_of(dim, len(shape))
+    sizes = tuple([plain(n) for n in split_sizes])
+    for n in sizes:
+        expect_size(n, "a size of split")
+    n = shape[dim]
+    expect_equal(
+        total(sizes), n, lambda: f"split: the sizes {_few(sizes)} do not add up to {text(n)}"
+    )
+    return cut(x, sizes, dim)
+
+
+def _few(sizes: Any) -> str:
+    return text(sizes) if len(sizes) <= 8 else f"{text(sizes[:8])[:-1]}, ...]"
+
+
+@rule("split", "unsafe_split", view=True)
+def split(
+    x: Any, split_size_or_sections: Any = None, dim: Any = 0, *, split_size: Any = None
+) -> Any:
+    """Parts of one size, or of given sizes."""
+    size = split_size if split_size_or_sections is None else split_size_or_sections
+    if isinstance(size, tuple | list):
+        return split_with_sizes(x, size, dim)
+    shape = shape_of(x)
+    dim = dim_of(dim, len(shape))
+    n = shape[dim]
+    size = plain(size)
+    expect_size(size, "the size of split")
+    if _is(size, 0) or _is(n, 0):
+        expect_equal(n if _is(size, 0) else 0, 0, lambda: "split into parts of size 0")
+        return cut(x, (n,), dim)
+    count = int(larger(-((-n) // size), 1))
+    last = plain(n - size * (count - 1))
+    return cut(x, (*[size] * (count - 1), last), dim)
+
+
+@rule("chunk", "unsafe_chunk", view=True)
+def chunk(x: Any, chunks: int, dim: Any = 0) -> Any:
+    """At most so many parts of equal size; the last may be smaller."""
+    shape = shape_of(x)
+    dim = dim_of(dim, len(shape))
+    n = shape[dim]
+    if chunks <= 0:
+        raise ShapeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
+    if type(n) is int:
+        size = -(-n // chunks)
+        if n == 0:
+            return cut(x, (0,) * chunks, dim)
+        sizes = [size] * (n // size)
+        if n % size:
+            sizes.append(n % size)
+        return cut(x, sizes, dim)
+    size = plain(-((-n) // chunks))
+    # eager gives fewer parts where the size is small; the count here is that of the general case
+    expect(
+        size * (chunks - 1) < n,
+        lambda: f"chunk of {text(n)} into {chunks} parts gives fewer parts at some sizes",
+    )
+    return cut(x, (*[size] * (chunks - 1), plain(n - size * (chunks - 1))), dim)
+
+
+@rule("tensor_split", view=True)
+def tensor_split(
+    x: Any,
+    indices_or_sections: Any = None,
+    dim: Any = 0,
+    *,
+    indices: Any = None,
+    sections: Any = None,
+    tensor_indices_or_sections: Any = None,
+) -> Any:
+    """Parts between given places, or a given count of nearly equal parts."""
+    for other in (indices, sections, tensor_indices_or_sections):
+        indices_or_sections = other if indices_or_sections is None else indices_or_sections
+    given = indices_or_sections
+    if is_tensor(given):
+        given = given.tolist()
+    meta = meta_of(x)
+    dim = dim_of(dim, len(meta.shape))
+    n = meta.shape[dim]
+    if isinstance(given, tuple | list):
+        return _split_at(meta, list(given), dim, n)
+    count = int(given)
+    if count <= 0:
+        raise ShapeError(f"number of sections must be larger than 0, got {count}")
+    small, extra = plain(n // count), plain(n % count)
+    sizes = []
+    for i in range(count):
+        if type(extra) is int:
+            sizes.append(small + 1 if i < extra else small)
+        else:
+            sizes.append(plain((n + count - 1 - i) // count))
+    return cut(x, sizes, dim)
+
+
+def _split_at(meta: Meta, places: list[Any], dim: int, n: Any) -> Many:
+    from anyshape.rules.slices import clamp_index  # noqa: PLC0415
+
+    ends = [clamp_index(i, n) for i in places] + [n]
+    parts = []
+    start: Any = 0
+    for end in ends:
+        parts.append(part(meta, dim, start, larger(plain(end - start), 0)))
+        start = end
+    return Many(parts)
+
+
+@rule("unbind", view=True)
+def unbind(x: Any, dim: Any = 0) -> Any:
+    """The slices along a dimension, which must have a known size."""
+    meta = meta_of(x)
+    if not meta.shape:
+        raise ShapeError("Dimension specified as 0 but tensor has no dimensions")
+    dim = dim_of(dim, len(meta.shape))
+    return Many([selected(meta, dim, i) for i in range(int(meta.shape[dim]))])
+
+
+@rule("repeat")
+def repeat(x: Any, *repeats: Any, **named: Any) -> Any:
+    """Copies side by side."""
+    shape = shape_of(x)
+    counts = sizes_of(tuple(named.values())) if named else sizes_of(repeats)
+    if len(counts) < len(shape):
+        raise ShapeError("repeat: fewer counts than dimensions")
+    for n in counts:
+        expect_size(n, "a count of repeat")
+    old = (1,) * (len(counts) - len(shape)) + tuple(shape)
+    return Meta(tuple([plain(n * c) for n, c in zip(old, counts, strict=True)]), meta_of(x).dtype)
+
+
+@rule("tile")
+def tile(x: Any, *dims: Any, **named: Any) -> Any:
+    """Copies side by side; missing counts are 1."""
+    counts = sizes_of(tuple(named.values())) if named else sizes_of(dims)
+    missing = len(shape_of(x)) - len(counts)
+    return repeat(x, (1,) * missing + tuple(counts))
+
+
+@rule("meshgrid")
+def meshgrid(*tensors: Any, indexing: str = "ij") -> Any:
+    """Coordinates of a grid, as views."""
+    given = sizes_of(tensors)
+    swap = indexing == "xy" and len(given) >= 2
+    sizes = [shape_of(t)[0] if shape_of(t) else 1 for t in given]
+    if swap:
+        sizes[0], sizes[1] = sizes[1], sizes[0]
+    results = []
+    for i, t in enumerate(given):
+        place = 1 - i if swap and i < 2 else i
+        ones = [1] * len(given)
+        ones[place] = -1
+        results.append(t.view(ones).expand(sizes))
+    return Done(tuple(results))
+
+
+@rule("narrow", view=True)
+def narrow(x: Any, dim: Any, start: Any, length: Any) -> Any:
+    """A part of one dimension."""
+    meta = meta_of(x)
+    dim = dim_of(dim, len(meta.shape))
+    n = meta.shape[dim]
+    if is_tensor(start):
+        start = start.item()
+    start, length = plain(start), plain(length)
+    expect_size(length, "the length of narrow")
+    if type(start) is int:
+        start = start + n if start < 0 else start
+    elif start.expr.lo < 0 and ask(start < 0, False):
+        start = start + n
+    expect(start >= 0, lambda: f"narrow: start {text(start)} is before the dimension of {text(n)}")
+    expect(
+        start + length <= n,
+        lambda: f"narrow: {text(length)} from {text(start)} do not fit into {text(n)}",
+    )
+    return part(meta, dim, start, length)
+
+
+@rule("narrow_copy")
+def narrow_copy(x: Any, dim: Any, start: Any, length: Any) -> Any:
+    """A copy of a part of one dimension."""
+    meta = narrow(x, dim, start, length)
+    return Meta(meta.shape, meta.dtype)
+
+
+@rule("constant_pad_nd")
+def constant_pad_nd(x: Any, pad: Any, value: Any = 0) -> Any:
+    """More or fewer elements at the ends, from the last dimension on."""
+    meta = meta_of(x)
+    shape = list(meta.shape)
+    for i in range(len(pad) // 2):
+        d = len(shape) - 1 - i
+        n = plain(shape[d] + pad[2 * i] + pad[2 * i + 1])
+        expect_size(n, "a size after padding")
+        shape[d] = n
+    return Meta(tuple(shape), meta.dtype)

@@ -1,0 +1,180 @@
+"""Products of matrices and vectors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from anyshape.errors import ShapeError
+from anyshape.rules.broadcast import broadcast, fits
+from anyshape.rules.operand import meta_of, shape_of
+from anyshape.rules.promote import result_dtype
+from anyshape.rules.table import rule
+from anyshape.tensor.meta import Meta
+from anyshape.tensor.size import expect_equal, text
+
+
+def autocast_dtype(meta: Meta) -> torch.dtype:
+    """The dtype that a matrix product computes in: lower where autocast is on."""
+    dtype = meta.dtype
+    if not torch._C._is_any_autocast_enabled() or not dtype.is_floating_point:
+        return dtype
+    kind = meta.device.type if meta.device is not None else "cpu"
+    if dtype is torch.float64 or not torch.is_autocast_enabled(kind):
+        return dtype
+    return torch.get_autocast_dtype(kind)
+
+
+def _same_dtype(op: str, *metas: Meta) -> torch.dtype:
+    dtype = autocast_dtype(metas[0])
+    for m in metas[1:]:
+        other = autocast_dtype(m)
+        if other is not dtype:
+            raise ShapeError(f"{op}: expected operands of one dtype, got {dtype} and {other}")
+    return dtype
+
+
+def _inner(n: Any, m: Any, op: str, a: Any, b: Any) -> None:
+    if n is not m:
+        expect_equal(
+            n,
+            m,
+            lambda: f"{op}: shapes {text(a)} and {text(b)} do not fit: {text(n)} is not {text(m)}",
+        )
+
+
+def _need_rank(op: str, shape: tuple[Any, ...], rank: int) -> None:
+    if len(shape) != rank:
+        raise ShapeError(f"{op}: expected {rank} dimensions, got shape {text(shape)}")
+
+
+@rule("matmul", "linalg_matmul")
+def matmul(x: Any, other: Any) -> Any:
+    """A product of vectors, matrices, or batches of matrices."""
+    a, b = meta_of(x), meta_of(other)
+    left, right = a.shape, b.shape
+    dtype = _same_dtype("matmul", a, b)
+    if not left or not right:
+        raise ShapeError("both arguments to matmul need to be at least 1D")
+    if len(right) == 1:
+        _inner(left[-1], right[0], "matmul", left, right)
+        return Meta(left[:-1], dtype)
+    _inner(left[-1], right[-2], "matmul", left, right)
+    if len(left) == 1:
+        return Meta((*right[:-2], right[-1]), dtype)
+    if len(left) == 2 and len(right) == 2:
+        return Meta((left[0], right[1]), dtype)
+    return Meta((*broadcast(left[:-2], right[:-2]), left[-2], right[-1]), dtype)
+
+
+@rule("mm")
+def mm(x: Any, mat2: Any) -> Any:
+    """A product of two matrices."""
+    a, b = meta_of(x), meta_of(mat2)
+    _need_rank("mm", a.shape, 2)
+    _need_rank("mm", b.shape, 2)
+    _inner(a.shape[1], b.shape[0], "mm", a.shape, b.shape)
+    return Meta((a.shape[0], b.shape[1]), _same_dtype("mm", a, b))
+
+
+@rule("bmm")
+def bmm(x: Any, mat2: Any) -> Any:
+    """Products of matrices, one by one."""
+    a, b = meta_of(x), meta_of(mat2)
+    _need_rank("bmm", a.shape, 3)
+    _need_rank("bmm", b.shape, 3)
+    _inner(a.shape[0], b.shape[0], "bmm", a.shape, b.shape)
+    _inner(a.shape[2], b.shape[1], "bmm", a.shape, b.shape)
+    return Meta((a.shape[0], a.shape[1], b.shape[2]), _same_dtype("bmm", a, b))
+
+
+@rule("mv")
+def mv(x: Any, vec: Any) -> Any:
+    """A matrix times a vector."""
+    a, b = meta_of(x), meta_of(vec)
+    _need_rank("mv", a.shape, 2)
+    _inner(a.shape[1], b.shape[0], "mv", a.shape, b.shape)
+    return Meta((a.shape[0],), _same_dtype("mv", a, b))
+
+
+@rule("dot", "vdot", "inner_product")
+def dot(x: Any, tensor: Any = None, *, other: Any = None) -> Any:
+    """The inner product of two vectors."""
+    tensor = other if tensor is None else tensor
+    a, b = meta_of(x), meta_of(tensor)
+    _need_rank("dot", a.shape, 1)
+    _need_rank("dot", b.shape, 1)
+    _inner(a.shape[0], b.shape[0], "dot", a.shape, b.shape)
+    return Meta((), _same_dtype("dot", a, b))
+
+
+@rule("outer", "ger")
+def outer(x: Any, vec2: Any) -> Any:
+    """All products of two vectors."""
+    return Meta((shape_of(x)[0], shape_of(vec2)[0]), result_dtype(x, vec2))
+
+
+@rule("addmm")
+def addmm(x: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    """A matrix plus a product."""
+    return _plus(x, mm(mat1, mat2), "addmm")
+
+
+@rule("addbmm")
+def addbmm(x: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    """A matrix plus a sum of products."""
+    out = bmm(batch1, batch2)
+    return _plus(x, Meta(out.shape[1:], out.dtype), "addbmm")
+
+
+@rule("baddbmm")
+def baddbmm(x: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    """Matrices plus products."""
+    return _plus(x, bmm(batch1, batch2), "baddbmm")
+
+
+@rule("addmv")
+def addmv(x: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    """A vector plus a product."""
+    return _plus(x, mv(mat, vec), "addmv")
+
+
+@rule("addr")
+def addr(x: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    """A matrix plus an outer product."""
+    out = outer(vec1, vec2)
+    found = _plus(x, out, "addr")
+    return Meta(found.shape, result_dtype(x, vec1, vec2))
+
+
+def _plus(x: Any, out: Meta, op: str) -> Meta:
+    fits(broadcast(out.shape, shape_of(x)), out.shape, op)
+    return out
+
+
+@rule("linear")
+def linear(x: Any, weight: Any, bias: Any = None) -> Any:
+    """A learnt affine map of the last dimension."""
+    a, w = meta_of(x), meta_of(weight)
+    shape = a.shape
+    if not shape:
+        raise ShapeError("linear: the input has no dimensions")
+    _inner(shape[-1], w.shape[-1], "linear", shape, w.shape)
+    if bias is not None:
+        _same_dtype("linear", a, w, meta_of(bias))
+    dtype = _same_dtype("linear", a, w)
+    if len(w.shape) == 1:
+        return Meta(shape[:-1], dtype)
+    return Meta((*shape[:-1], w.shape[0]), dtype)
+
+
+@rule("bilinear")
+def bilinear(x: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
+    """A learnt bilinear map of two last dimensions."""
+    a, b, w = shape_of(x), shape_of(input2), shape_of(weight)
+    _inner(a[-1], w[1], "bilinear", a, w)
+    _inner(b[-1], w[2], "bilinear", b, w)
+    for n, m in zip(a[:-1], b[:-1], strict=True):
+        expect_equal(n, m, lambda: f"bilinear: shapes {text(a)} and {text(b)} do not fit")
+    return Meta((*a[:-1], w[0]), meta_of(x).dtype)

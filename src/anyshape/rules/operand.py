@@ -1,0 +1,76 @@
+"""Operands of rules: tensors (traced or real), numbers, and dimensions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from anyshape.errors import ArgumentError, DimError, ShapeError
+from anyshape.symbolic.sym_int import SymInt
+from anyshape.tensor.current import current
+from anyshape.tensor.sym_tensor import SymTensor
+
+if TYPE_CHECKING:
+    from anyshape.tensor.meta import Meta
+
+
+def is_tensor(x: Any) -> bool:
+    """Whether an operand is a tensor, traced or real."""
+    return type(x) is SymTensor or isinstance(x, torch.Tensor)
+
+
+def meta_of(x: Any) -> Meta:
+    """What is known of a tensor."""
+    if type(x) is SymTensor:
+        return x._meta
+    if not isinstance(x, torch.Tensor):
+        raise ArgumentError(f"an op got {type(x).__name__} where it takes a tensor")
+    meta: Meta = current().lift(x).meta
+    return meta
+
+
+def shape_of(x: Any) -> tuple[Any, ...]:
+    """The shape of a tensor."""
+    return meta_of(x).shape
+
+
+def dtype_of(x: Any) -> torch.dtype:
+    """The dtype of a tensor."""
+    return meta_of(x).dtype
+
+
+def dim_of(dim: Any, rank: int) -> int:
+    """A dimension counted from the front; a scalar has one to speak of."""
+    if type(dim) is not int:
+        dim = int(dim)
+    bound = rank or 1
+    if not -bound <= dim < bound:
+        raise DimError(
+            f"Dimension out of range (expected to be in range of [{-bound}, {bound - 1}], got {dim})"
+        )
+    return dim + bound if dim < 0 else dim
+
+
+def dims_of(dims: Any, rank: int) -> tuple[int, ...]:
+    """Several dimensions, each once; all for None."""
+    if dims is None:
+        return tuple(range(rank))
+    if not isinstance(dims, tuple | list):
+        dims = (dims,)
+    found = tuple([dim_of(d, rank) for d in dims])
+    if len(set(found)) != len(found):
+        raise ShapeError(f"a dimension appears twice in {list(dims)}")
+    return found
+
+
+def sizes_of(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Sizes given one by one or as one sequence."""
+    if len(args) == 1 and isinstance(args[0], tuple | list):
+        return tuple(args[0])
+    return args
+
+
+def is_number(x: Any) -> bool:
+    """Whether an operand is a Python or symbolic number."""
+    return isinstance(x, int | float | complex) or type(x) is SymInt

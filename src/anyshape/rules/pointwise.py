@@ -1,0 +1,454 @@
+"""Elementwise ops: broadcasting, dtype promotion, and the layout that eager gives the result."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from anyshape.errors import ShapeError
+from anyshape.rules.broadcast import broadcast
+from anyshape.rules.operand import is_tensor, meta_of
+from anyshape.rules.promote import (
+    category,
+    complex_of,
+    floating,
+    promote_types,
+    real_of,
+    result_dtype,
+)
+from anyshape.rules.result import Done, Many
+from anyshape.rules.table import rule
+from anyshape.tensor.layout import CONTIGUOUS, Layout, pointwise
+from anyshape.tensor.meta import Meta
+
+
+def elementwise(dtype: torch.dtype, *operands: Any) -> Meta:
+    """The result of an elementwise op on tensors and numbers."""
+    metas = [meta_of(x) for x in operands if is_tensor(x)]
+    if len(metas) == 1:
+        shape = metas[0].shape
+    else:
+        shape = broadcast(*[m.shape for m in metas])
+    return Meta(shape, dtype, pointwise(shape, metas))
+
+
+def like(x: Any, dtype: torch.dtype | None = None) -> Meta:
+    """A result of the shape of one operand."""
+    meta = meta_of(x)
+    layout = meta.layout
+    if layout is not CONTIGUOUS:
+        layout = CONTIGUOUS if layout.dense and not layout.order else pointwise(meta.shape, [meta])
+    return Meta(meta.shape, dtype or meta.dtype, layout)
+
+
+# ---------------------------------------------------------------------- one operand
+
+
+@rule(
+    "neg", "negative", "relu", "sign", "sgn", "square", "positive", "bitwise_not", "relu6",
+    "hardtanh", "leaky_relu", "elu", "celu", "selu", "hardswish", "hardsigmoid", "silu", "mish",
+    "threshold", "nan_to_num", "conj_physical", "softplus", "hardshrink", "softshrink",
+    "rrelu_with_noise", "F.silu", "F.mish", "F.softsign", "log_sigmoid",
+    "zero", "fill_diagonal", "F.tanhshrink",
+)  # fmt: skip
+def same(x: Any, *_: Any, inplace: bool = False, **__: Any) -> Any:
+    """The shape and dtype of the operand."""
+    return NotImplemented if inplace else like(x)
+
+
+@rule("gelu", "F.logsigmoid", "logit_backward")
+def same_floating(x: Any, *_: Any, **__: Any) -> Any:
+    """The same, for ops that take floating operands only."""
+    return like(x)
+
+
+@rule("floor", "ceil", "trunc", "fix", "round", "special_round")
+def rounded(x: Any, *, decimals: int = 0) -> Any:
+    """Rounding keeps the dtype."""
+    if meta_of(x).dtype.is_complex:
+        raise ShapeError("rounding is not defined for complex tensors")
+    return like(x)
+
+
+@rule("frac")
+def frac(x: Any) -> Any:
+    """The fractional part."""
+    return like(x)
+
+
+@rule("abs", "absolute")
+def absolute(x: Any) -> Any:
+    """The magnitude: real for complex operands."""
+    return like(x, real_of(meta_of(x).dtype))
+
+
+@rule("angle")
+def angle(x: Any) -> Any:
+    """The angle: real and floating."""
+    return like(x, floating(real_of(meta_of(x).dtype)))
+
+
+@rule(
+    "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "sin", "cos", "tan",
+    "asin", "acos", "atan", "arcsin", "arccos", "arctan", "sinh", "cosh", "tanh", "asinh", "acosh",
+    "atanh", "arcsinh", "arccosh", "arctanh", "sigmoid", "erf", "erfc", "erfinv", "reciprocal",
+    "lgamma", "digamma", "i0", "sinc", "deg2rad", "rad2deg", "logit",
+    "special_exp2", "special_expm1", "special_log1p", "special_expit", "special_erf",
+    "special_erfc", "special_erfinv", "special_erfcx", "special_entr", "special_ndtr",
+    "special_ndtri", "special_log_ndtr", "special_i0", "special_i0e", "special_i1", "special_i1e",
+    "special_sinc", "special_digamma", "special_psi", "special_gammaln", "special_logit",
+    "special_bessel_j0", "special_bessel_j1", "special_bessel_y0", "special_bessel_y1",
+    "special_modified_bessel_i0", "special_modified_bessel_i1", "special_modified_bessel_k0",
+    "special_modified_bessel_k1", "special_scaled_modified_bessel_k0",
+    "special_scaled_modified_bessel_k1", "special_spherical_bessel_j0", "special_airy_ai",
+    "F.sigmoid", "F.tanh", "polygamma_",
+)  # fmt: skip
+def to_floating(x: Any, *_: Any, **__: Any) -> Any:
+    """Floating results; integers become the default floating dtype."""
+    return like(x, floating(meta_of(x).dtype))
+
+
+@rule("polygamma", "special_polygamma")
+def polygamma(n: Any, x: Any = None) -> Any:
+    """The order comes first in the function, second in the method."""
+    if is_tensor(n):
+        n, x = x, n
+    return like(x, floating(meta_of(x).dtype))
+
+
+@rule("mvlgamma", "special_multigammaln")
+def mvlgamma(x: Any, p: int) -> Any:
+    """The multivariate log-gamma function."""
+    return Meta(meta_of(x).shape, floating(meta_of(x).dtype))
+
+
+@rule("logical_not", "isnan", "isinf", "isfinite", "isposinf", "isneginf", "isreal", "signbit")
+def truth(x: Any) -> Any:
+    """A truth value for each element."""
+    return like(x, torch.bool)
+
+
+@rule("frexp")
+def frexp(x: Any) -> Any:
+    """Mantissa and exponent."""
+    return Many([like(x), like(x, torch.int32)], torch.return_types.frexp)
+
+
+# ---------------------------------------------------------------------- two operands
+
+
+@rule("add", "sub", "subtract")
+def add(x: Any, other: Any, *, alpha: Any = 1) -> Any:
+    """A sum or difference."""
+    return elementwise(result_dtype(x, other), x, other)
+
+
+@rule(
+    "mul", "multiply", "remainder", "fmod", "bitwise_and", "bitwise_or", "bitwise_xor",
+    "bitwise_left_shift", "bitwise_right_shift", "floor_divide", "gcd", "lcm",
+)  # fmt: skip
+def binary(x: Any, other: Any) -> Any:
+    """An op that promotes its operands and stays in that dtype."""
+    return elementwise(result_dtype(x, other), x, other)
+
+
+@rule("maximum", "minimum", "fmax", "fmin")
+def extremum(x: Any, other: Any) -> Any:
+    """The larger or smaller of two."""
+    return elementwise(result_dtype(x, other), x, other)
+
+
+@rule("pow")
+def power(x: Any, exponent: Any) -> Any:
+    """A power."""
+    return elementwise(result_dtype(x, exponent), x, exponent)
+
+
+@rule("float_power")
+def float_power(x: Any, exponent: Any) -> Any:
+    """A power in double precision."""
+    wide = category(result_dtype(x, exponent)) == 3
+    return elementwise(torch.complex128 if wide else torch.float64, x, exponent)
+
+
+@rule("div", "divide")
+def divide(x: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
+    """True division is floating; a rounded one keeps the dtype."""
+    dtype = result_dtype(x, other)
+    return elementwise(floating(dtype) if rounding_mode is None else dtype, x, other)
+
+
+@rule("true_divide")
+def true_divide(x: Any, other: Any) -> Any:
+    """Division with a floating result."""
+    return elementwise(floating(result_dtype(x, other)), x, other)
+
+
+@rule(
+    "atan2", "arctan2", "xlogy", "special_xlogy", "special_xlog1py", "special_zeta", "logaddexp",
+    "logaddexp2", "hypot", "nextafter", "copysign", "igamma", "igammac", "special_gammainc",
+    "special_gammaincc", "special_chebyshev_polynomial_t", "special_chebyshev_polynomial_u",
+    "special_chebyshev_polynomial_v", "special_chebyshev_polynomial_w",
+    "special_hermite_polynomial_h", "special_hermite_polynomial_he",
+    "special_laguerre_polynomial_l", "special_legendre_polynomial_p",
+    "special_shifted_chebyshev_polynomial_t", "special_shifted_chebyshev_polynomial_u",
+    "special_shifted_chebyshev_polynomial_v", "special_shifted_chebyshev_polynomial_w",
+)  # fmt: skip
+def binary_floating(x: Any, other: Any) -> Any:
+    """An op of two operands with a floating result."""
+    return elementwise(floating(result_dtype(x, other)), x, other)
+
+
+@rule("ldexp")
+def ldexp(x: Any, other: Any) -> Any:
+    """`x * 2**other`."""
+    return elementwise(floating(promote_types(result_dtype(x), torch.float32)), x, other)
+
+
+@rule("heaviside")
+def heaviside(x: Any, values: Any) -> Any:
+    """The step function."""
+    return elementwise(meta_of(x).dtype, x, values)
+
+
+@rule(
+    "eq", "ne", "lt", "le", "gt", "ge", "less", "less_equal", "greater", "greater_equal",
+    "not_equal", "logical_and", "logical_or", "logical_xor",
+)  # fmt: skip
+def compare(x: Any, other: Any) -> Any:
+    """A truth value for each pair."""
+    if not is_tensor(other) and not isinstance(other, int | float | complex | torch.SymBool):
+        return NotImplemented
+    return elementwise(torch.bool, x, other)
+
+
+@rule("isclose")
+def isclose(x: Any, other: Any, rtol: Any = 0, atol: Any = 0, equal_nan: bool = False) -> Any:
+    """Whether elements are near each other."""
+    return elementwise(torch.bool, x, other)
+
+
+@rule("complex")
+def complex_(real: Any, imag: Any) -> Any:
+    """A complex tensor from its parts."""
+    return elementwise(complex_of(meta_of(real).dtype), real, imag)
+
+
+@rule("polar")
+def polar(abs: Any, angle: Any) -> Any:
+    """A complex tensor from magnitude and angle."""
+    return elementwise(complex_of(meta_of(abs).dtype), abs, angle)
+
+
+@rule("prelu", "F.prelu")
+def prelu(x: Any, weight: Any) -> Any:
+    """A leaky relu with learnt slopes, one for each channel."""
+    return like(x)
+
+
+# ---------------------------------------------------------------------- more operands
+
+
+@rule("clamp", "clip")
+def clamp(x: Any, min: Any = None, max: Any = None) -> Any:
+    """Limits may be numbers or tensors."""
+    limits = [limit for limit in (min, max) if limit is not None]
+    if not limits:
+        raise ShapeError("torch.clamp: at least one of 'min' or 'max' must not be None")
+    return elementwise(result_dtype(x, *limits), x, *limits)
+
+
+@rule("clamp_min", "clamp_max")
+def clamp_one(x: Any, limit: Any = None, *, min: Any = None, max: Any = None) -> Any:
+    """One limit."""
+    for other in (min, max):
+        limit = other if limit is None else limit
+    return elementwise(result_dtype(x, limit), x, limit)
+
+
+@rule("where")
+def where(condition: Any, x: Any = None, other: Any = None) -> Any:
+    """A choice for each element; with the condition alone, the places where it holds."""
+    if x is None or other is None:
+        return NotImplemented
+    if not is_tensor(condition):
+        condition, x = x, condition
+    return elementwise(result_dtype(x, other), condition, x, other)
+
+
+@rule("lerp")
+def lerp(x: Any, end: Any, weight: Any) -> Any:
+    """Linear interpolation."""
+    return elementwise(meta_of(x).dtype, x, end, weight)
+
+
+@rule("addcmul", "addcdiv")
+def addc(x: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
+    """`x + value * tensor1 * tensor2`, or with a quotient."""
+    return elementwise(result_dtype(x, tensor1, tensor2), x, tensor1, tensor2)
+
+
+@rule("masked_fill")
+def masked_fill(x: Any, mask: Any, value: Any) -> Any:
+    """`value` where the mask holds."""
+    return elementwise(meta_of(x).dtype, x, mask)
+
+
+@rule("fill", "fill_")
+def fill(x: Any, value: Any) -> Any:
+    """All elements replaced."""
+    return like(x)
+
+
+@rule("copy")
+def copy(x: Any, src: Any, non_blocking: bool = False) -> Any:
+    """The elements of `src`, stretched to the shape of `x`."""
+    meta = meta_of(x)
+    broadcast(meta.shape, meta_of(src).shape)
+    return Meta(meta.shape, meta.dtype, like(x).layout, meta.device)
+
+
+@rule("glu", "F.glu")
+def glu(x: Any, dim: int = -1) -> Any:
+    """Half of the channels gate the other half."""
+    from anyshape.rules.operand import dim_of  # noqa: PLC0415
+    from anyshape.tensor.size import expect, text  # noqa: PLC0415
+
+    shape = meta_of(x).shape
+    dim = dim_of(dim, len(shape))
+    n = shape[dim]
+    expect(n % 2 == 0, lambda: f"glu halves dimension {dim}, and {text(n)} is odd")
+    return Meta((*shape[:dim], n // 2, *shape[dim + 1 :]), meta_of(x).dtype)
+
+
+# ---------------------------------------------------------------------- casts
+
+
+def _cast(x: Any, dtype: torch.dtype, memory_format: Any = None) -> Any:
+    meta = meta_of(x)
+    if dtype is meta.dtype and memory_format in (None, torch.preserve_format):
+        return Meta(meta.shape, dtype, meta.layout, meta.device)
+    result = like(x, dtype)
+    return formatted(result, memory_format)
+
+
+def formatted(meta: Meta, memory_format: Any) -> Meta:
+    """The same with the layout of a memory format."""
+    if memory_format is torch.contiguous_format:
+        meta.layout = CONTIGUOUS
+    elif memory_format is torch.channels_last:
+        meta.layout = Layout(order=(0, 2, 3, 1))
+    elif memory_format is torch.channels_last_3d:
+        meta.layout = Layout(order=(0, 2, 3, 4, 1))
+    return meta
+
+
+for _name in (
+    "float", "double", "half", "bfloat16", "long", "int", "short", "char", "byte", "bool",
+    "cfloat", "cdouble", "chalf",
+):  # fmt: skip
+    _dtype = getattr(torch, {"char": "int8", "byte": "uint8"}.get(_name, _name))
+
+    def _named(x: Any, memory_format: Any = None, *, _dtype: torch.dtype = _dtype) -> Any:
+        return _cast(x, _dtype, memory_format)
+
+    rule(_name, view=True)(_named)
+
+
+@rule("to", view=True)
+def to(
+    x: Any,
+    *args: Any,
+    dtype: Any = None,
+    device: Any = None,
+    non_blocking: bool = False,
+    copy: bool = False,
+    memory_format: Any = None,
+    other: Any = None,
+) -> Any:
+    """Another dtype, device or memory format."""
+    for a in (*args, other):
+        if isinstance(a, torch.dtype):
+            dtype = a
+        elif isinstance(a, torch.device | str) or (type(a) is int):
+            device = a
+        elif is_tensor(a):
+            dtype, device = meta_of(a).dtype, meta_of(a).device
+    result = _cast(x, dtype or meta_of(x).dtype, memory_format)
+    if device is not None:
+        with torch._C.DisableTorchFunction():
+            result.device = torch.device(device)
+    return result
+
+
+@rule("type")
+def type_(x: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
+    """A cast, or the name of the type."""
+    if isinstance(dtype, torch.dtype):
+        return _cast(x, dtype)
+    meta = meta_of(x)
+    with torch._C.DisableTorchFunction():
+        if dtype is None:
+            return Done(torch.empty(0, dtype=meta.dtype, device=meta.device).type())
+        return _cast(x, torch.empty(0).type(dtype).dtype)
+
+
+@rule("type_as")
+def type_as(x: Any, other: Any) -> Any:
+    """A cast to the dtype of another tensor."""
+    return _cast(x, meta_of(other).dtype)
+
+
+@rule("cpu", view=True)
+def cpu(x: Any, memory_format: Any = None) -> Any:
+    """On the CPU."""
+    result = _cast(x, meta_of(x).dtype, memory_format)
+    result.device = torch.device("cpu")
+    return result
+
+
+@rule("clone")
+def clone(x: Any, *, memory_format: Any = None) -> Any:
+    """A copy."""
+    return formatted(like(x), memory_format)
+
+
+@rule("contiguous", view=True)
+def contiguous(x: Any, memory_format: Any = torch.contiguous_format) -> Any:
+    """The tensor itself where it is dense, else a dense copy."""
+    meta = meta_of(x)
+    if meta.layout.dense and meta.layout.order is None and memory_format is torch.contiguous_format:
+        return Meta(meta.shape, meta.dtype, meta.layout)
+    return formatted(Meta(meta.shape, meta.dtype), memory_format)
+
+
+@rule("detach", view=True)
+def detach(x: Any) -> Any:
+    """The same memory without gradients."""
+    meta = meta_of(x)
+    return Meta(meta.shape, meta.dtype, meta.layout, meta.device, requires_grad=False)
+
+
+@rule("requires_grad_")
+def requires_grad_(x: Any, requires_grad: bool = True) -> Any:
+    """Whether gradients flow into the tensor from here on."""
+    from anyshape.tensor.current import current  # noqa: PLC0415
+
+    tracer = current()
+    tracer.mutate(torch.Tensor.requires_grad_, (x, requires_grad), {}, x)
+    meta = meta_of(x)
+    x._meta = Meta(meta.shape, meta.dtype, meta.layout, meta.device, requires_grad)
+    return Done(x)
+
+
+@rule("resolve_conj", "resolve_neg", view=True)
+def resolved(x: Any) -> Any:
+    """The tensor without pending conjugation or negation."""
+    return Meta(meta_of(x).shape, meta_of(x).dtype, meta_of(x).layout)
+
+
+@rule("conj", view=True)
+def conj(x: Any) -> Any:
+    """A lazy conjugate: the same memory."""
+    return Meta(meta_of(x).shape, meta_of(x).dtype, meta_of(x).layout)

@@ -1,0 +1,118 @@
+"""Random ops: shapes as for factories and elementwise ops; no two calls are equal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from anyshape.rules.factory import made, zeros_like
+from anyshape.rules.operand import is_tensor, meta_of, shape_of, sizes_of
+from anyshape.rules.pointwise import elementwise, formatted, like
+from anyshape.rules.table import rule
+from anyshape.tensor.meta import Meta
+from anyshape.tensor.size import plain
+
+
+@rule("rand", "randn", random=True)
+def rand(
+    *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False,
+    generator: Any = None, layout: Any = None, pin_memory: bool = False, names: Any = None,
+    memory_format: Any = None,
+) -> Any:  # fmt: skip
+    """Random numbers of given sizes."""
+    return formatted(made(sizes_of(size), dtype, device, requires_grad), memory_format)
+
+
+@rule("randint", random=True)
+def randint(
+    *args: Any, low: Any = 0, high: Any = None, size: Any = None, dtype: Any = torch.int64,
+    device: Any = None, requires_grad: bool = False, generator: Any = None, layout: Any = None,
+    pin_memory: bool = False,
+) -> Any:  # fmt: skip
+    """Random integers."""
+    shape = size if size is not None else next(a for a in args if isinstance(a, tuple | list))
+    return made(tuple(shape), dtype, device, requires_grad)
+
+
+@rule("randperm", random=True)
+def randperm(
+    n: Any, *, dtype: Any = torch.int64, device: Any = None, requires_grad: bool = False,
+    generator: Any = None, layout: Any = None, pin_memory: bool = False,
+) -> Any:  # fmt: skip
+    """A random permutation."""
+    return made((n,), dtype, device, requires_grad)
+
+
+@rule("rand_like", "randn_like", random=True)
+def rand_like(x: Any, *, generator: Any = None, **options: Any) -> Any:
+    """Random numbers of the shape of another tensor."""
+    return zeros_like(x, **options)
+
+
+@rule("randint_like", random=True)
+def randint_like(x: Any, *bounds: Any, low: Any = 0, high: Any = None, **options: Any) -> Any:
+    """Random integers of the shape of another tensor."""
+    return zeros_like(x, **options)
+
+
+@rule(
+    "uniform", "normal_", "exponential", "geometric", "log_normal", "cauchy", "random", random=True
+)
+def filled(x: Any, *_: Any, **__: Any) -> Any:
+    """A tensor filled with random numbers."""
+    return like(x)
+
+
+@rule("bernoulli", "poisson", "binomial", random=True)
+def drawn(x: Any, *_: Any, **__: Any) -> Any:
+    """A draw for each element."""
+    return like(x)
+
+
+@rule("normal", random=True)
+def normal(
+    mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None, dtype: Any = None,
+    device: Any = None, requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
+) -> Any:  # fmt: skip
+    """Normal draws with given means and deviations."""
+    if size is not None:
+        return made(tuple(size), dtype, device, requires_grad)
+    operands = [x for x in (mean, std) if is_tensor(x)]
+    return elementwise(meta_of(operands[0]).dtype, *operands)
+
+
+@rule("multinomial", random=True)
+def multinomial(
+    x: Any, num_samples: Any, replacement: bool = False, *, generator: Any = None
+) -> Any:
+    """Draws of classes by their weights."""
+    return Meta((*shape_of(x)[:-1], plain(num_samples)), torch.int64)
+
+
+@rule("dropout", "alpha_dropout", "feature_dropout", "feature_alpha_dropout", random=True)
+def dropout(x: Any, p: Any, train: bool) -> Any:
+    """Elements dropped at random."""
+    return like(x)
+
+
+@rule("rrelu", random=True)
+def rrelu(x: Any, *_: Any, **__: Any) -> Any:
+    """A leaky relu with random slopes."""
+    return like(x)
+
+
+@rule("F.dropout", random=True)
+def functional_dropout(x: Any, p: Any = 0.5, training: bool = True, inplace: bool = False) -> Any:
+    """Elements dropped at random while training."""
+    return NotImplemented if inplace or not 0 <= p <= 1 else like(x)
+
+
+@rule("manual_seed", "seed", random=True)
+def manual_seed(*args: Any) -> Any:
+    """The state of the generator, set when the program runs."""
+    from anyshape.rules.result import Done  # noqa: PLC0415
+    from anyshape.tensor.current import current  # noqa: PLC0415
+
+    current().emit(torch.manual_seed if args else torch.seed, args)
+    return Done(torch.default_generator)

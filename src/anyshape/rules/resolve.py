@@ -1,0 +1,308 @@
+"""The ladder: from a torch function to what handles its calls.
+
+1. a rule of the user's, 2. a row of the table, 3. the Python body of the function, run under the
+tracer, 4. torch's own meta kernel over our numbers (`bridge.py`), 5. `UnsupportedError`.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import types
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+
+from anyshape.env.site import capture as capture_site
+from anyshape.errors import ArgumentError, ShapeError, UnsupportedError
+from anyshape.rules.body import run_body
+from anyshape.rules.bridge import run_meta_kernel
+from anyshape.rules.broadcast import fits
+from anyshape.rules.names import NOT_OPS, PYTHON_OPERATORS, REFLECTED, REFUSED
+from anyshape.rules.operand import is_tensor, meta_of
+from anyshape.rules.promote import can_cast
+from anyshape.rules.result import Done, Instead, Many
+from anyshape.rules.table import RULES, USER, Rule
+from anyshape.rules.user import run_user_rule
+from anyshape.symbolic import torch_calls
+from anyshape.symbolic.condition import SymBool
+from anyshape.symbolic.sym_float import SymFloat
+from anyshape.symbolic.sym_int import SymInt
+from anyshape.tensor.layout import CONTIGUOUS
+from anyshape.tensor.meta import Meta
+from anyshape.tensor.size import equal
+from anyshape.tensor.sym_tensor import SymTensor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Row = Callable[[Any, Any, tuple[Any, ...], dict[str, Any]], Any]
+
+SYMBOLIC: Final = (SymInt, SymBool, SymFloat)
+_FAMILIES: Final = (
+    "pointwise",
+    "view",
+    "reduce",
+    "join",
+    "factory",
+    "matmul",
+    "index",
+    "gather",
+    "data",
+    "random",
+    "conv",
+    "norm",
+    "loss",
+    "attention",
+    "sort",
+    "linalg",
+    "fourier",
+    "state",
+)
+
+
+@functools.cache
+def _load() -> None:
+    for family in _FAMILIES:
+        import_module(f"anyshape.rules.{family}")
+
+
+def resolve(func: Any) -> Row:
+    """What handles the calls of a torch function."""
+    _load()
+    if func in USER:
+        return functools.partial(_run_user, USER[func])
+    name = getattr(func, "__name__", "")
+    if name in ("__get__", "__set__", "__delete__"):
+        return _attribute
+    if func in torch_calls.HANDLED:
+        return _number_function
+    if func in REFUSED:
+        return _refuse
+    if func in NOT_OPS:
+        return _plain
+    if isinstance(func, torch._ops.OpOverload | torch._ops.OpOverloadPacket):
+        name = _op_name(func)
+    row = _by_name(func, name)
+    if row is not None:
+        return row
+    return _body if isinstance(func, types.FunctionType) else _meta_kernel
+
+
+def _op_name(func: Any) -> str:
+    qualified = func._qualified_op_name if hasattr(func, "_qualified_op_name") else func.name()
+    namespace, _, rest = qualified.partition("::")
+    return rest.split(".")[0] if namespace == "aten" else ""
+
+
+def _by_name(func: Any, name: str) -> Row | None:
+    if isinstance(func, types.FunctionType) and func.__module__ == "torch.nn.functional":
+        found = RULES.get(f"F.{name}")
+        return None if found is None else functools.partial(_run, found)
+    if name in REFLECTED:
+        return functools.partial(_run_reflected, RULES[REFLECTED[name]])
+    inplace = name in PYTHON_OPERATORS and name.startswith("__i") and name != "__invert__"
+    name = PYTHON_OPERATORS.get(name, name)
+    if name in RULES:
+        found = RULES[name]
+        return functools.partial(_run_inplace if inplace else _run, found)
+    if name.endswith("_") and not name.endswith("__") and name[:-1] in RULES:
+        return functools.partial(_run_inplace, RULES[name[:-1]])
+    return None
+
+
+# ---------------------------------------------------------------------- the forms of a row
+
+_SPELLINGS: Final = {"axis": "dim", "keepdims": "keepdim", "axis0": "dim0", "axis1": "dim1"}
+
+
+def _call(found: Rule, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What the rule says of a call; NotImplemented where it does not take such arguments."""
+    if kwargs:
+        if "input" in kwargs or "self" in kwargs:
+            kwargs = dict(kwargs)
+            args = (kwargs.pop("input") if "input" in kwargs else kwargs.pop("self"), *args)
+        if not _SPELLINGS.keys().isdisjoint(kwargs):
+            kwargs = {_SPELLINGS.get(k, k): v for k, v in kwargs.items()}
+    try:
+        return found.function(*args, **kwargs)
+    except (TypeError, ArgumentError):
+        if _takes(found.function, args, kwargs):
+            raise
+        return NotImplemented
+
+
+def _takes(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    try:
+        inspect.signature(function).bind(*args, **kwargs)
+    except TypeError:
+        return False
+    return True
+
+
+def _first(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return args[0] if args else kwargs.get("input", kwargs.get("self"))
+
+
+def _run(found: Rule, tracer: Any, func: Any, args: Any, kwargs: Any) -> Any:
+    if kwargs and kwargs.get("out") is not None:
+        return _run_out(found, tracer, func, args, kwargs)
+    out = _call(found, func, args, kwargs)
+    if out is NotImplemented:
+        return _next(tracer, func, args, kwargs)
+    result = tracer.record(func, args, kwargs, out)
+    if found.view:
+        tracer.alias(result, _first(args, kwargs))
+    return result
+
+
+def _run_reflected(found: Rule, tracer: Any, func: Any, args: Any, kwargs: Any) -> Any:
+    out = found.function(args[1], args[0])
+    return tracer.record(func, args, kwargs, out)
+
+
+def _run_inplace(found: Rule, tracer: Any, func: Any, args: Any, kwargs: Any) -> Any:
+    x = _first(args, kwargs)
+    if not is_tensor(x):
+        raise ArgumentError(f"{func.__name__} changes a tensor, not {type(x).__name__}")
+    out = _call(found, func, args, kwargs)
+    if out is NotImplemented:
+        return _meta_kernel(tracer, func, args, kwargs)
+    if type(out) is Done:
+        return out.value
+    if type(out) is Instead:
+        func = getattr(torch.Tensor, f"{out.func.__name__}_")
+        args, kwargs, out = out.args, out.kwargs, out.out
+    if type(out) is not Meta:
+        raise UnsupportedError(f"the in-place form of {func.__name__}")
+    _need_no_leaf(tracer, x, func)
+    if found.view:
+        if type(x) is not SymTensor:
+            raise UnsupportedError(f"{func.__name__} changes the shape of a tensor from outside")
+        tracer.mutate(func, args, kwargs, x)
+        out.device, out.requires_grad = x._meta.device, x._meta.requires_grad
+        x._meta = out
+        return x
+    meta = meta_of(x)
+    fits(out.shape, meta.shape, func.__name__)
+    if not can_cast(out.dtype, meta.dtype):
+        raise ShapeError(
+            f"result type {out.dtype} can't be cast to the desired output type {meta.dtype}"
+        )
+    tracer.mutate(func, args, kwargs, x)
+    return x
+
+
+def _need_no_leaf(tracer: Any, x: Any, func: Any) -> None:
+    meta = meta_of(x)
+    if meta.requires_grad and torch.is_grad_enabled() and type(x) is not SymTensor:
+        raise ShapeError(
+            f"{func.__name__}: a leaf Variable that requires grad is being used in an in-place"
+            " operation"
+        )
+
+
+def _run_out(found: Rule, tracer: Any, func: Any, args: Any, kwargs: Any) -> Any:
+    rest = {k: v for k, v in kwargs.items() if k != "out"}
+    outs = kwargs["out"]
+    result = _call(found, func, args, rest)
+    if result is NotImplemented:
+        result = run_meta_kernel(tracer, func, args, rest)
+    if type(result) is Done:
+        raise UnsupportedError(f"the out= form of {func.__name__}")
+    metas = result.parts if type(result) is Many else [result]
+    targets = list(outs) if isinstance(outs, tuple | list) else [outs]
+    tracer.mutate(func, args, kwargs, targets[0])
+    for meta, target in zip(metas, targets, strict=True):
+        store(tracer, meta, target)
+    return result.build(targets) if type(result) is Many else targets[0]
+
+
+def store(tracer: Any, meta: Meta, target: Any) -> None:
+    """What an `out=` argument is after the call: resized where its shape was another one."""
+    old = meta_of(target)
+    tracer.touch(target)
+    if not can_cast(meta.dtype, old.dtype):
+        raise ShapeError(
+            f"result type {meta.dtype} can't be cast to the desired output type {old.dtype}"
+        )
+    same = len(old.shape) == len(meta.shape) and all(map(equal, old.shape, meta.shape))
+    if same:
+        return
+    if type(target) is not SymTensor:
+        raise UnsupportedError("out= resizes a tensor from outside the traced function")
+    target._meta = Meta(meta.shape, old.dtype, CONTIGUOUS, old.device, old.requires_grad)
+
+
+# ---------------------------------------------------------------------- other rungs
+
+
+def _next(tracer: Any, func: Any, args: Any, kwargs: Any) -> Any:
+    if isinstance(func, types.FunctionType):
+        return run_body(tracer, func, args, kwargs)
+    return _meta_kernel(tracer, func, args, kwargs)
+
+
+def _body(tracer: Any, func: Any, args: Any, kwargs: Any) -> Any:
+    return run_body(tracer, func, args, kwargs)
+
+
+def _meta_kernel(tracer: Any, func: Any, args: Any, kwargs: Any) -> Any:
+    outs = kwargs.get("out")
+    rest = kwargs if outs is None else {k: v for k, v in kwargs.items() if k != "out"}
+    result = run_meta_kernel(tracer, func, args, rest)
+    if outs is not None:
+        return _run_out(Rule(lambda *_, **__: result), tracer, func, args, kwargs)
+    name = getattr(func, "__name__", "")
+    schema = getattr(func, "_schema", None)
+    if schema is not None and schema.is_mutable:
+        changed = [
+            a for a, s in zip(args, schema.arguments, strict=False) if s.alias_info is not None
+        ]
+        given = tracer.record(func, args, kwargs, result) if result.value is not None else None
+        for x in changed:
+            tracer.touch(x)
+        return given
+    if name.endswith("_") and not name.endswith("__") and type(result) is Meta:
+        tracer.mutate(func, args, kwargs, args[0])
+        return args[0]
+    return tracer.record(func, args, kwargs, result)
+
+
+def _run_user(found: Rule, tracer: Any, func: Any, args: Any, kwargs: Any) -> Any:
+    return tracer.record(func, args, kwargs, run_user_rule(tracer, found, args, kwargs))
+
+
+def _attribute(tracer: Any, func: Any, args: Any, kwargs: Any) -> Any:
+    """A property of a tensor, read or set through torch's own descriptor."""
+    x = args[0]
+    if type(x) is not SymTensor:
+        with torch._C.DisableTorchFunction():
+            return func(*args, **kwargs)
+    name = func.__self__.__name__
+    if func.__name__ == "__get__":
+        return getattr(x, name)
+    return setattr(x, name, args[1])
+
+
+def _plain(tracer: Any, func: Any, args: Any, kwargs: Any) -> Any:
+    """A function that is no op: it runs now."""
+    with torch._C.DisableTorchFunction():
+        return func(*args, **kwargs)
+
+
+def _number_function(tracer: Any, func: Any, args: Any, kwargs: Any) -> Any:
+    if not any(type(a) in SYMBOLIC for a in _flat(args)):
+        return _plain(tracer, func, args, kwargs)
+    return torch_calls.answer("SymInt", func, args)
+
+
+def _flat(args: Any) -> list[Any]:
+    return [part for a in args for part in (a if isinstance(a, tuple | list) else (a,))]
+
+
+def _refuse(tracer: Any, func: Any, args: Any, kwargs: Any) -> Any:
+    site = capture_site()
+    what, fix = REFUSED[func]
+    raise UnsupportedError(f"{what}" + (f" at {site}" if site else ""), fix=fix)

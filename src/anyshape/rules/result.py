@@ -1,0 +1,42 @@
+"""What a rule returns: a `Meta` for a new tensor, or one of these."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+
+class Done:
+    """The call needs no node of its own; this is what it returns."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+class Instead:
+    """The call is recorded as another one, which does the same at the sizes traced for."""
+
+    __slots__ = ("args", "func", "kwargs", "out")
+
+    def __init__(self, func: Any, args: tuple[Any, ...], out: Any, **kwargs: Any) -> None:
+        self.func = func
+        self.args = args
+        self.kwargs = kwargs
+        self.out = out
+
+
+class Many:
+    """Several results, which `build` puts together from the list of tensors.
+
+    A part is a `Meta`, another `Many`, or a plain value that is returned as it is.
+    """
+
+    __slots__ = ("build", "parts")
+
+    def __init__(self, parts: Iterable[Any], build: Callable[[list[Any]], Any] = tuple) -> None:
+        self.parts = list(parts)
+        self.build = build

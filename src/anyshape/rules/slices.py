@@ -1,0 +1,96 @@
+"""Slices with Python's clamping, over symbolic bounds: exact at every size, without guards."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from anyshape.errors import DimError, ShapeError
+from anyshape.symbolic.functions import sym_ite
+from anyshape.symbolic.sym_int import SymInt
+from anyshape.tensor.size import ceil_div, expect, known, larger, plain, smaller, surely_equal, text
+
+
+def clamp_index(i: Any, n: Any) -> Any:
+    """A bound of a slice as a place in `0 .. n`: negative ones count from the end."""
+    i = plain(i)
+    if type(i) is int:
+        if i >= 0:
+            return 0 if i == 0 else _least(i, n)
+        return n + i if type(n) is int and n + i > 0 else larger(n + i, 0)
+    negative = known(i < 0)
+    if negative is None and i.expr.hint is not None:
+        negative = bool(i < 0)
+    if negative is False:
+        return _least(i, n)
+    if negative:
+        return plain(larger(i + n, 0))
+    if surely_equal(i, n - 1):  # only an empty dimension makes it negative
+        return larger(i, 0)
+    return plain(sym_ite(i < 0, larger(i + n, 0), _least(i, n)))
+
+
+def _least(i: Any, n: Any) -> Any:
+    if i is n:
+        return n
+    if type(i) is int and type(n) is int:
+        return min(i, n)
+    if known(i <= n):
+        return i
+    return n if known(i >= n) else smaller(i, n)
+
+
+def slice_of(s: slice, n: Any) -> tuple[Any, Any, Any]:
+    """The start, the count and the step of a slice of a dimension of size `n`."""
+    step = 1 if s.step is None else plain(s.step)
+    if type(step) is int and step <= 0:
+        raise ShapeError("slice step must be positive")
+    if type(step) is SymInt:
+        expect(step > 0, lambda: f"slice step must be positive, and {text(step)} is not")
+    start = 0 if s.start is None else clamp_index(_number(s.start), n)
+    stop = n if s.stop is None else clamp_index(_number(s.stop), n)
+    if type(start) is int and start == 0:
+        count = stop
+    else:
+        count = plain(stop - start)
+        if type(count) is int:
+            count = max(count, 0)
+        elif count.expr.lo < 0 and not known(count >= 0):
+            count = larger(count, 0)
+    if not (type(step) is int and step == 1):
+        count = ceil_div(count, step)
+    return start, count, step
+
+
+def _number(bound: Any) -> Any:
+    """A bound may be a tensor with one element."""
+    return (
+        bound
+        if isinstance(bound, int)
+        else bound.__index__()
+        if not hasattr(bound, "item")
+        else bound.item()
+    )
+
+
+def place_of(i: Any, n: Any, dim: int) -> Any:
+    """An index as a place in `0 .. n - 1`; what lies outside is an error, at the latest at run time."""
+    i = plain(i)
+    if type(i) is int and type(n) is int:
+        if not -n <= i < n:
+            raise DimError(f"index {i} is out of bounds for dimension {dim} with size {n}")
+        return i + n if i < 0 else i
+
+    def say() -> str:
+        return f"index {text(i)} is out of bounds for dimension {dim} with size {text(n)}"
+
+    if type(i) is int:
+        expect(n > i if i >= 0 else n >= -i, say, DimError)
+        return i if i >= 0 else plain(n + i)
+    expect(i < n, say, DimError)
+    expect(i >= -n, say, DimError)
+    negative = known(i < 0)
+    if negative is None and i.expr.hint is not None:
+        negative = bool(i < 0)
+    if negative is None:
+        return plain(sym_ite(i < 0, i + n, i))
+    return plain(i + n) if negative else i

@@ -1,0 +1,642 @@
+"""Ops that only rearrange: the result shares the memory of the operand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from anyshape.errors import DimError, ShapeError
+from anyshape.rules.broadcast import broadcast
+from anyshape.rules.operand import dim_of, dims_of, meta_of, shape_of, sizes_of
+from anyshape.rules.promote import complex_of, real_of
+from anyshape.rules.result import Done, Instead
+from anyshape.rules.table import rule
+from anyshape.symbolic.sym_int import SymInt
+from anyshape.tensor.current import current
+from anyshape.tensor.layout import (
+    CONTIGUOUS,
+    Layout,
+    dense_strides,
+    is_contiguous,
+    offset_of,
+    permuted,
+    strides_of,
+    view_strides,
+    viewed,
+)
+from anyshape.tensor.meta import Meta
+from anyshape.tensor.size import (
+    equal,
+    expect,
+    expect_equal,
+    expect_size,
+    is_one,
+    known,
+    larger,
+    plain,
+    product,
+    smaller,
+    text,
+)
+
+
+def _dense(meta: Meta) -> bool:
+    """Whether a tensor is contiguous by construction."""
+    return meta.layout.dense and meta.layout.order is None
+
+
+def reviewed(meta: Meta, shape: tuple[Any, ...], *, copies: bool = False) -> Meta:
+    """The same elements in another shape: a view, or a copy where there is no view."""
+    if _dense(meta):
+        layout = meta.layout
+    else:
+
+        def find() -> Layout:
+            strides = view_strides(meta, shape)
+            if strides is None:
+                return CONTIGUOUS if copies else Layout(strides=dense_strides(shape))
+            return Layout(strides=strides)
+
+        layout = Layout(make=find, offset=lambda: offset_of(meta))
+    return Meta(shape, meta.dtype, layout)
+
+
+# ---------------------------------------------------------------------- shapes from the user
+
+
+def inferred(old: tuple[Any, ...], sizes: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The sizes of a view, with the one that is -1 worked out."""
+    if not isinstance(sizes, tuple):
+        sizes = tuple(sizes)
+    sizes = tuple([plain(n) for n in sizes])
+    holes = [i for i, n in enumerate(sizes) if type(n) is int and n == -1]
+    if len(holes) > 1:
+        raise ShapeError("only one dimension can be inferred")
+    for n in sizes:
+        if type(n) is int:
+            if n < -1:
+                raise ShapeError(f"invalid shape dimension {n}")
+        elif type(n) is SymInt and n.expr.lo < 0:
+            expect_size(n, "a size of a view")
+    left, right = _cancel(old, [n for i, n in enumerate(sizes) if i not in holes])
+    if not holes:
+        if left or right:
+            expect_equal(product(left), product(right), lambda: _misfit(old, sizes))
+        return sizes
+    rest, others = product(left), product(right)
+    if type(others) is int and others == 1:
+        found = rest
+    elif type(rest) is int and type(others) is int:
+        if others == 0 or rest % others:
+            raise ShapeError(_misfit(old, sizes))
+        found = rest // others
+    else:
+        expect(others != 0, lambda: _misfit(old, sizes))
+        expect(rest % others == 0, lambda: _misfit(old, sizes))
+        found = plain(rest // others)
+    return (*sizes[: holes[0]], found, *sizes[holes[0] + 1 :])
+
+
+def _cancel(old: tuple[Any, ...], new: list[Any]) -> tuple[list[Any], list[Any]]:
+    """Both lists of factors without those that they share; a shared 0 makes eager raise anyway."""
+    left = list(old)
+    right = []
+    for n in new:
+        for i, m in enumerate(left):
+            same = n is m or (
+                n.expr is m.expr
+                if type(n) is SymInt and type(m) is SymInt
+                else type(n) is int and type(m) is int and n == m and n != 0
+            )
+            if same:
+                del left[i]
+                break
+        else:
+            right.append(n)
+    return left, right
+
+
+def _misfit(old: Any, sizes: Any) -> str:
+    return f"shape {text(sizes)} is invalid for a tensor of shape {text(old)}"
+
+
+@rule("view", view=True)
+def view(x: Any, *size: Any, shape: Any = None, dtype: Any = None) -> Any:
+    """Another shape over the same memory, or another dtype of the same bytes."""
+    if shape is not None:
+        size = shape
+    if dtype is not None or (len(size) == 1 and isinstance(size[0], torch.dtype)):
+        return _view_dtype(x, dtype or size[0])
+    meta = meta_of(x)
+    shape = inferred(meta.shape, sizes_of(size))
+    if not _dense(meta) and _has_no_view(meta, shape):
+        raise ShapeError(
+            f"view size {text(shape)} is not compatible with the strides of a tensor of shape"
+            f" {text(meta.shape)}",
+            fix="use reshape(...), or contiguous() first",
+        )
+    return reviewed(meta, shape)
+
+
+def _has_no_view(meta: Meta, shape: tuple[Any, ...]) -> bool:
+    """Whether a view is impossible at the sizes known now; what is open is left to the run."""
+    sizes = (*meta.shape, *shape)
+    return all(type(n) is int for n in sizes) and view_strides(meta, shape) is None
+
+
+def _view_dtype(x: Any, dtype: torch.dtype) -> Any:
+    meta = meta_of(x)
+    old, new = meta.dtype.itemsize, dtype.itemsize
+    if old == new:
+        return Meta(meta.shape, dtype, meta.layout)
+    if not meta.shape:
+        raise ShapeError("self.dim() cannot be 0 to view as a dtype of another size")
+    last = meta.shape[-1]
+    if old > new:
+        last = plain(last * (old // new))
+    else:
+        expect(last % (new // old) == 0, lambda: f"{text(last)} elements do not view as {dtype}")
+        last = plain(last // (new // old))
+    return Meta((*meta.shape[:-1], last), dtype)
+
+
+@rule("reshape", view=True)
+def reshape(x: Any, *shape: Any, **named: Any) -> Any:
+    """Another shape: a view where there is one, else a copy."""
+    meta = meta_of(x)
+    sizes = sizes_of(tuple(named.values())) if named else sizes_of(shape)
+    return reviewed(meta, inferred(meta.shape, sizes), copies=True)
+
+
+@rule("view_as", view=True)
+def view_as(x: Any, other: Any) -> Any:
+    """The shape of another tensor."""
+    return view(x, shape_of(other))
+
+
+@rule("reshape_as", view=True)
+def reshape_as(x: Any, other: Any) -> Any:
+    """The shape of another tensor."""
+    return reshape(x, shape_of(other))
+
+
+@rule("flatten", view=True)
+def flatten(x: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
+    """Several dimensions as one."""
+    meta = meta_of(x)
+    rank = len(meta.shape)
+    if not rank:
+        return reviewed(meta, (1,))
+    first, last = dim_of(start_dim, rank), dim_of(end_dim, rank)
+    if first > last:
+        raise ShapeError("flatten() has invalid args: start_dim cannot come after end_dim")
+    if first == last:
+        return Meta(meta.shape, meta.dtype, meta.layout)
+    merged = plain(product(meta.shape[first : last + 1]))
+    return reviewed(meta, (*meta.shape[:first], merged, *meta.shape[last + 1 :]), copies=True)
+
+
+@rule("ravel", view=True)
+def ravel(x: Any) -> Any:
+    """All dimensions as one."""
+    meta = meta_of(x)
+    return reviewed(meta, (plain(product(meta.shape)),), copies=True)
+
+
+@rule("unflatten", view=True)
+def unflatten(x: Any, dim: Any, sizes: Any) -> Any:
+    """One dimension as several."""
+    meta = meta_of(x)
+    dim = dim_of(dim, len(meta.shape))
+    parts = inferred((meta.shape[dim],), tuple(sizes))
+    return reviewed(meta, (*meta.shape[:dim], *parts, *meta.shape[dim + 1 :]))
+
+
+# ---------------------------------------------------------------------- dimensions of size 1
+
+
+@rule("squeeze", view=True)
+def squeeze(x: Any, dim: Any = None) -> Any:
+    """Without the dimensions of size 1; one whose size only the run knows stays."""
+    meta = meta_of(x)
+    rank = len(meta.shape)
+    candidates = dims_of(dim, rank) if rank else ()
+    dropped = tuple([d for d in candidates if is_one(meta.shape[d])])
+    for d in candidates:
+        if d not in dropped and type(meta.shape[d]) is SymInt:
+            n = meta.shape[d]
+            if known(n == 1) is None:
+                current().deviate("squeeze", n == 1, f"keeps dimension {d}, also where it is 1")
+    kept = [d for d in range(rank) if d not in dropped]
+    shape = tuple([meta.shape[d] for d in kept])
+    if _dense(meta):
+        layout = meta.layout
+    else:
+        layout = viewed(meta, lambda: tuple([strides_of(meta)[d] for d in kept]))
+    return Instead(torch.squeeze, (x, dropped), Meta(shape, meta.dtype, layout))
+
+
+@rule("unsqueeze", view=True)
+def unsqueeze(x: Any, dim: int) -> Any:
+    """A new dimension of size 1."""
+    meta = meta_of(x)
+    return unsqueeze_meta(meta, dim_of(dim, len(meta.shape) + 1))
+
+
+def unsqueeze_meta(meta: Meta, dim: int) -> Meta:
+    """The same with a dimension of size 1 at `dim`."""
+    rank = len(meta.shape)
+    shape = (*meta.shape[:dim], 1, *meta.shape[dim:])
+    if _dense(meta):
+        return Meta(shape, meta.dtype, meta.layout)
+
+    def find() -> Any:
+        strides = strides_of(meta)
+        new = 1 if dim >= rank else plain(meta.shape[dim] * strides[dim])
+        return (*strides[:dim], new, *strides[dim:])
+
+    return Meta(shape, meta.dtype, viewed(meta, find))
+
+
+# ---------------------------------------------------------------------- order of dimensions
+
+
+def _permute(meta: Meta, dims: tuple[int, ...]) -> Meta:
+    shape = meta.shape
+    return Meta(tuple([shape[d] for d in dims]), meta.dtype, permuted(meta, dims))
+
+
+@rule("permute", view=True)
+def permute(x: Any, *dims: Any, **named: Any) -> Any:
+    """The dimensions in another order."""
+    meta = meta_of(x)
+    given = sizes_of((named["dims"],)) if "dims" in named else sizes_of(dims)
+    order = dims_of(given, len(meta.shape)) if meta.shape else ()
+    if len(order) != len(meta.shape):
+        raise ShapeError(f"permute of {len(meta.shape)} dimensions got {len(order)}")
+    return _permute(meta, order)
+
+
+@rule("transpose", "swapaxes", "swapdims", view=True)
+def transpose(x: Any, dim0: int, dim1: int) -> Any:
+    """Two dimensions exchanged."""
+    meta = meta_of(x)
+    rank = len(meta.shape)
+    a, b = dim_of(dim0, rank), dim_of(dim1, rank)
+    if not rank:
+        return Meta((), meta.dtype, meta.layout)
+    order = list(range(rank))
+    order[a], order[b] = b, a
+    return _permute(meta, tuple(order))
+
+
+@rule("t", view=True)
+def t(x: Any) -> Any:
+    """The transpose of a matrix."""
+    meta = meta_of(x)
+    if len(meta.shape) > 2:
+        raise ShapeError(f"t() expects a tensor with at most 2 dimensions, got {len(meta.shape)}")
+    return _permute(meta, tuple(reversed(range(len(meta.shape)))))
+
+
+@rule("numpy_T", view=True)
+def numpy_t(x: Any) -> Any:
+    """All dimensions reversed."""
+    meta = meta_of(x)
+    return _permute(meta, tuple(reversed(range(len(meta.shape)))))
+
+
+@rule("adjoint", view=True)
+def adjoint(x: Any) -> Any:
+    """The conjugate transpose."""
+    return transpose(x, -2, -1)
+
+
+@rule("movedim", "moveaxis", view=True)
+def movedim(x: Any, source: Any, destination: Any) -> Any:
+    """Dimensions moved to other places."""
+    meta = meta_of(x)
+    rank = len(meta.shape)
+    if not rank:
+        return Meta((), meta.dtype, meta.layout)
+    sources, targets = dims_of(source, rank), dims_of(destination, rank)
+    if len(sources) != len(targets):
+        raise ShapeError("movedim: source and destination have different lengths")
+    order: list[Any] = [None] * rank
+    for s, d in zip(sources, targets, strict=True):
+        order[d] = s
+    rest = iter([d for d in range(rank) if d not in sources])
+    return _permute(meta, tuple([next(rest) if d is None else d for d in order]))
+
+
+# ---------------------------------------------------------------------- stretching
+
+
+@rule("expand", view=True)
+def expand(x: Any, *size: Any, implicit: bool = False, **named: Any) -> Any:
+    """Dimensions of size 1 stretched without copying."""
+    meta = meta_of(x)
+    sizes = sizes_of(tuple(named.values())) if named else sizes_of(size)
+    return _expand(meta, tuple([plain(n) for n in sizes]))
+
+
+def _expand(meta: Meta, sizes: tuple[Any, ...]) -> Meta:
+    old = meta.shape
+    skip = len(sizes) - len(old)
+    if skip < 0:
+        raise ShapeError(f"expand to {text(sizes)}: fewer dimensions than {text(old)}")
+    shape: list[Any] = []
+    stretched: list[bool] = []
+    for i, n in enumerate(sizes):
+        m = old[i - skip] if i >= skip else None
+        keep = type(n) is int and n == -1
+        if m is None:
+            if keep:
+                raise ShapeError(f"expand to {text(sizes)}: -1 is not allowed in a new dimension")
+            expect_size(n, "a size of expand")
+            shape.append(n)
+            stretched.append(True)
+        elif keep or n is m:
+            shape.append(m)
+            stretched.append(False)
+        else:
+            expect_size(n, "a size of expand")
+            one = is_one(m)
+            if not one:
+                expect_equal(
+                    m, n, lambda: f"expand {text(old)} to {text(sizes)}: sizes must be 1 or equal"
+                )
+            shape.append(n if type(n) is int or one else m)
+            stretched.append(one and not is_one(n))
+    if not any(stretched):
+        return Meta(tuple(shape), meta.dtype, meta.layout)
+
+    def find() -> Any:
+        strides = strides_of(meta)
+        return tuple([0 if stretch else strides[i - skip] for i, stretch in enumerate(stretched)])
+
+    return Meta(tuple(shape), meta.dtype, viewed(meta, find))
+
+
+@rule("expand_as", view=True)
+def expand_as(x: Any, other: Any) -> Any:
+    """The shape of another tensor."""
+    return _expand(meta_of(x), shape_of(other))
+
+
+@rule("broadcast_to", view=True)
+def broadcast_to(x: Any, size: Any) -> Any:
+    """Stretched to a shape."""
+    return _expand(meta_of(x), tuple(size))
+
+
+@rule("broadcast_tensors")
+def broadcast_tensors(*tensors: Any) -> Any:
+    """All stretched to their common shape."""
+    given = sizes_of(tensors)
+    shape = broadcast(*[shape_of(x) for x in given])
+    return Done(tuple([x.expand(shape) for x in given]))
+
+
+@rule("broadcast_shapes")
+def broadcast_shapes(*shapes: Any) -> Any:
+    """The common shape of several."""
+    from anyshape.tensor.sym_tensor import size_of  # noqa: PLC0415
+
+    given = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
+    return Done(size_of(broadcast(*given)) if given else torch.Size([]))
+
+
+# ---------------------------------------------------------------------- parts
+
+
+def part(meta: Meta, dim: int, start: Any, size: Any, step: Any = 1) -> Meta:
+    """Elements `start, start + step, ...` of one dimension."""
+    shape = (*meta.shape[:dim], size, *meta.shape[dim + 1 :])
+    whole = type(start) is int and start == 0 and type(step) is int and step == 1
+    if whole and size is meta.shape[dim]:
+        return Meta(shape, meta.dtype, meta.layout)
+
+    def find() -> Any:
+        strides = strides_of(meta)
+        return (*strides[:dim], plain(strides[dim] * step), *strides[dim + 1 :])
+
+    def offset() -> Any:
+        return plain(offset_of(meta) + start * strides_of(meta)[dim])
+
+    if dim == 0 and _dense(meta) and type(step) is int and step == 1:
+        return Meta(shape, meta.dtype, Layout(offset=offset))
+    return Meta(shape, meta.dtype, viewed(meta, find, offset))
+
+
+def selected(meta: Meta, dim: int, index: Any) -> Meta:
+    """One element of a dimension, which is dropped; `index` counts from the front."""
+    shape = (*meta.shape[:dim], *meta.shape[dim + 1 :])
+
+    def find() -> Any:
+        strides = strides_of(meta)
+        return (*strides[:dim], *strides[dim + 1 :])
+
+    def offset() -> Any:
+        return plain(offset_of(meta) + index * strides_of(meta)[dim])
+
+    if dim == 0 and _dense(meta):
+        return Meta(shape, meta.dtype, Layout(offset=offset))
+    return Meta(shape, meta.dtype, viewed(meta, find, offset))
+
+
+@rule("diagonal", "linalg_diagonal", view=True)
+def diagonal(x: Any, offset: Any = 0, dim1: int = 0, dim2: int = 1) -> Any:
+    """A diagonal of two dimensions, which come last."""
+    meta = meta_of(x)
+    rank = len(meta.shape)
+    a, b = dim_of(dim1, rank), dim_of(dim2, rank)
+    if a == b:
+        raise ShapeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    n, m = meta.shape[a], meta.shape[b]
+    if type(offset) is int and offset >= 0:
+        size = larger(smaller(n, m - offset), 0)
+    else:
+        size = larger(smaller(n + offset, m), 0)
+    rest = [d for d in range(rank) if d not in (a, b)]
+
+    def find() -> Any:
+        strides = strides_of(meta)
+        return (*[strides[d] for d in rest], plain(strides[a] + strides[b]))
+
+    def start() -> Any:
+        strides = strides_of(meta)
+        base = offset_of(meta)
+        if type(offset) is int and offset >= 0:
+            return plain(base + offset * strides[b])
+        return plain(base - offset * strides[a])
+
+    shape = (*[meta.shape[d] for d in rest], plain(size))
+    return Meta(shape, meta.dtype, viewed(meta, find, start))
+
+
+@rule("unfold", view=True)
+def unfold(x: Any, dimension: int, size: Any, step: Any) -> Any:
+    """Overlapping windows of one dimension; their elements come last."""
+    meta = meta_of(x)
+    rank = len(meta.shape)
+    dim = dim_of(dimension, rank)
+    n = meta.shape[dim] if rank else 1
+    expect(
+        n >= size, lambda: f"unfold: windows of {text(size)} do not fit into a size of {text(n)}"
+    )
+    count = plain((n - size) // step + 1)
+
+    def find() -> Any:
+        strides = strides_of(meta) if rank else (1,)
+        return (*strides[:dim], plain(strides[dim] * step), *strides[dim + 1 :], strides[dim])
+
+    return (
+        Meta(
+            (*meta.shape[:dim], count, *meta.shape[dim + 1 :], size), meta.dtype, viewed(meta, find)
+        )
+        if rank
+        else Meta((size,), meta.dtype)
+    )
+
+
+@rule("as_strided", view=True)
+def as_strided(x: Any, size: Any, stride: Any, storage_offset: Any = None) -> Any:
+    """Any strides over the memory of a tensor; the run checks that they stay inside."""
+    meta = meta_of(x)
+    for n in size:
+        expect_size(n, "a size of as_strided")
+    if len(size) != len(stride):
+        raise ShapeError("as_strided: size and stride have different lengths")
+    offset = (lambda: offset_of(meta)) if storage_offset is None else storage_offset
+    return Meta(tuple(size), meta.dtype, Layout(strides=tuple(stride), offset=offset))
+
+
+# ---------------------------------------------------------------------- complex views
+
+
+@rule("view_as_real", view=True)
+def view_as_real(x: Any) -> Any:
+    """Real and imaginary parts as a last dimension of size 2."""
+    meta = meta_of(x)
+    if not meta.dtype.is_complex:
+        raise ShapeError("view_as_real is only supported for complex tensors")
+
+    def find() -> Any:
+        return (*[plain(s * 2) for s in strides_of(meta)], 1)
+
+    return Meta((*meta.shape, 2), real_of(meta.dtype), viewed(meta, find))
+
+
+@rule("view_as_complex", view=True)
+def view_as_complex(x: Any) -> Any:
+    """A last dimension of size 2 as complex numbers."""
+    meta = meta_of(x)
+    if not meta.shape:
+        raise ShapeError("Input tensor must have one or more dimensions")
+    expect_equal(meta.shape[-1], 2, lambda: "view_as_complex: the last dimension must be 2")
+
+    def find() -> Any:
+        return tuple([plain(s // 2) for s in strides_of(meta)[:-1]])
+
+    return Meta(meta.shape[:-1], complex_of(meta.dtype), viewed(meta, find))
+
+
+@rule("real", view=True)
+def real(x: Any) -> Any:
+    """The real part."""
+    meta = meta_of(x)
+    if not meta.dtype.is_complex:
+        return Done(x)
+    return _part_of_complex(meta, 0)
+
+
+@rule("imag", view=True)
+def imag(x: Any) -> Any:
+    """The imaginary part."""
+    meta = meta_of(x)
+    if not meta.dtype.is_complex:
+        raise ShapeError("imag is not implemented for tensors with non-complex dtypes.")
+    return _part_of_complex(meta, 1)
+
+
+def _part_of_complex(meta: Meta, place: int) -> Meta:
+    return Meta(
+        meta.shape,
+        real_of(meta.dtype),
+        viewed(
+            meta,
+            lambda: tuple([plain(s * 2) for s in strides_of(meta)]),
+            lambda: plain(offset_of(meta) * 2 + place),
+        ),
+    )
+
+
+# ---------------------------------------------------------------------- questions
+
+
+@rule("is_contiguous")
+def is_contiguous_(x: Any, memory_format: Any = torch.contiguous_format) -> Any:
+    """Whether the elements lie in order; the general answer where only the run can tell."""
+    meta = meta_of(x)
+    order = {
+        torch.channels_last: (0, 2, 3, 1),
+        torch.channels_last_3d: (0, 2, 3, 4, 1),
+    }.get(memory_format)
+    answer = is_contiguous(meta, order)
+    if not answer:
+        for n in meta.shape:
+            if type(n) is SymInt and known(n <= 1) is None:
+                current().deviate("is_contiguous", n <= 1, "answers for sizes of at least 2")
+    return Done(answer)
+
+
+@rule("is_same_size")
+def is_same_size(x: Any, other: Any) -> Any:
+    """Whether two shapes are equal."""
+    a, b = shape_of(x), shape_of(other)
+    return Done(len(a) == len(b) and all(map(equal, a, b)))
+
+
+@rule("size")
+def size(x: Any, dim: Any = None) -> Any:
+    """The shape, or one size."""
+    from anyshape.tensor.sym_tensor import size_of  # noqa: PLC0415
+
+    shape = shape_of(x)
+    if dim is None:
+        return Done(size_of(shape))
+    if not shape:
+        raise DimError("dimension specified but tensor has no dimensions")
+    return Done(shape[dim_of(dim, len(shape))])
+
+
+@rule("numel")
+def numel(x: Any) -> Any:
+    """The number of elements."""
+    return Done(plain(product(shape_of(x))))
+
+
+@rule("is_floating_point")
+def is_floating_point(x: Any) -> Any:
+    """Whether the dtype is floating."""
+    return Done(meta_of(x).dtype.is_floating_point)
+
+
+@rule("is_complex")
+def is_complex(x: Any) -> Any:
+    """Whether the dtype is complex."""
+    return Done(meta_of(x).dtype.is_complex)
+
+
+@rule("dim", "ndimension")
+def dim(x: Any) -> Any:
+    """The number of dimensions."""
+    return Done(len(shape_of(x)))
+
+
+@rule("is_conj", "is_neg", "is_inference", "_is_zerotensor", "_is_view", "is_shared", "is_pinned")
+def never(x: Any, *_: Any) -> Any:
+    """Not for a traced tensor."""
+    return Done(False)

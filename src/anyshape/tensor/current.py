@@ -1,0 +1,43 @@
+"""The trace that runs in this thread, for rules that need more than their operands."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from anyshape.errors import UnsupportedError
+
+
+class _Running(threading.local):
+    tracer: Any = None
+
+
+_running = _Running()
+
+
+def current() -> Any:
+    """The tracer of this thread."""
+    tracer = _running.tracer
+    if tracer is None:
+        raise UnsupportedError(
+            "a symbolic tensor was used outside the trace that made it",
+            fix="return it from the traced function, or keep what it is for inside",
+        )
+    return tracer
+
+
+def is_tracing() -> bool:
+    """Whether this thread traces."""
+    return _running.tracer is not None
+
+
+def enter(tracer: Any) -> Any:
+    """Make `tracer` the current one; returns the one before, for `leave`."""
+    before = _running.tracer
+    _running.tracer = tracer
+    return before
+
+
+def leave(before: Any) -> None:
+    """Undo `enter`."""
+    _running.tracer = before

@@ -1,0 +1,252 @@
+"""How a tensor lies in memory: strides, offset and contiguity, found out only when asked for.
+
+A layout is dense in some order of its dimensions (outermost first), or has explicit strides, or
+knows how to find out (`make`). Dense strides are eager's: products of `max(size, 1)`, so that an
+empty tensor is no special case. Questions that only the run can answer get the answer of the general
+path, in which sizes are neither 0 nor 1; whoever lets such an answer decide something that a user
+can see records a deviation.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from anyshape.tensor.size import ask, equal, is_one, larger, plain, surely_equal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from anyshape.tensor.meta import Meta
+    from anyshape.tensor.size import Size
+
+    Shape = tuple[Size, ...]
+
+
+class Layout:
+    """One layout. `order` is None for the natural order of a dense layout."""
+
+    __slots__ = ("dense", "make", "offset", "order", "strides")
+
+    def __init__(
+        self,
+        *,
+        order: tuple[int, ...] | None = None,
+        strides: Shape | None = None,
+        make: Callable[[], Layout] | None = None,
+        offset: Size | Callable[[], Size] = 0,
+    ) -> None:
+        self.dense = strides is None and make is None
+        if order is not None and order == tuple(range(len(order))):
+            order = None
+        self.order = order
+        self.strides = strides
+        self.make = make
+        self.offset = offset
+
+    def found(self) -> Layout:
+        """This layout with nothing left to find out but its offset."""
+        make = self.make
+        if make is not None:
+            made = make().found()
+            self.dense = made.dense
+            self.order = made.order
+            self.strides = made.strides
+            if type(self.offset) is int and self.offset == 0:
+                self.offset = made.offset
+            self.make = None
+        return self
+
+
+CONTIGUOUS: Final = Layout()
+CHANNELS_LAST_2D: Final = (0, 2, 3, 1)
+CHANNELS_LAST_3D: Final = (0, 2, 3, 4, 1)
+
+
+def dense_strides(shape: Sequence[Size], order: Sequence[int] | None = None) -> Shape:
+    """The strides of a dense tensor, from the innermost dimension outwards."""
+    strides: list[Any] = [1] * len(shape)
+    step: Any = 1
+    for dim in reversed(range(len(shape)) if order is None else order):
+        strides[dim] = step
+        n = shape[dim]
+        if type(n) is int:
+            step = step * max(n, 1)
+        else:
+            step = step * (n if n.expr.lo >= 1 else larger(n, 1))
+    return tuple(map(plain, strides))
+
+
+def strides_of(meta: Meta) -> Shape:
+    """The strides, in elements."""
+    layout = meta.layout.found()
+    if layout.strides is None:
+        return dense_strides(meta.shape, layout.order)
+    return layout.strides
+
+
+def offset_of(meta: Meta) -> Size:
+    """The offset in the storage, in elements."""
+    offset = meta.layout.found().offset
+    if callable(offset):
+        meta.layout.offset = offset = offset()
+    return offset
+
+
+def is_contiguous(meta: Meta, order: Sequence[int] | None = None) -> bool:
+    """Whether the strides are those of a dense tensor in that order; sizes of 1 do not matter."""
+    layout = meta.layout.found()
+    if layout.dense and layout.order == order:
+        return True
+    if order is not None and len(order) != len(meta.shape):
+        return False
+    shape, strides = meta.shape, strides_of(meta)
+    step: Any = 1
+    for dim in reversed(range(len(shape)) if order is None else order):
+        n = shape[dim]
+        if is_one(n):
+            continue
+        if not equal(strides[dim], step):
+            return any(type(m) is int and m == 0 for m in shape)
+        step = step * (n if type(n) is int or n.expr.lo >= 1 else larger(n, 1))
+    return True
+
+
+def permuted(meta: Meta, dims: Sequence[int]) -> Layout:
+    """The layout after a permutation of the dimensions."""
+    layout = meta.layout
+    if layout.make is not None:
+        return Layout(make=lambda: permuted(found(meta), dims))
+    if layout.dense:
+        place = {dim: i for i, dim in enumerate(dims)}
+        order = range(len(dims)) if layout.order is None else layout.order
+        return Layout(order=tuple([place[d] for d in order]), offset=layout.offset)
+    assert layout.strides is not None
+    return Layout(strides=tuple([layout.strides[d] for d in dims]), offset=layout.offset)
+
+
+def found(meta: Meta) -> Meta:
+    """The same tensor with its layout found out."""
+    meta.layout.found()
+    return meta
+
+
+# ---------------------------------------------------------------------- views
+
+
+def view_strides(meta: Meta, shape: Sequence[Size]) -> Shape | None:
+    """The strides of a view with another shape; None where there is none in general."""
+    layout = meta.layout.found()
+    if layout.dense and layout.order is None:
+        return dense_strides(shape)
+    old, strides = meta.shape, strides_of(meta)
+    if not old:
+        return (1,) * len(shape)
+    if any(type(n) is int and n == 0 for n in old):
+        return strides if tuple(shape) == tuple(old) else dense_strides(shape)
+    result: list[Any] = [None] * len(shape)
+    target = len(shape) - 1
+    base: Any = strides[-1]
+    chunk: Any = 1
+    for dim in reversed(range(len(old))):
+        chunk = chunk * old[dim]
+        ends = dim == 0 or (not is_one(old[dim - 1]) and not equal(strides[dim - 1], chunk * base))
+        if not ends:
+            continue
+        covered: Any = 1
+        while target >= 0 and (not equal(covered, chunk) or is_one(shape[target])):
+            result[target] = covered * base
+            covered = covered * shape[target]
+            target -= 1
+        if not equal(covered, chunk):
+            return None
+        if dim > 0:
+            base = strides[dim - 1]
+            chunk = 1
+    return None if target != -1 else tuple(map(plain, result))
+
+
+def viewed(meta: Meta, make: Callable[[], Shape], offset: Any = None) -> Layout:
+    """A layout that shares the storage of `meta`, with strides that `make` gives when asked."""
+    return Layout(
+        make=lambda: Layout(strides=make()),
+        offset=(lambda: offset_of(meta)) if offset is None else offset,
+    )
+
+
+# ---------------------------------------------------------------------- results of ops
+
+
+def pointwise(shape: Shape, operands: Sequence[Meta]) -> Layout:
+    """The layout that an elementwise op gives its result, as eager chooses it."""
+    rank = len(shape)
+    for meta in operands:
+        layout = meta.layout
+        if not layout.dense or (layout.order is not None and len(meta.shape) == rank):
+            return Layout(make=lambda: _pointwise(shape, operands))
+    return CONTIGUOUS
+
+
+def _pointwise(shape: Shape, operands: Sequence[Meta]) -> Layout:
+    rank = len(shape)
+    full = [m for m in operands if m.shape]
+    first = full[0].layout.found()
+    if first.dense and all(
+        m.layout.found().dense
+        and m.layout.order == first.order
+        and len(m.shape) == rank
+        and all(map(surely_equal, m.shape, shape))
+        for m in full
+    ):
+        return Layout(order=first.order)
+    order = list(reversed(range(rank)))  # innermost first
+    for i in range(1, rank):
+        place = i
+        for j in reversed(range(i)):
+            swap = _compare(shape, full, order[j], order[place])
+            if swap > 0:
+                order[j], order[place] = order[place], order[j]
+                place = j
+            elif swap < 0:
+                break
+    return Layout(order=tuple(reversed(order)))
+
+
+def _compare(shape: Shape, operands: Sequence[Meta], a: int, b: int) -> int:
+    """1 when dimension `a` is to lie outside of `b`, -1 for inside, 0 when nothing tells."""
+    rank = len(shape)
+    for meta in operands:
+        skip = rank - len(meta.shape)
+        i, j = a - skip, b - skip
+        if i < 0 or j < 0 or _broadcast(meta, i, shape[a]) or _broadcast(meta, j, shape[b]):
+            continue
+        layout = meta.layout.found()
+        if layout.dense:
+            order = layout.order
+            if order is None:
+                return 1 if i < j else -1
+            return 1 if order.index(i) < order.index(j) else -1
+        strides = strides_of(meta)
+        outer = _outer(strides[i], strides[j])
+        if outer:
+            return outer
+        if ask(_gt(shape[a], shape[b]), False):
+            return 1
+    return 0
+
+
+def _gt(a: Any, b: Any) -> Any:
+    return False if a is b else a > b
+
+
+def _outer(a: Any, b: Any) -> int:
+    zero = (type(a) is int and a == 0) or (type(b) is int and b == 0)
+    if zero or a is b:
+        return 0
+    if ask(a < b, False):
+        return -1
+    return 1 if ask(a > b, False) else 0
+
+
+def _broadcast(meta: Meta, dim: int, size: Size) -> bool:
+    n = meta.shape[dim]
+    return type(n) is int and n == 1 and not (type(size) is int and size == 1)

@@ -1,0 +1,40 @@
+"""`Meta`: what is known of a tensor without its data."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from anyshape.tensor.layout import CONTIGUOUS
+
+if TYPE_CHECKING:
+    import torch
+
+    from anyshape.tensor.layout import Layout
+    from anyshape.tensor.size import Size
+
+
+class Meta:
+    """Shape, dtype, device, layout and whether gradients flow; immutable by convention.
+
+    A rule may leave `device` as None: the device of the operands is meant.
+    """
+
+    __slots__ = ("device", "dtype", "layout", "requires_grad", "shape")
+
+    def __init__(
+        self,
+        shape: tuple[Size, ...],
+        dtype: torch.dtype,
+        layout: Layout = CONTIGUOUS,
+        device: torch.device | None = None,
+        requires_grad: bool | None = None,
+    ) -> None:
+        self.shape = shape
+        self.dtype = dtype
+        self.layout = layout
+        self.device = device
+        self.requires_grad = requires_grad
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(map(str, self.shape))
+        return f"{str(self.dtype).removeprefix('torch.')}[{sizes}]"

@@ -1,0 +1,170 @@
+"""Sizes, `int` or `SymInt`, and the questions that the framework asks of them.
+
+The framework never raises a data-dependent error by itself: a question that only the run can answer
+gets the answer of the general path (`ask`), or is made true by a runtime assert (`expect`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from anyshape.errors import ShapeError
+from anyshape.expr import extremum
+from anyshape.expr.boolean import eq0
+from anyshape.symbolic.condition import SymBool
+from anyshape.symbolic.sym_int import SymInt, expr_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+Size: TypeAlias = int | SymInt
+
+
+def plain(n: Any) -> Any:
+    """An `int` in place of a symbolic integer that is constant."""
+    return n.expr.c if type(n) is SymInt and n.expr.is_const else n
+
+
+def product(sizes: Iterable[Size]) -> Any:
+    """The product of the sizes; 1 for none."""
+    total: Any = 1
+    for n in sizes:
+        total = n if type(total) is int and total == 1 else total * n
+    return total
+
+
+def total(sizes: Iterable[Size]) -> Any:
+    """The sum of the sizes."""
+    result: Any = 0
+    for n in sizes:
+        result = result + n
+    return result
+
+
+def smaller(a: Size, b: Size) -> Any:
+    """The smaller of two sizes, without asking which one it is."""
+    if type(a) is int and type(b) is int:
+        return min(a, b)
+    env = a.env if type(a) is SymInt else b.env
+    return plain(SymInt(extremum.minimum([expr_of(a, env), expr_of(b, env)]), env))
+
+
+def larger(a: Size, b: Size) -> Any:
+    """The larger of two sizes, without asking which one it is."""
+    if type(a) is int and type(b) is int:
+        return max(a, b)
+    env = a.env if type(a) is SymInt else b.env
+    return plain(SymInt(extremum.maximum([expr_of(a, env), expr_of(b, env)]), env))
+
+
+def ceil_div(a: Size, b: Size) -> Any:
+    """`a / b` rounded up, for `b > 0`."""
+    return plain(-((-a) // b))
+
+
+# ---------------------------------------------------------------------- questions
+
+
+def ask(condition: Any, fallback: bool) -> bool:
+    """The truth: proved, or by the hint and then guarded; `fallback` where only the run can tell."""
+    if type(condition) is SymBool:
+        return condition.env.guard_or(condition.condition, fallback)
+    return bool(condition)
+
+
+def known(condition: Any) -> bool | None:
+    """The truth where it is proved; records nothing."""
+    return condition.known() if type(condition) is SymBool else bool(condition)
+
+
+def equal(a: Size, b: Size) -> bool:
+    """Whether two sizes are equal; False where only the run can tell."""
+    if a is b:
+        return True
+    if type(a) is int and type(b) is int:
+        return a == b
+    return ask(a == b, False)
+
+
+def surely_equal(a: Size, b: Size) -> bool:
+    """Whether two sizes are proved equal; records nothing."""
+    if a is b:
+        return True
+    if type(a) is int and type(b) is int:
+        return a == b
+    return known(a == b) is True
+
+
+def is_one(n: Size) -> bool:
+    """Whether a size is 1; False where only the run can tell."""
+    if type(n) is int:
+        return n == 1
+    e = n.expr
+    if e.lo > 1 or e.hi < 1:
+        return False
+    return ask(n == 1, False)
+
+
+def is_zero(n: Size) -> bool:
+    """Whether a size is 0; False where only the run can tell."""
+    if type(n) is int:
+        return n == 0
+    e = n.expr
+    if e.lo > 0 or e.hi < 0:
+        return False
+    return ask(n == 0, False)
+
+
+def is_negative(n: Any) -> bool:
+    """Whether a number is negative; False where only the run can tell."""
+    if type(n) is SymInt:
+        return n.expr.lo < 0 and ask(n < 0, False)
+    return bool(n < 0)
+
+
+# ---------------------------------------------------------------------- making sure
+
+
+def expect(condition: Any, say: Callable[[], str], error: type[ShapeError] = ShapeError) -> None:
+    """Make sure of what eager execution would raise for: by proof, guard or runtime assert."""
+    if type(condition) is not SymBool:
+        if not condition:
+            raise error(say())
+        return
+    answer = condition.known()
+    if answer:
+        return
+    env = condition.env
+    if answer is False or env.hint_for_guard(condition.condition) is False:
+        raise error(say())
+    env.assume(condition.condition, say())
+
+
+def expect_equal(a: Size, b: Size, say: Callable[[], str]) -> None:
+    """Make sure that two sizes are equal."""
+    if a is b:
+        return
+    if type(a) is int and type(b) is int:
+        if a != b:
+            raise ShapeError(say())
+        return
+    env = a.env if type(a) is SymInt else b.env
+    x, y = expr_of(a, env), expr_of(b, env)
+    if x is not y:
+        expect(SymBool(eq0(x - y), env), say)
+
+
+def expect_size(n: Any, what: str) -> None:
+    """Make sure that a number is a size: not negative."""
+    if type(n) is int:
+        if n < 0:
+            raise ShapeError(f"{what}: {n} is negative, and a size is not")
+    elif n.expr.lo < 0:
+        expect(n >= 0, lambda: f"{what}: {text(n)} is negative, and a size is not")
+
+
+def text(n: Any) -> str:
+    """A size or a shape for a message, with the user's names."""
+    if isinstance(n, tuple | list):
+        return "[" + ", ".join(map(text, n)) + "]"
+    return n.env.text(n.expr) if type(n) is SymInt else str(n)

@@ -1,0 +1,317 @@
+"""`SymTensor`: a tensor without data that a program under trace computes with.
+
+It is a real subclass of `torch.Tensor` over one shared empty tensor on the meta device, so that
+`isinstance` and torch's argument parser take it. All methods and properties are Python ones that
+hand the call to the tracer; nothing ever computes on the shared tensor: what reaches torch's
+dispatcher raises.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+import torch
+
+from anyshape.env.site import capture as capture_site
+from anyshape.errors import UnsupportedError
+from anyshape.tensor.current import current
+from anyshape.tensor.layout import offset_of, strides_of
+from anyshape.tensor.size import plain, product
+
+if TYPE_CHECKING:
+    from anyshape.tensor.meta import Meta
+
+
+class SymSize(tuple[Any, ...]):
+    """The shape of a `SymTensor` with symbolic sizes; taken for a `torch.Size`."""
+
+    __slots__ = ()
+
+    @property  # type: ignore[misc]  # to be taken for torch's class is the point
+    def __class__(self) -> type:
+        return torch.Size
+
+    def numel(self) -> Any:
+        """The number of elements."""
+        return plain(product(self))
+
+    def __getitem__(self, key: Any) -> Any:
+        part = tuple.__getitem__(self, key)
+        return size_of(part) if isinstance(key, slice) else part
+
+    def __add__(self, other: Any) -> Any:
+        return size_of(tuple.__add__(self, tuple(other)))
+
+    def __radd__(self, other: Any) -> Any:
+        return size_of(tuple(other) + tuple(self))
+
+    def __mul__(self, count: Any) -> Any:
+        return size_of(tuple.__mul__(self, count))
+
+    __rmul__ = __mul__
+
+    def __repr__(self) -> str:
+        return f"torch.Size([{', '.join(map(str, self))}])"
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __eq__(self, other: object) -> bool:
+        return tuple.__eq__(self, other)
+
+    def __ne__(self, other: object) -> bool:
+        return tuple.__ne__(self, other)
+
+
+def size_of(shape: tuple[Any, ...]) -> Any:
+    """A shape as users meet it: torch's own class where all sizes are known."""
+    for n in shape:
+        if type(n) is not int:
+            return SymSize(shape)
+    return torch.Size(shape)
+
+
+class SymTensor(torch.Tensor):
+    """See the module. `_meta` is what is known of it now, `_value` its place in the graph."""
+
+    _meta: Meta
+    _value: Any
+    _tracer: Any
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return current().call(func, args, kwargs or {})
+
+    @classmethod
+    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        site = capture_site()
+        raise UnsupportedError(
+            f"{func} reached torch's dispatcher with a traced tensor"
+            + (f" at {site}" if site else ""),
+            why="the call went around the tracer, as inside vmap, torch.jit.script or autograd; a"
+            " traced tensor has no data to compute with",
+            fix="call the op on the tensors directly, or keep this code out of the traced function",
+        )
+
+
+_make_subclass: Final = torch.Tensor._make_subclass  # type: ignore[attr-defined]
+_DUMMY: Final = torch.empty(0, device="meta")
+
+
+def make(meta: Meta, value: Any, tracer: Any) -> SymTensor:
+    """A tensor for a value of the graph."""
+    t: SymTensor = _make_subclass(SymTensor, _DUMMY)
+    t._meta = meta
+    t._value = value
+    t._tracer = tracer
+    return t
+
+
+# ---------------------------------------------------------------------- properties
+
+
+def _flag(value: Any) -> property:
+    return property(lambda _: value)
+
+
+def _on(*kinds: str) -> property:
+    return property(lambda t: t._meta.device.type in kinds)
+
+
+def _is_leaf(t: SymTensor) -> bool:
+    return not t._meta.requires_grad or t._value.node is None
+
+
+def _refuse_set(name: str) -> Any:
+    def refuse(_: SymTensor, __: Any) -> NoReturn:
+        site = capture_site()
+        raise UnsupportedError(
+            f"assigning .{name} of a traced tensor" + (f" at {site}" if site else ""),
+            fix="use copy_ or set the attribute outside the traced function",
+        )
+
+    return refuse
+
+
+def _set_requires_grad(t: SymTensor, value: bool) -> None:
+    t.requires_grad_(value)
+
+
+_PROPERTIES: Final[dict[str, property]] = {
+    "shape": property(lambda t: size_of(t._meta.shape)),
+    "dtype": property(lambda t: t._meta.dtype),
+    "device": property(lambda t: t._meta.device),
+    "ndim": property(lambda t: len(t._meta.shape)),
+    "itemsize": property(lambda t: t._meta.dtype.itemsize),
+    "nbytes": property(lambda t: plain(product(t._meta.shape)) * t._meta.dtype.itemsize),
+    "layout": _flag(torch.strided),
+    "requires_grad": property(lambda t: bool(t._meta.requires_grad), _set_requires_grad),
+    "is_leaf": property(_is_leaf),
+    "grad": property(lambda _: None, _refuse_set("grad")),
+    "grad_fn": property(lambda t: None if _is_leaf(t) else t._value),
+    "data": property(lambda t: t.detach(), _refuse_set("data")),
+    "names": property(lambda t: (None,) * len(t._meta.shape), _refuse_set("names")),
+    "name": _flag(None),
+    "_base": property(lambda t: None),
+    "output_nr": _flag(0),
+    "retains_grad": _flag(False),
+    "is_cpu": _on("cpu"),
+    "is_cuda": _on("cuda"),
+    "is_meta": _on("meta"),
+    "is_mps": _on("mps"),
+    "is_xpu": _on("xpu"),
+    "is_xla": _on("xla"),
+    "is_hpu": _on("hpu"),
+    "is_ipu": _on("ipu"),
+    "is_maia": _on("maia"),
+    "is_mtia": _on("mtia"),
+    "is_vulkan": _on("vulkan"),
+    "is_sparse": _flag(False),
+    "is_sparse_csr": _flag(False),
+    "is_quantized": _flag(False),
+    "is_mkldnn": _flag(False),
+    "is_nested": _flag(False),
+    "T": property(lambda t: t.permute(*reversed(range(len(t._meta.shape))))),
+    "mT": property(lambda t: t.transpose(-2, -1)),
+    "H": property(lambda t: _adjoint(t)),
+    "mH": property(lambda t: t.adjoint()),
+    "real": property(lambda t: current().call(torch.real, (t,), {})),
+    "imag": property(lambda t: current().call(torch.imag, (t,), {})),
+}
+
+
+def _adjoint(t: SymTensor) -> Any:
+    return t.conj().t() if t._meta.dtype.is_complex else t.t()
+
+
+# ---------------------------------------------------------------------- methods that ask
+
+
+def _size(t: SymTensor, dim: Any = None) -> Any:
+    shape = t._meta.shape
+    return size_of(shape) if dim is None else shape[_dim(t, dim)]
+
+
+def _dim(t: SymTensor, dim: Any) -> int:
+    rank = len(t._meta.shape)
+    dim = int(dim)
+    if not -rank <= dim < rank:
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [{-rank}, {rank - 1}], got {dim})"
+        )
+    return dim
+
+
+def _stride(t: SymTensor, dim: Any = None) -> Any:
+    strides = strides_of(t._meta)
+    return strides if dim is None else strides[_dim(t, dim)]
+
+
+def _len(t: SymTensor) -> int:
+    if not t._meta.shape:
+        raise TypeError("len() of a 0-d tensor")
+    return int(t._meta.shape[0])
+
+
+def _iter(t: SymTensor) -> Any:
+    if not t._meta.shape:
+        raise TypeError("iteration over a 0-d tensor")
+    return iter(t.unbind(0))
+
+
+def _repr(t: SymTensor, **_: Any) -> str:
+    return f"SymTensor({t._value}: {t._meta})"
+
+
+def _format(t: SymTensor, spec: str) -> str:
+    return format(t.item(), spec) if not t._meta.shape and spec else _repr(t)
+
+
+def _contains(t: SymTensor, item: Any) -> bool:
+    return bool((t == item).any().item())
+
+
+_METHODS: Final[dict[str, Any]] = {
+    "size": _size,
+    "stride": _stride,
+    "storage_offset": lambda t: offset_of(t._meta),
+    "dim": lambda t: len(t._meta.shape),
+    "ndimension": lambda t: len(t._meta.shape),
+    "numel": lambda t: plain(product(t._meta.shape)),
+    "nelement": lambda t: plain(product(t._meta.shape)),
+    "element_size": lambda t: t._meta.dtype.itemsize,
+    "is_floating_point": lambda t: t._meta.dtype.is_floating_point,
+    "is_complex": lambda t: t._meta.dtype.is_complex,
+    "is_signed": lambda t: t._meta.dtype.is_signed,
+    "get_device": lambda t: -1 if t._meta.device.index is None else t._meta.device.index,
+    "__len__": _len,
+    "__iter__": _iter,
+    "__bool__": lambda t: bool(t.item()),
+    "__int__": lambda t: int(t.item()),
+    "__index__": lambda t: t.item().__index__(),
+    "__float__": lambda t: float(t.item()),
+    "__complex__": lambda t: complex(t.item()),
+    "__contains__": _contains,
+    "__hash__": lambda t: id(t),
+    "__repr__": _repr,
+    "__format__": _format,
+    "__deepcopy__": lambda t, _: t.clone(),
+}
+
+# What Python or torch needs as it is.
+_COMPARISONS: Final = {f"__{op}__" for op in ("eq", "ne", "lt", "le", "gt", "ge")}
+_KEPT: Final = {
+    *(vars(object).keys() - _COMPARISONS),
+    *_PROPERTIES,
+    *_METHODS,
+    "__dict__",
+    "__weakref__",
+    "__module__",
+    "__torch_function__",
+    "__torch_dispatch__",
+    "__slots__",
+    "_make_subclass",
+    "_make_wrapper_subclass",
+    "_make_dtensor",
+    "__class_getitem__",
+    "__orig_bases__",
+    "__parameters__",
+    "__abstractmethods__",
+    "__array_priority__",
+}
+
+
+def _method(func: Any, name: str) -> Any:
+    def method(t: SymTensor, *args: Any, **kwargs: Any) -> Any:
+        return t._tracer.call(func, (t, *args), kwargs)
+
+    method.__name__ = name
+    return method
+
+
+def _getter(name: str) -> property:
+    def get(t: SymTensor) -> Any:
+        site = capture_site()
+        raise UnsupportedError(
+            f"the attribute .{name} of a traced tensor" + (f" at {site}" if site else ""),
+            why="it is a property of the data, which is not there while tracing",
+        )
+
+    return property(get)
+
+
+def _install() -> None:
+    for name, prop in _PROPERTIES.items():
+        setattr(SymTensor, name, prop)
+    for name, method in _METHODS.items():
+        setattr(SymTensor, name, method)
+    for name in dir(torch.Tensor):
+        if name in _KEPT:
+            continue
+        found = getattr(torch.Tensor, name)
+        if isinstance(found, type):
+            continue
+        setattr(SymTensor, name, _method(found, name) if callable(found) else _getter(name))
+
+
+_install()

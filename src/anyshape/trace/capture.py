@@ -1,0 +1,156 @@
+"""`capture`: run a program once on symbolic inputs, and what comes of it."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.utils import _pytree as pytree
+
+from anyshape.errors import ArgumentError, ConstraintError
+from anyshape.tensor import current
+from anyshape.trace.codegen import Program, guard_function
+from anyshape.trace.inputs import BACKED, STATIC, UNBACKED, Inputs, Spot
+from anyshape.trace.mode import TraceMode
+from anyshape.trace.quiet import quietly
+from anyshape.trace.tracer import Tracer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from anyshape.env import Obligation
+    from anyshape.trace.graph import Graph
+    from anyshape.trace.tracer import Deviation
+
+
+class Captured:
+    """A traced program. Call it like the function; it checks its inputs first."""
+
+    def __init__(self, tracer: Tracer, inputs: Inputs, out_spec: Any) -> None:
+        self.tracer = tracer
+        self.inputs = inputs
+        self.out_spec = out_spec
+
+    @property
+    def graph(self) -> Graph:
+        """The calls in order."""
+        return self.tracer.graph
+
+    @property
+    def deviations(self) -> list[Deviation]:
+        """Where the program may differ from eager execution."""
+        return self.tracer.deviations
+
+    @cached_property
+    def guards(self) -> list[Obligation]:
+        """What must hold of backed inputs."""
+        return self.tracer.env.guards
+
+    @cached_property
+    def runtime_asserts(self) -> list[Obligation]:
+        """What the program checks when it runs."""
+        return self.tracer.env.runtime_asserts
+
+    @cached_property
+    def program(self) -> Program:
+        """The generated code."""
+        slots = {leaf.value: i for i, leaf in enumerate(self.inputs.leaves) if leaf.value}
+        program = Program(self.graph, self.inputs.binds, slots)
+        program.write(self.runtime_asserts)
+        return program
+
+    @property
+    def code(self) -> str:
+        """The text of the generated code."""
+        return self.program.text
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        flat, spec = pytree.tree_flatten((args, kwargs))
+        if spec != self.inputs.spec:
+            raise ArgumentError(
+                f"the inputs have another structure: {spec}, not {self.inputs.spec}"
+            )
+        self.check(flat)
+        return pytree.tree_unflatten(self.program.function()(flat), self.out_spec)
+
+    def check(self, flat: list[Any]) -> None:
+        """Raise unless the inputs are those that the program was traced for."""
+        for leaf, x in zip(self.inputs.leaves, flat, strict=True):
+            if isinstance(leaf.example, torch.Tensor):
+                self._check_tensor(leaf, x)
+            elif type(leaf.example) is not type(x):
+                raise ArgumentError(
+                    f"{leaf.name} is {type(x).__name__}, not {type(leaf.example).__name__}"
+                )
+        binds = self.inputs.binds
+        bound = {i for _, i, dim in binds if dim is None}
+        for i, (leaf, x) in enumerate(zip(self.inputs.leaves, flat, strict=True)):
+            if i not in bound and isinstance(x, int | float | str) and x != leaf.example:
+                raise ConstraintError(
+                    f"{leaf.name} is {x}; the program was traced for {leaf.example}"
+                )
+        values = [flat[i] if dim is None else flat[i].size(dim) for _, i, dim in binds]
+        failed = self._guards_hold(*values)
+        if failed >= 0:
+            raise ConstraintError(
+                f"a guard fails: {self.guards[failed].text}",
+                why=self.guards[failed].describe(),
+            )
+
+    def _check_tensor(self, leaf: Any, x: Any) -> None:
+        if not isinstance(x, torch.Tensor):
+            raise ArgumentError(f"{leaf.name} is {type(x).__name__}, not a tensor")
+        example = leaf.example
+        if x.dtype is not example.dtype or x.dim() != example.dim() or x.device != example.device:
+            raise ConstraintError(
+                f"{leaf.name} is {x.dtype} of rank {x.dim()} on {x.device}; the program was traced"
+                f" for {example.dtype} of rank {example.dim()} on {example.device}"
+            )
+        for d, n in enumerate(leaf.shape):
+            if type(n) is int and x.size(d) != n:
+                raise ConstraintError(
+                    f"{leaf.name}.size({d}) is {x.size(d)}; the program was traced for {n}"
+                )
+
+    @cached_property
+    def _guards_hold(self) -> Callable[..., int]:
+        return guard_function(self.guards, [name for name, _, _ in self.inputs.binds])
+
+
+def capture(
+    fn: Callable[..., Any],
+    args: tuple[Any, ...] = (),
+    kwargs: dict[str, Any] | None = None,
+    *,
+    dynamic: str | Callable[[Spot], Any] = BACKED,
+) -> Captured:
+    """Trace `fn` on these inputs.
+
+    `dynamic` is "static", "backed" or "unbacked" for all sizes of all tensors, or a function from a
+    `Spot` to one of these, or to a pair of one and a dict of `min`, `max`.
+    """
+    if isinstance(dynamic, str):
+        if dynamic not in (STATIC, BACKED, UNBACKED):
+            raise ArgumentError(f"dynamic cannot be {dynamic!r}", fix="static, backed or unbacked")
+        kind = dynamic
+        dynamic = lambda spot: STATIC if spot.dim is None else kind  # noqa: E731
+    tracer = Tracer()
+    inputs = Inputs(fn, args, kwargs or {})
+    stand_in_args, stand_in_kwargs = inputs.symbolize(tracer, dynamic)
+    mode = TraceMode(tracer)
+    tracer.mode = mode
+    before = current.enter(tracer)
+    try:
+        with quietly(), mode:
+            out = fn(*stand_in_args, **stand_in_kwargs)
+    finally:
+        current.leave(before)
+    flat, out_spec = pytree.tree_flatten(out)
+    before = current.enter(tracer)
+    try:
+        tracer.graph.outputs = [tracer.output(leaf) for leaf in flat]
+    finally:
+        current.leave(before)
+    tracer.graph.verify()
+    return Captured(tracer, inputs, out_spec)

@@ -1,0 +1,204 @@
+"""Generated Python: the graph as straight code that calls torch and frees what is dead.
+
+Inputs come as one flat list. Sizes are read off the inputs first; guards are a function of their own;
+an assert runs as soon as its last symbol is known.
+"""
+
+from __future__ import annotations
+
+import linecache
+import math
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+
+from anyshape.errors import RuntimeAssertError
+from anyshape.expr.op import power_of
+from anyshape.expr.python import source
+from anyshape.symbolic.condition import SymBool
+from anyshape.symbolic.sym_float import SymFloat
+from anyshape.symbolic.sym_int import SymInt
+from anyshape.trace.graph import Name, Node, Value, leaves, op_name
+from anyshape.trace.tracer import set_autocast
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from anyshape.env import Obligation
+    from anyshape.trace.graph import Graph
+
+_LITERAL: Final = (int, bool, str, type(None))
+_INDENT: Final = "    "
+
+
+class Program:
+    """The text of a program and what its names mean; compiled on first use."""
+
+    def __init__(
+        self, graph: Graph, binds: Sequence[tuple[str, int, int | None]], slots: dict[Value, int]
+    ) -> None:
+        self.scope: dict[str, Any] = {
+            "torch": torch,
+            "math": math,
+            "fail": _fail,
+            "power_of": power_of,
+        }
+        self._names: dict[Any, str] = {}
+        self._graph = graph
+        self._binds = binds
+        self._slots = slots
+        self._made: Callable[..., Any] | None = None
+        self.text = ""
+
+    # ------------------------------------------------------------------ text
+
+    def write(self, asserts: Sequence[Obligation]) -> str:
+        """The text of the function `run(flat)`."""
+        due: dict[str, list[int]] = {}
+        for i, o in enumerate(asserts):
+            due.setdefault(o.symbol, []).append(i)
+        self.scope["asserts"] = asserts
+        graph = self._graph
+        last = self._last_uses()
+        lines = [f"{value} = flat[{self._slots[value]}]" for value in graph.inputs]
+        for symbol, leaf, dim in self._binds:
+            lines.append(f"{symbol} = flat[{leaf}]" + ("" if dim is None else f".size({dim})"))
+        for symbol, _, _ in self._binds:
+            lines += [self._check(asserts[i], i) for i in due.pop(symbol, ())]
+        for value, tensor in graph.constants:
+            self.scope[str(value)] = tensor
+        restores = False
+        for place, node in enumerate(graph.nodes):
+            restores |= node.func in (torch._C._set_grad_enabled, set_autocast)
+            lines.append(self._call(node))
+            dead = last.get(place)
+            if dead:
+                lines.append(f"del {', '.join(map(str, dead))}")
+            for leaf in leaves(node.outs):
+                if type(leaf) is Name:
+                    lines += [self._check(asserts[i], i) for i in due.pop(leaf, ())]
+        lines.append(f"return {self._arg(graph.outputs)}")
+        if restores:
+            self.scope["keep_modes"] = keep_modes
+            lines = ["with keep_modes():", *(_INDENT + line for line in lines)]
+        self.text = "\n".join(["def run(flat):", *(_INDENT + line for line in lines), ""])
+        return self.text
+
+    def function(self) -> Callable[..., Any]:
+        """The compiled function."""
+        if self._made is None:
+            name = f"<anyshape program {id(self):x}>"
+            exec(compile(self.text, name, "exec"), self.scope)
+            linecache.cache[name] = (len(self.text), None, self.text.splitlines(True), name)
+            self._made = self.scope["run"]
+        return self._made
+
+    def _last_uses(self) -> dict[int, list[Value]]:
+        """The values that nobody needs after each node."""
+        kept = {leaf for leaf in leaves(self._graph.outputs) if type(leaf) is Value}
+        seen: set[Value] = set()
+        result: dict[int, list[Value]] = {}
+        for place in reversed(range(len(self._graph.nodes))):
+            node = self._graph.nodes[place]
+            for leaf in leaves((node.args, node.kwargs, node.outs)):
+                if type(leaf) is Value and leaf not in seen:
+                    seen.add(leaf)
+                    if leaf not in kept and leaf.kind != "constant":
+                        result.setdefault(place, []).append(leaf)
+        return result
+
+    def _check(self, o: Obligation, i: int) -> str:
+        return f"if not {source(o.condition, _Same())}: fail(asserts[{i}])"
+
+    def _call(self, node: Node) -> str:
+        words = [self._arg(a) for a in node.args]
+        words += [f"{k}={self._arg(a)}" for k, a in node.kwargs.items()]
+        call = f"{self._function(node.func)}({', '.join(words)})"
+        outs = node.outs
+        return call if outs is None else f"{_pattern(outs)} = {call}"
+
+    def _function(self, func: Any) -> str:
+        name = self._names.get(func)
+        if name is None:
+            clean = "".join(c if c.isalnum() else "_" for c in op_name(func))
+            name = f"f_{clean}"
+            while name in self.scope:
+                name += "_"
+            self._names[func] = name
+            self.scope[name] = func
+        return name
+
+    def _arg(self, a: Any) -> str:
+        kind = type(a)
+        if kind is Value:
+            return str(a)
+        if kind in _LITERAL:
+            return repr(a)
+        if kind is SymInt:
+            return source(a.expr, _Same())
+        if kind is SymFloat:
+            return source(a.value, _Same())
+        if kind is SymBool:
+            return source(a.condition, _Same())
+        if kind is tuple:
+            return f"({''.join(f'{self._arg(part)}, ' for part in a)})"
+        if kind is list:
+            return f"[{', '.join(map(self._arg, a))}]"
+        if kind is dict:
+            return f"{{{', '.join(f'{k!r}: {self._arg(v)}' for k, v in a.items())}}}"
+        if kind is slice:
+            return f"slice({self._arg(a.start)}, {self._arg(a.stop)}, {self._arg(a.step)})"
+        if kind is float and math.isfinite(a):
+            return repr(a)
+        if kind in (torch.dtype, torch.memory_format, torch.layout):
+            return str(a)
+        if a is Ellipsis:
+            return "..."
+        name = f"o{len(self.scope)}"
+        self.scope[name] = a
+        return name
+
+
+class _Same(dict[str, str]):
+    """Symbols keep their names in the generated code."""
+
+    def __missing__(self, key: str) -> str:
+        return key
+
+
+def _pattern(outs: Any) -> str:
+    if type(outs) is tuple:
+        return f"({''.join(f'{_pattern(part)}, ' for part in outs)})" if outs else "_"
+    return "_" if outs is None else str(outs)
+
+
+def _fail(o: Obligation) -> None:
+    raise RuntimeAssertError(
+        o.message or f"{o.text} does not hold",
+        why=f"{o.text} is needed" + (f" at {o.site}" if o.site else ""),
+    )
+
+
+class keep_modes:  # noqa: N801  a context manager in generated code
+    """Restore the grad mode and autocast that a program changes, also after an exception."""
+
+    def __enter__(self) -> None:
+        from anyshape.trace.tracer import autocast_state  # noqa: PLC0415
+
+        self.grad = torch.is_grad_enabled()
+        self.autocast = autocast_state()
+
+    def __exit__(self, *_: object) -> None:
+        torch._C._set_grad_enabled(self.grad)
+        set_autocast(self.autocast)
+
+
+def guard_function(guards: Sequence[Obligation], symbols: Sequence[str]) -> Callable[..., int]:
+    """A function of the symbols' values: the number of the first guard that fails, or -1."""
+    lines = [f"def check({', '.join(symbols)}):"]
+    lines += [f" if not {source(o.condition, _Same())}: return {i}" for i, o in enumerate(guards)]
+    lines.append(" return -1")
+    scope: dict[str, Any] = {"math": math, "power_of": power_of}
+    exec("\n".join(lines), scope)  # our own text
+    made: Callable[..., int] = scope["check"]
+    return made

@@ -1,0 +1,175 @@
+"""The graph: what a program did, as a list of calls on values.
+
+A `Value` is a tensor: an input, a constant (a parameter, a buffer, a tensor from outside), or an
+output of a node. A `Node` is one call of a torch function; its arguments hold values, symbolic
+numbers and plain Python objects. Its `outs` is a pattern: a value, the name of a symbol that the
+call gives a value to, None for what nobody needs, or a tuple of patterns. Nodes are in the order of
+execution, mutations included, so that running them again does the same to the same memory.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+
+from anyshape.errors import AnyshapeError
+from anyshape.symbolic.condition import SymBool
+from anyshape.symbolic.sym_float import SymFloat
+from anyshape.symbolic.sym_int import SymInt
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from anyshape.env.site import Site
+    from anyshape.tensor.meta import Meta
+
+INPUT: Final = "input"
+CONSTANT: Final = "constant"
+RESULT: Final = "result"
+_PREFIX: Final = {INPUT: "i", CONSTANT: "c", RESULT: "v"}
+SYMBOLIC: Final = (SymInt, SymBool, SymFloat)
+
+
+class Value:
+    """A tensor of the graph: its number among its kind, and what was known of it when made.
+
+    `root` is the value whose memory it is a view of, or itself; `version` of a root counts the
+    mutations of that memory.
+    """
+
+    __slots__ = ("index", "kind", "meta", "node", "root", "version")
+
+    def __init__(self, index: int, kind: str, meta: Meta, node: Node | None = None) -> None:
+        self.index = index
+        self.kind = kind
+        self.meta = meta
+        self.node = node
+        self.root = self
+        self.version = 0
+
+    def __repr__(self) -> str:
+        return f"{_PREFIX[self.kind]}{self.index}"
+
+
+class Name(str):
+    """The name of a symbol, as an output of a node."""
+
+    __slots__ = ()
+
+
+class Node:
+    """One call. `epoch` counts the mutations before it, in the whole graph."""
+
+    __slots__ = ("args", "epoch", "func", "kwargs", "outs", "site")
+
+    def __init__(
+        self,
+        func: Any,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        site: Site | None,
+        epoch: int,
+    ) -> None:
+        self.func = func
+        self.args = args
+        self.kwargs = kwargs
+        self.site = site
+        self.epoch = epoch
+        self.outs: Any = None
+
+    def __repr__(self) -> str:
+        words = [show(a) for a in self.args]
+        words += [f"{k}={show(a)}" for k, a in self.kwargs.items()]
+        call = f"{op_name(self.func)}({', '.join(words)})"
+        return call if self.outs is None else f"{show(self.outs)} = {call}"
+
+
+class Graph:
+    """The nodes in order, the inputs, the constants with their tensors, and the outputs."""
+
+    __slots__ = ("constants", "inputs", "nodes", "outputs")
+
+    def __init__(self) -> None:
+        self.nodes: list[Node] = []
+        self.inputs: list[Value] = []
+        self.constants: list[tuple[Value, torch.Tensor]] = []
+        self.outputs: list[Any] = []
+
+    def verify(self) -> None:
+        """Raise if a value is used before it is made, made twice, or foreign."""
+        known: set[Value] = {*self.inputs, *(value for value, _ in self.constants)}
+        names: set[str] = set()
+        for place, node in enumerate(self.nodes):
+            for leaf in leaves((node.args, node.kwargs)):
+                if type(leaf) is Value and leaf not in known:
+                    raise AnyshapeError(f"node {place}, {node}, uses {leaf}, which is not made yet")
+            for leaf in leaves(node.outs):
+                if type(leaf) is Value:
+                    if leaf in known or leaf.node is not node:
+                        raise AnyshapeError(
+                            f"node {place}, {node}, makes {leaf}, which is made already"
+                        )
+                    known.add(leaf)
+                elif type(leaf) is Name:
+                    if leaf in names:
+                        raise AnyshapeError(
+                            f"node {place}, {node}, makes {leaf}, which is made already"
+                        )
+                    names.add(leaf)
+        for leaf in leaves(self.outputs):
+            if type(leaf) is Value and leaf not in known:
+                raise AnyshapeError(f"the output {leaf} is not made by the graph")
+
+    def __str__(self) -> str:
+        lines = [f"{value}: {value.meta} = input" for value in self.inputs]
+        lines += [f"{value}: {value.meta} = constant" for value, _ in self.constants]
+        for node in self.nodes:
+            metas = ", ".join(f"{v.meta}" for v in leaves(node.outs) if type(v) is Value)
+            line = f"{node}" + (f"  -> {metas}" if metas else "")
+            lines.append(line + (f"  # {node.site}" if node.site else ""))
+        lines.append(f"return {show(self.outputs)}")
+        return "\n".join(lines)
+
+
+def leaves(tree: Any) -> Iterator[Any]:
+    """What is not a container in nested arguments."""
+    kind = type(tree)
+    if kind is tuple or kind is list:
+        for part in tree:
+            yield from leaves(part)
+    elif kind is dict:
+        for part in tree.values():
+            yield from leaves(part)
+    elif kind is slice:
+        yield from leaves((tree.start, tree.stop, tree.step))
+    else:
+        yield tree
+
+
+def op_name(func: Any) -> str:
+    """How to print a function: as users write it."""
+    name = getattr(func, "__name__", None) or str(func)
+    owner = getattr(func, "__objclass__", None)
+    if owner is not None or getattr(torch.Tensor, name, None) is func:
+        return f"Tensor.{name}"
+    return name
+
+
+def show(a: Any) -> str:
+    """An argument or a pattern as text."""
+    kind = type(a)
+    if kind is Value or kind in SYMBOLIC:
+        return str(a)
+    if kind is Name:
+        return str.__str__(a)
+    if kind is list:
+        return f"[{', '.join(map(show, a))}]"
+    if kind is tuple:
+        return f"({', '.join(map(show, a))}{',' if len(a) == 1 else ''})"
+    if kind is dict:
+        return f"{{{', '.join(f'{k!r}: {show(v)}' for k, v in a.items())}}}"
+    if kind is slice:
+        parts = ["" if p is None else show(p) for p in (a.start, a.stop, a.step)]
+        return ":".join(parts if parts[2] else parts[:2])
+    return "..." if a is Ellipsis else repr(a)

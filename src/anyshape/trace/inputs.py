@@ -1,0 +1,174 @@
+"""The inputs of a program: flat leaves with the names users know them by, and their symbols."""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import torch
+from torch.utils import _pytree as pytree
+
+from anyshape.config import config
+from anyshape.errors import ArgumentError
+from anyshape.symbolic.sym_int import SymInt
+from anyshape.tensor.layout import CONTIGUOUS, Layout
+from anyshape.tensor.meta import Meta
+from anyshape.tensor.sym_tensor import SymTensor, make
+from anyshape.trace.graph import INPUT, Value
+from anyshape.trace.tracer import symbol_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from anyshape.trace.tracer import Tracer
+
+STATIC: Final = "static"
+BACKED: Final = "backed"
+UNBACKED: Final = "unbacked"
+
+
+class Spot(NamedTuple):
+    """A size or a number among the inputs: leaf number `leaf`, named `source`; `dim` is None for a
+    number.
+    """
+
+    leaf: int
+    source: str
+    dim: int | None
+    value: Any
+
+
+class Leaf(NamedTuple):
+    """One input: its name, and what the door checks of it."""
+
+    name: str
+    value: Value | None
+    example: Any
+    shape: tuple[Any, ...]
+
+
+class Inputs:
+    """The inputs of one trace: what the program gets instead of them, and what binds the symbols."""
+
+    def __init__(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        pairs, self.spec = pytree.tree_flatten_with_path((args, kwargs))
+        names = _parameter_names(fn, args)
+        self.names = [_name(path, names) for path, _ in pairs]
+        self.examples = [leaf for _, leaf in pairs]
+        self.leaves: list[Leaf] = []
+        self.binds: list[tuple[str, int, int | None]] = []  # symbol, leaf, dim
+
+    def symbolize(self, tracer: Tracer, choose: Callable[[Spot], Any]) -> tuple[Any, Any]:
+        """The arguments to run the program with."""
+        made: dict[int, Any] = {}
+        stand_ins = []
+        for i, example in enumerate(self.examples):
+            if isinstance(example, torch.Tensor):
+                stand_in = made.get(id(example))
+                if stand_in is None:
+                    stand_in = made[id(example)] = self._tensor(tracer, i, example, choose)
+                else:
+                    self.leaves.append(Leaf(self.names[i], None, example, ()))
+            else:
+                stand_in = self._number(tracer, i, example, choose)
+                self.leaves.append(Leaf(self.names[i], None, example, ()))
+            stand_ins.append(stand_in)
+        args, kwargs = pytree.tree_unflatten(stand_ins, self.spec)
+        return args, kwargs
+
+    def _tensor(
+        self, tracer: Tracer, i: int, t: torch.Tensor, choose: Callable[[Spot], Any]
+    ) -> SymTensor:
+        if type(t) is SymTensor:
+            raise ArgumentError(f"{self.names[i]} is a traced tensor of another trace")
+        if t.layout is not torch.strided:
+            raise ArgumentError(f"{self.names[i]} has layout {t.layout}; only strided tensors work")
+        shape = tuple(
+            self._size(tracer, Spot(i, f"{self.names[i]}.size({d})", d, n), choose)
+            for d, n in enumerate(t.shape)
+        )
+        meta = Meta(shape, t.dtype, _layout(t), t.device, t.requires_grad)
+        value = Value(len(tracer.graph.inputs), INPUT, meta)
+        tracer.graph.inputs.append(value)
+        self.leaves.append(Leaf(self.names[i], value, t, shape))
+        return make(meta, value, tracer)
+
+    def _size(self, tracer: Tracer, spot: Spot, choose: Callable[[Spot], Any]) -> Any:
+        kind = choose(spot)
+        n = spot.value
+        if isinstance(kind, tuple):
+            kind, known = kind
+        else:
+            known = {}
+        if kind == STATIC:
+            return int(n)
+        if kind == BACKED:
+            frozen = config.specialize_zero_one and not config.backed_size_oblivious
+            if n in (0, 1) and frozen and "min" not in known:
+                return int(n)
+            e = tracer.env.backed(int(n), source=spot.source, **known)
+        elif kind == UNBACKED:
+            e = tracer.env.unbacked(source=spot.source, size=True, **{"hint": int(n), **known})
+        else:
+            raise ArgumentError(
+                f"{spot.source} cannot be {kind!r}", fix="static, backed or unbacked"
+            )
+        self.binds.append((symbol_name(e), spot.leaf, spot.dim))
+        return SymInt(e, tracer.env)
+
+    def _number(self, tracer: Tracer, i: int, x: Any, choose: Callable[[Spot], Any]) -> Any:
+        if type(x) is not int:
+            return x
+        kind = choose(Spot(i, self.names[i], None, x))
+        known: dict[str, Any] = {}
+        if isinstance(kind, tuple):
+            kind, known = kind
+        if kind == STATIC:
+            return x
+        env = tracer.env
+        if kind == BACKED:
+            e = env.backed(x, source=self.names[i], size=False, **known)
+        else:
+            e = env.unbacked(source=self.names[i], **known)
+        self.binds.append((symbol_name(e), i, None))
+        return SymInt(e, env)
+
+
+def _layout(t: torch.Tensor) -> Layout:
+    """The layout of an example as a class of layouts: dense in its order, else its strides."""
+    if t.is_contiguous() and not t.storage_offset():
+        return CONTIGUOUS
+    strides = t.stride()
+    order = tuple(sorted(range(t.dim()), key=lambda d: (-strides[d], -t.shape[d])))
+    step = 1
+    for d in reversed(order):
+        if t.shape[d] != 1 and strides[d] != step:
+            return Layout(strides=tuple(strides), offset=t.storage_offset())
+        step *= max(t.shape[d], 1)
+    if t.is_contiguous():
+        order = tuple(range(t.dim()))
+    return Layout(order=order, offset=t.storage_offset())
+
+
+def _parameter_names(fn: Any, args: tuple[Any, ...]) -> list[str]:
+    target = fn.forward if isinstance(fn, torch.nn.Module) else fn
+    try:
+        parameters = list(inspect.signature(target).parameters.values())
+    except (TypeError, ValueError):
+        parameters = []
+    names: list[str] = []
+    for i in range(len(args)):
+        rest = parameters[min(i, len(parameters) - 1)] if parameters else None
+        if rest is None:
+            names.append(f"args[{i}]")
+        elif rest.kind is inspect.Parameter.VAR_POSITIONAL:
+            names.append(f"{rest.name}[{i - len(parameters) + 1}]")
+        else:
+            names.append(parameters[i].name if i < len(parameters) else f"args[{i}]")
+    return names
+
+
+def _name(path: Any, names: list[str]) -> str:
+    where, first, *rest = path
+    head = names[first.idx] if where.idx == 0 else str(first.key)
+    return head + pytree.keystr(tuple(rest))

@@ -1,0 +1,23 @@
+"""The mode under which a program is traced: torch hands it every call of a torch function."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from torch.overrides import TorchFunctionMode
+
+if TYPE_CHECKING:
+    from anyshape.trace.tracer import Tracer
+
+
+class TraceMode(TorchFunctionMode):
+    """Sees what no traced tensor is part of: factories, and ops on the program's own tensors."""
+
+    def __init__(self, tracer: Tracer) -> None:
+        super().__init__()
+        self.tracer = tracer
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        return self.tracer.call(func, args, kwargs or {})

@@ -1,0 +1,53 @@
+"""The state of the process while a trace runs, and as it was afterwards.
+
+Grad mode and autocast are restored, the garbage collector rests (a trace makes many objects that
+live on), and torch is told that it is being compiled, as under torch.export.
+"""
+
+from __future__ import annotations
+
+import gc
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import torch
+
+from anyshape.trace.tracer import autocast_state, set_autocast
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class _Shared:
+    """What all threads share: set by the first trace that starts, restored by the last to end."""
+
+    lock = threading.Lock()
+    running = 0
+    collects = False
+    compiling = False
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Run a trace inside."""
+    grad, autocast = torch.is_grad_enabled(), autocast_state()
+    with _Shared.lock:
+        if _Shared.running == 0:
+            _Shared.collects = gc.isenabled()
+            _Shared.compiling = torch.compiler._is_compiling_flag
+            gc.disable()
+            torch.compiler._is_compiling_flag = True
+        _Shared.running += 1
+    try:
+        yield
+    finally:
+        with _Shared.lock:
+            _Shared.running -= 1
+            if _Shared.running == 0:
+                torch.compiler._is_compiling_flag = _Shared.compiling
+                if _Shared.collects:
+                    gc.enable()
+        torch._C._set_grad_enabled(grad)
+        if autocast_state() != autocast:
+            set_autocast(autocast)

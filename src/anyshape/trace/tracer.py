@@ -1,0 +1,436 @@
+"""The tracer: receives every torch call of the program, asks its rule, and writes the graph."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import torch
+
+from anyshape.env import Env
+from anyshape.env.site import capture as capture_site
+from anyshape.errors import AnyshapeError, UnsupportedError
+from anyshape.expr.boolean import ge0
+from anyshape.expr.terms import terms
+from anyshape.rules.resolve import resolve
+from anyshape.rules.result import Done, Instead, Many
+from anyshape.rules.table import when_registered
+from anyshape.symbolic.condition import SymBool
+from anyshape.symbolic.sym_float import SymFloat
+from anyshape.symbolic.sym_int import SymInt
+from anyshape.tensor.layout import CONTIGUOUS, Layout
+from anyshape.tensor.meta import Meta
+from anyshape.tensor.sym_tensor import SymSize, SymTensor, make
+from anyshape.trace.graph import CONSTANT, RESULT, Graph, Name, Node, Value, leaves
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from anyshape.env.site import Site
+    from anyshape.expr import Bool, Expr
+
+_PLAIN: Final = {
+    int,
+    float,
+    bool,
+    str,
+    complex,
+    type(None),
+    type(Ellipsis),
+    torch.dtype,
+    torch.device,
+    torch.memory_format,
+    torch.layout,
+    SymInt,
+    SymBool,
+    SymFloat,
+}
+_is_grad_enabled: Final = torch.is_grad_enabled
+_is_any_autocast: Final = torch._C._is_any_autocast_enabled
+
+
+class Deviation(NamedTuple):
+    """Where the program may differ from eager execution: when `condition` holds at run time."""
+
+    op: str
+    site: Site | None
+    condition: Bool
+    about: str
+
+
+class Tracer:
+    """One run of one program. `call` is the door for every torch function."""
+
+    def __init__(self) -> None:
+        self.env = Env()
+        self.graph = Graph()
+        self.deviations: list[Deviation] = []
+        self.memo: dict[Any, Any] = {}
+        self.epoch = 0
+        self.depth = 0
+        self.mode: Any = None
+        self._count = 0
+        self._fresh: list[tuple[SymInt, Any, tuple[Any, ...]]] = []
+        self._lifted: dict[int, Value] = {}
+        self._grad = _is_grad_enabled()
+        self._autocast: tuple[Any, ...] = ()
+
+    # ------------------------------------------------------------------ calls
+
+    def call(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Record a call of a torch function and give what it returns."""
+        row = _ROWS.get(func)
+        if row is None:
+            row = _ROWS[func] = resolve(func)
+        return row(self, func, args, kwargs)
+
+    def record(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
+        """Write a node for a call whose rule gave `out`; the tensors for its results."""
+        kind = type(out)
+        if kind is Done:
+            return out.value
+        if kind is Instead:
+            return self.record(out.func, out.args, out.kwargs, out.out)
+        scan = _Scan(self)
+        node = self._node(func, scan.freeze(args), scan.freeze(kwargs) if kwargs else kwargs)
+        if kind is Meta:
+            result = self._result(node, out, scan, None)
+            if self._fresh:
+                self._bind(node)
+            return result
+        if kind is Many:
+            outs: list[Any] = []
+            tensors = [self._part(node, part, scan, outs) for part in out.parts]
+            node.outs = tuple(outs)
+            if self._fresh:
+                self._bind(node)
+            return out.build(tensors)
+        raise AnyshapeError(f"the rule of {func} returned {kind.__name__}, not a Meta")
+
+    def _part(self, node: Node, part: Any, scan: _Scan, outs: list[Any]) -> Any:
+        if type(part) is Meta:
+            t = self._result(node, part, scan, outs)
+            return t
+        if type(part) is Many:
+            inner: list[Any] = []
+            tensors = [self._part(node, p, scan, inner) for p in part.parts]
+            outs.append(tuple(inner))
+            return part.build(tensors)
+        outs.append(None)
+        return part
+
+    def _result(self, node: Node, meta: Meta, scan: _Scan, outs: list[Any] | None) -> SymTensor:
+        if meta.device is None:
+            meta.device = scan.device or torch.device("cpu")
+        if meta.requires_grad is None:
+            dtype = meta.dtype
+            meta.requires_grad = (
+                scan.grad and self._grad and (dtype.is_floating_point or dtype.is_complex)
+            )
+        value = Value(self._count, RESULT, meta, node)
+        self._count += 1
+        if outs is None:
+            node.outs = value
+        else:
+            outs.append(value)
+        return make(meta, value, self)
+
+    def _node(self, func: Any, args: Any, kwargs: Any) -> Node:
+        if _is_grad_enabled() is not self._grad:
+            self._switch_grad()
+        if _is_any_autocast() or self._autocast:
+            self._switch_autocast()
+        node = Node(func, args, kwargs, capture_site(), self.epoch)
+        self.graph.nodes.append(node)
+        return node
+
+    def emit(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> Node:
+        """Write a node without a rule; the caller sets its outputs."""
+        scan = _Scan(self)
+        return self._node(func, scan.freeze(args), scan.freeze(kwargs or {}))
+
+    def mutate(
+        self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], changed: Any
+    ) -> None:
+        """Write a node that changes `changed` in place; what it returns is not needed."""
+        scan = _Scan(self)
+        node = self._node(func, scan.freeze(args), scan.freeze(kwargs) if kwargs else kwargs)
+        if self._fresh:
+            self._bind(node)
+        self.touch(changed)
+        meta = changed._meta if type(changed) is SymTensor else None
+        if meta is not None and scan.grad and self._grad and not meta.requires_grad:
+            dtype = meta.dtype
+            if dtype.is_floating_point or dtype.is_complex:
+                changed._meta = Meta(meta.shape, dtype, meta.layout, meta.device, True)
+
+    def touch(self, changed: Any) -> None:
+        """Note that the memory of a tensor changed."""
+        value = changed._value if type(changed) is SymTensor else self.lift(changed)
+        value.root.version += 1
+        self.epoch += 1
+
+    def alias(self, result: Any, of: Any) -> None:
+        """Note that a result is a view of an operand."""
+        if type(result) is SymTensor:
+            base = of._value if type(of) is SymTensor else self.lift(of)
+            result._value.root = base.root
+        elif isinstance(result, tuple | list):
+            for part in result:
+                self.alias(part, of)
+
+    # ------------------------------------------------------------------ tensors from outside
+
+    def lift(self, tensor: torch.Tensor) -> Value:
+        """The constant for a real tensor: a parameter, a buffer, or one the program closes over."""
+        value = self._lifted.get(id(tensor))
+        if value is None:
+            value = self._lift(tensor)
+        return value
+
+    def _lift(self, tensor: torch.Tensor) -> Value:
+        with torch._C.DisableTorchFunction():
+            if type(tensor) not in (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer):
+                kind = type(tensor).__name__
+                if isinstance(tensor, torch.nn.parameter.UninitializedTensorMixin):
+                    raise UnsupportedError(
+                        f"an uninitialized {kind}", fix="run the module once first"
+                    )
+            if tensor.layout is not torch.strided:
+                raise UnsupportedError(f"a constant with layout {tensor.layout}")
+            meta = meta_of_real(tensor)
+        value = Value(len(self.graph.constants), CONSTANT, meta)
+        self.graph.constants.append((value, tensor))
+        self._lifted[id(tensor)] = value
+        return value
+
+    # ------------------------------------------------------------------ what the run will know
+
+    def mint(
+        self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None, **known: Any
+    ) -> SymInt:
+        """A new unbacked integer that the call gives a value to."""
+        e = self._unbacked(**known)
+        self.emit(func, args, kwargs).outs = Name(symbol_name(e))
+        return SymInt(e, self.env)
+
+    def mint_list(self, func: Any, args: tuple[Any, ...], count: int, **known: Any) -> list[SymInt]:
+        """So many new unbacked integers, which the call gives values to as one list."""
+        exprs = [self._unbacked(**known) for _ in range(count)]
+        self.emit(func, args).outs = tuple([Name(symbol_name(e)) for e in exprs])
+        return [SymInt(e, self.env) for e in exprs]
+
+    def _unbacked(
+        self, *, size: bool = False, min: int | None = None, max: int | None = None
+    ) -> Expr:
+        """A new unbacked symbol with the range that it has by nature."""
+        env = self.env
+        e = env.unbacked(size=size)
+        if min is not None and not (size and min <= 0):
+            env.learn(ge0(e.shift(-min)))
+        if max is not None:
+            env.learn(ge0((-e).shift(max)))
+        return e
+
+    def mint_float(self, func: Any, args: tuple[Any, ...]) -> SymFloat:
+        """A new unbacked float that the call gives a value to."""
+        real = self.env.real()
+        self.emit(func, args).outs = Name(real.args[0])
+        return SymFloat(real, self.env)
+
+    def fresh_size(self, func: Any = None, args: tuple[Any, ...] = (), **known: Any) -> SymInt:
+        """A new size that stands in the shape of the next recorded result and is read off it.
+
+        `func(*args)`, if given, computes it where it turns out to stand nowhere.
+        """
+        n = SymInt(self._unbacked(size=True, **known), self.env)
+        self._fresh.append((n, func, args))
+        return n
+
+    def _bind(self, node: Node) -> None:
+        """Read the fresh sizes off the results of a node."""
+        fresh, self._fresh = self._fresh, []
+        for n, func, args in fresh:
+            for value in leaves(node.outs):
+                dim = _dim_of(n, value.meta.shape) if type(value) is Value else -1
+                if dim >= 0:
+                    func, args = torch.Tensor.size, (value, dim)
+                    break
+            if func is None:
+                raise AnyshapeError(f"{node} does not show the size {n} that it makes")
+            self.emit(func, args).outs = Name(symbol_name(n.expr))
+
+    def deviate(self, op: str, condition: Any, about: str) -> None:
+        """Note that eager execution would do something else where the condition holds."""
+        if type(condition) is SymBool:
+            if condition.known() is not False:
+                self.deviations.append(Deviation(op, capture_site(), condition.condition, about))
+        elif condition:
+            raise AnyshapeError(f"{op} surely differs from eager execution: {about}")
+
+    def number(self, value: Value) -> Any:
+        """A key that is equal for values that are surely equal: made by the same calls."""
+        node = value.node
+        if node is None:
+            return (value, value.root.version)
+        found = self.memo.get(value)
+        if found is None:
+            if node.func in IMPURE:
+                found = value
+            else:
+                args = _number((node.args, node.kwargs), self)
+                place = 0 if node.outs is value else node.outs.index(value)
+                found = (node.func, node.epoch, args, place)
+            found = self.memo.setdefault(("number", found), value)
+            self.memo[value] = found
+        return (found, value.root.version)
+
+    def output(self, leaf: Any) -> Any:
+        """A leaf of what the program returns, as the graph holds it."""
+        return _Scan(self).freeze(leaf)
+
+    @contextmanager
+    def unrecorded(self) -> Iterator[None]:
+        """Forget the nodes that are written inside."""
+        length = len(self.graph.nodes)
+        try:
+            yield
+        finally:
+            del self.graph.nodes[length:]
+
+    # ------------------------------------------------------------------ modes that ops run in
+
+    def _switch_grad(self) -> None:
+        self._grad = _is_grad_enabled()
+        self.graph.nodes.append(
+            Node(torch._C._set_grad_enabled, (self._grad,), {}, capture_site(), self.epoch)
+        )
+
+    def _switch_autocast(self) -> None:
+        now = autocast_state()
+        if now == self._autocast:
+            return
+        self._autocast = now
+        self.graph.nodes.append(Node(set_autocast, (now,), {}, capture_site(), self.epoch))
+
+
+_ROWS: dict[Any, Any] = {}
+when_registered(_ROWS.clear)
+IMPURE: set[Any] = set()
+
+
+class _Scan:
+    """One walk over the arguments of a call: freezes them and sums up the tensors in them."""
+
+    __slots__ = ("device", "device_rank", "grad", "tracer")
+
+    def __init__(self, tracer: Tracer) -> None:
+        self.tracer = tracer
+        self.grad = False
+        self.device: torch.device | None = None
+        self.device_rank = -1
+
+    def freeze(self, x: Any) -> Any:
+        kind = type(x)
+        if kind is SymTensor:
+            if x._tracer is not self.tracer:
+                raise UnsupportedError("a traced tensor of another trace")
+            meta = x._meta
+            if meta.requires_grad:
+                self.grad = True
+            if self.device_rank <= 0:
+                self._note(meta)
+            return x._value
+        if kind in _PLAIN:
+            return x
+        if kind is tuple:
+            return tuple([self.freeze(part) for part in x])
+        if kind is list:
+            return [self.freeze(part) for part in x]
+        if kind is dict:
+            return {k: self.freeze(part) for k, part in x.items()}
+        if kind is Value:
+            return x
+        if isinstance(x, torch.Tensor):
+            value = self.tracer.lift(x)
+            meta = value.meta
+            if meta.requires_grad:
+                self.grad = True
+            if self.device_rank <= 0:
+                self._note(meta)
+            return value
+        if kind is slice:
+            return slice(self.freeze(x.start), self.freeze(x.stop), self.freeze(x.step))
+        if kind is SymSize or isinstance(x, tuple):
+            return tuple([self.freeze(part) for part in x])
+        if isinstance(x, list):
+            return [self.freeze(part) for part in x]
+        return x
+
+    def _note(self, meta: Meta) -> None:
+        rank = len(meta.shape)
+        if rank > self.device_rank and (self.device is None or rank > 0):
+            self.device_rank = rank
+            self.device = meta.device
+
+
+def _dim_of(n: SymInt, shape: tuple[Any, ...]) -> int:
+    for dim, m in enumerate(shape):
+        if type(m) is SymInt and m.expr is n.expr:
+            return dim
+    return -1
+
+
+def symbol_name(e: Expr) -> str:
+    """The name of the symbol that an expression is."""
+    return next(iter(terms(e))).name
+
+
+def meta_of_real(tensor: torch.Tensor) -> Meta:
+    """What is known of a real tensor; to be called with torch functions disabled."""
+    shape = tuple(tensor.shape)
+    if tensor.is_contiguous():
+        layout = CONTIGUOUS
+        if tensor.storage_offset():
+            layout = Layout(offset=tensor.storage_offset())
+    else:
+        layout = Layout(strides=tuple(tensor.stride()), offset=tensor.storage_offset())
+    return Meta(shape, tensor.dtype, layout, tensor.device, tensor.requires_grad)
+
+
+def _number(tree: Any, tracer: Tracer) -> Any:
+    kind = type(tree)
+    if kind is tuple or kind is list:
+        return tuple([_number(part, tracer) for part in tree])
+    if kind is dict:
+        return tuple([(k, _number(part, tracer)) for k, part in tree.items()])
+    if kind is slice:
+        return _number((tree.start, tree.stop, tree.step), tracer)
+    if kind is Value:
+        return tracer.number(tree)
+    if kind is SymInt:
+        return tree.expr
+    if kind is SymBool:
+        return tree.condition
+    if kind is SymFloat:
+        return tree.value
+    return (kind, tree)
+
+
+def autocast_state() -> tuple[Any, ...]:
+    """The devices for which autocast is on, with their dtypes."""
+    return tuple(
+        (device, torch.get_autocast_dtype(device))
+        for device in ("cpu", "cuda")
+        if torch.is_autocast_enabled(device)
+    )
+
+
+def set_autocast(state: tuple[Any, ...]) -> None:
+    """Make autocast what `autocast_state` gave."""
+    wanted = dict(state)
+    for device in ("cpu", "cuda"):
+        torch.set_autocast_enabled(device, device in wanted)
+        if device in wanted:
+            torch.set_autocast_dtype(device, wanted[device])
+    torch.clear_autocast_cache()
