@@ -37,6 +37,8 @@ from anyshape.expr.terms import refresh, terms
 from anyshape.expr.traverse import symbols_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from anyshape.env.fact import Verdict
     from anyshape.env.site import Site
     from anyshape.expr import Expr
@@ -46,7 +48,11 @@ _SPECIALIZE = "keep it symbolic, or add check(n == <value>) before if it is alwa
 
 
 class Env:
-    """One environment; its expressions never mix with those of another."""
+    """One environment; its expressions never mix with those of another.
+
+    `undecided`, if set, is asked for the truth of what only the run can tell before `guard` raises;
+    its answer becomes a fact and a runtime assert, None leaves the error.
+    """
 
     def __init__(self) -> None:
         self.pool = Pool()
@@ -58,6 +64,7 @@ class Env:
         self._sizes: list[Expr] = []
         self._by_hint: dict[int, Expr] = {}
         self._count = {"s": 0, "u": 0, "f": 0}
+        self.undecided: Callable[[Bool], bool | None] | None = None
 
     # ------------------------------------------------------------------ symbols
 
@@ -206,7 +213,11 @@ class Env:
             return answer
         backed = self._over_backed(p)
         if backed is None:
-            raise self.data_dependent(p)
+            answer = None if self.undecided is None else self.undecided(p)
+            if answer is None:
+                raise self.data_dependent(p)
+            self.assume(p if answer else negate(p))
+            return answer
         hint = backed.hint is True
         self._record(backed if hint else negate(backed), origin.GUARD, capture(), None)
         return hint

@@ -51,12 +51,16 @@ class Site(NamedTuple):
 _framework: dict[str, bool] = {}
 
 
+def is_own(filename: str) -> bool:
+    """Whether a file belongs to anyshape itself."""
+    return filename.startswith(_OWN) and not filename.startswith(_PROGRAMS)
+
+
 def is_framework(filename: str) -> bool:
     """Whether a file belongs to anyshape or torch, or is frozen, rather than the user's."""
     known = _framework.get(filename)
     if known is None:
-        own = filename.startswith(_OWN) and not filename.startswith(_PROGRAMS)
-        known = own or _TORCH in filename or filename.startswith("<frozen")
+        known = is_own(filename) or _TORCH in filename or filename.startswith("<frozen")
         _framework[filename] = known
     return known
 

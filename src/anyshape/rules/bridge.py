@@ -31,6 +31,7 @@ _NO_KERNEL: Final = (
     "data pointer",
     "_local_scalar_dense",
     "meta tensor",
+    "internal assert",
 )
 
 

@@ -16,8 +16,7 @@ import torch
 
 from anyshape.errors import UnsupportedError
 from anyshape.expr.boolean import negate
-from anyshape.expr.evaluate import evaluate
-from anyshape.expr.traverse import symbols_of
+from anyshape.rules.typical import typical
 from anyshape.symbolic import functions
 from anyshape.symbolic.condition import SymBool
 from anyshape.symbolic.sym_float import SymFloat
@@ -27,7 +26,6 @@ from anyshape.tensor.meta import Meta
 from anyshape.tensor.size import plain
 
 _SYMBOLIC: Final = (SymInt, SymBool, SymFloat)
-_TYPICAL: Final = 4099  # an unremarkable size: odd, prime, neither small nor a power of 2
 
 
 class BridgeNode:
@@ -148,7 +146,7 @@ class BridgeNode:
         env, condition = v.env, v.condition
         if env.hint_for_guard(condition) is not None:
             return bool(env.guard(condition))
-        truth = typical(v)
+        truth = typical(env, condition)
         held = condition if truth else negate(condition)
         env.assume(held, f"{env.text(held)} is what the meta kernel of torch works out")
         return truth
@@ -329,25 +327,6 @@ for _names, _op in {
 }.items():
     for _name in _names:
         setattr(BridgeNode, _name, _unary(_op))
-
-
-def typical(condition: SymBool) -> bool:
-    """The truth at sizes that are neither 0 nor 1: hints where there are some."""
-    env = condition.env
-    values: dict[str, Any] = {}
-    for i, s in enumerate(symbols_of(condition.condition)):
-        symbol = env.symbols.get(s.name)
-        value = None
-        if symbol is not None:
-            value = symbol.hint if symbol.hint is not None else symbol.optimization_hint
-            if value is None:
-                known = env.range_of(symbol.expr)
-                value = max(min(_TYPICAL + 2 * i, known.hi), known.lo)
-        values[s.name] = 0.5 if value is None else value
-    try:
-        return bool(evaluate(condition.condition, values))
-    except (ZeroDivisionError, OverflowError, ValueError, KeyError):
-        return False
 
 
 def number_of(x: Any) -> Any:

@@ -15,6 +15,7 @@ from anyshape.expr.terms import terms
 from anyshape.rules.resolve import resolve
 from anyshape.rules.result import Done, Instead, Many
 from anyshape.rules.table import when_registered
+from anyshape.rules.typical import answer_for_torch
 from anyshape.symbolic.condition import SymBool
 from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
@@ -63,6 +64,7 @@ class Tracer:
 
     def __init__(self) -> None:
         self.env = Env()
+        self.env.undecided = lambda p: answer_for_torch(self.env, p)
         self.graph = Graph()
         self.deviations: list[Deviation] = []
         self.memo: dict[Any, Any] = {}

@@ -1,0 +1,56 @@
+"""The general answer to a question that only the run can answer: at sizes that are nothing special.
+
+Only torch's own code is answered like this (a size test inside a meta kernel or a function of
+`torch.nn.functional`), and whoever does so has the answer asserted at run time.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any, Final
+
+from anyshape.env.site import is_framework, is_own
+from anyshape.expr import boolean
+from anyshape.expr.evaluate import evaluate
+from anyshape.expr.traverse import symbols_of
+
+if TYPE_CHECKING:
+    from anyshape.env import Env
+    from anyshape.expr import Bool
+
+_SIZE: Final = 4099  # odd, prime, neither small nor a power of 2
+
+
+def typical(env: Env, condition: Bool) -> bool:
+    """The truth at the sizes seen while tracing, or at unremarkable ones where none was seen.
+
+    Two sizes that are compared and were both never seen are taken to be equal.
+    """
+    values: dict[str, Any] = {}
+    unseen = 0
+    for i, s in enumerate(symbols_of(condition)):
+        value = None
+        symbol = env.symbols.get(s.name)
+        if symbol is not None:
+            value = symbol.hint if symbol.hint is not None else symbol.optimization_hint
+            if value is None:
+                unseen += 1
+                known = env.range_of(symbol.expr)
+                value = max(min(_SIZE + 2 * i, known.hi), known.lo)
+        values[s.name] = 0.5 if value is None else value
+    if unseen and len(values) > 1 and condition.op in (boolean.EQ, boolean.NE):
+        return condition.op == boolean.EQ
+    try:
+        return bool(evaluate(condition, values))
+    except (ZeroDivisionError, OverflowError, ValueError, KeyError):
+        return False
+
+
+def answer_for_torch(env: Env, condition: Bool) -> bool | None:
+    """The general answer if torch's own Python code asks; None if the user does."""
+    frame = sys._getframe(1)
+    while frame is not None and is_own(frame.f_code.co_filename):
+        frame = frame.f_back  # type: ignore[assignment]  # the outermost frame is not ours
+    if frame is None or not is_framework(frame.f_code.co_filename):
+        return None
+    return typical(env, condition)
