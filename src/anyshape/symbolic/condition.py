@@ -17,7 +17,7 @@ from anyshape.expr.boolean import conj, constant, disj, ge0, negate
 from anyshape.expr.show import show
 from anyshape.symbolic.format import layout_of
 from anyshape.symbolic.inherited import refuse_inherited
-from anyshape.symbolic.torch_calls import ConditionNode, answer
+from anyshape.symbolic.torch_calls import ConditionNode, TorchFunction
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,9 +52,7 @@ class SymBool(torch.SymBool):
             return self.env.at_least(*self.pending)
         return self.env.decide(self.made)
 
-    @classmethod
-    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        return answer(cls.__name__, func, args)
+    __torch_function__ = TorchFunction()
 
     @property
     def node(self) -> ConditionNode:

@@ -1,7 +1,7 @@
 """What our classes inherit from torch's and cannot do: a clear error instead of a strange one.
 
 torch's classes compute through a `SymNode`, which ours do not have. Every method that a subclass
-leaves as it is, and the attribute `node` itself, says so.
+leaves as it is says so.
 """
 
 from __future__ import annotations
@@ -25,8 +25,6 @@ def refuse_inherited(kind: type) -> None:
     (base,) = kind.__bases__
     for name in vars(base).keys() - vars(kind).keys() - _KEPT:
         setattr(kind, name, _refusal(kind, name))
-    if "node" not in vars(kind):
-        setattr(kind, "node", property(_refusal(kind, "node")))  # noqa: B010  mypy knows no `node`
 
 
 def _refusal(kind: type, name: str) -> Callable[..., NoReturn]:

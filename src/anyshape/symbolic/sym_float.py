@@ -19,7 +19,7 @@ from anyshape.symbolic.condition import SymBool, same_env
 from anyshape.symbolic.format import layout_of
 from anyshape.symbolic.inherited import refuse_inherited
 from anyshape.symbolic.sym_int import SymInt, ensure, expr_of, specialize
-from anyshape.symbolic.torch_calls import answer
+from anyshape.symbolic.torch_calls import NumberNode, TorchFunction
 
 if TYPE_CHECKING:
     from anyshape.env import Env
@@ -32,9 +32,7 @@ class SymFloat(torch.SymFloat):
     value: Real
     env: Env
 
-    @classmethod
-    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        return answer(cls.__name__, func, args)
+    __torch_function__ = TorchFunction()
 
     def __init__(self, value: Real, env: Env) -> None:
         self.value = value
@@ -43,6 +41,11 @@ class SymFloat(torch.SymFloat):
     @property  # type: ignore[misc]  # to be taken for a float is the point
     def __class__(self) -> type:
         return float
+
+    @property
+    def node(self) -> NumberNode:
+        """What torch's argument parser looks for."""
+        return NumberNode(self)
 
     def _apply(self, op: str, *others: Any) -> Any:
         """The op over the operands, of which one is this number."""

@@ -23,7 +23,7 @@ from anyshape.expr.show import show
 from anyshape.symbolic.condition import SymBool, same_env
 from anyshape.symbolic.format import layout_of
 from anyshape.symbolic.inherited import refuse_inherited
-from anyshape.symbolic.torch_calls import answer
+from anyshape.symbolic.torch_calls import NumberNode, TorchFunction
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,9 +39,7 @@ class SymInt(torch.SymInt):
     expr: Expr
     env: Env
 
-    @classmethod
-    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        return answer(cls.__name__, func, args)
+    __torch_function__ = TorchFunction()
 
     def __init__(self, expr: Expr, env: Env) -> None:
         self.expr = expr
@@ -50,6 +48,11 @@ class SymInt(torch.SymInt):
     @property  # type: ignore[misc]  # to be taken for an int is the point
     def __class__(self) -> type:
         return int
+
+    @property
+    def node(self) -> NumberNode:
+        """What torch's argument parser looks for."""
+        return NumberNode(self)
 
     # ------------------------------------------------------------------ arithmetic
 

@@ -7,11 +7,13 @@ placeholder, so `__torch_function__` raises instead.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
 from anyshape.errors import UnsupportedError
+from anyshape.symbolic.inherited import MissingNodeError
 
 if TYPE_CHECKING:
     from anyshape.env import Env
@@ -73,6 +75,55 @@ class ConditionNode:
         return False
 
 
+class NumberNode:
+    """The `node` of a `SymInt` or `SymFloat`: torch's parser wants to see that there is one, and
+    asks it for a value where nothing but a value will do.
+    """
+
+    __slots__ = ("number",)
+
+    def __init__(self, number: Any) -> None:
+        self.number = number
+
+    def int_(self) -> int:
+        """The value, proved or guarded."""
+        return int(self.number)
+
+    def guard_int(self, _file: str = "", _line: int = 0) -> int:
+        """The value, proved or guarded."""
+        return int(self.number)
+
+    def guard_float(self, _file: str = "", _line: int = 0) -> float:
+        """The value, proved or guarded."""
+        return float(self.number)
+
+    def is_symbolic(self) -> bool:
+        """True."""
+        return True
+
+    def is_int(self) -> bool:
+        """Whether it is an integer."""
+        return isinstance(self.number, int)
+
+    def is_float(self) -> bool:
+        """Whether it is a float."""
+        return isinstance(self.number, float)
+
+    def is_bool(self) -> bool:
+        """False."""
+        return False
+
+    def __getattr__(self, name: str) -> Any:
+        raise MissingNodeError(
+            f"torch asks a symbolic number of anyshape for {name}",
+            why="outside a trace there is nothing to compute it with",
+            fix="use int(n) or float(x) to take its value, or keep the arithmetic symbolic",
+        )
+
+    def __str__(self) -> str:
+        return str(self.number)
+
+
 _FUNCTIONS: Final[dict[Any, str]] = {
     torch.sym_max: "sym_max",
     torch.sym_min: "sym_min",
@@ -85,6 +136,23 @@ _METHODS: Final[dict[Any, str]] = {
     torch.sym_int: "__sym_int__",
     getattr(torch, "_sym_sqrt"): "__sym_sqrt__",  # noqa: B009  not in torch's stubs
 }
+
+
+class TorchFunction:
+    """`__torch_function__` of our numbers, hidden while a torch function mode is active.
+
+    A mode sees every call by itself, and torch's parser takes a number in a list of sizes only if it
+    has no such function. The mode of a trace answers for our numbers.
+    """
+
+    def __get__(self, number: Any, owner: type) -> Any:
+        if number is not None and torch._C._len_torch_function_stack():
+            return torch._C._disabled_torch_function_impl
+        return partial(_torch_function, owner.__name__)
+
+
+def _torch_function(kind: str, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    return answer(kind, func, args)
 
 
 HANDLED: Final = frozenset({*_FUNCTIONS, *_METHODS})

@@ -14,10 +14,13 @@ from anyshape.trace.codegen import Program, guard_function
 from anyshape.trace.inputs import BACKED, STATIC, UNBACKED, Inputs, Spot
 from anyshape.trace.mode import TraceMode
 from anyshape.trace.quiet import quietly
+from anyshape.trace.to_fx import to_fx
 from anyshape.trace.tracer import Tracer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from torch.fx import GraphModule
 
     from anyshape.env import Obligation
     from anyshape.trace.graph import Graph
@@ -64,6 +67,10 @@ class Captured:
     def code(self) -> str:
         """The text of the generated code."""
         return self.program.text
+
+    def to_fx(self) -> GraphModule:
+        """A `torch.fx.GraphModule` over the flat lists of inputs and outputs."""
+        return to_fx(self.graph, self.inputs, self.runtime_asserts)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         flat, spec = pytree.tree_flatten((args, kwargs))

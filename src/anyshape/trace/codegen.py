@@ -19,6 +19,7 @@ from anyshape.symbolic.condition import SymBool
 from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.trace.graph import Name, Node, Value, leaves, op_name
+from anyshape.trace.spelling import OPERATORS, method_name, path_of
 from anyshape.trace.tracer import set_autocast
 
 if TYPE_CHECKING:
@@ -111,14 +112,37 @@ class Program:
         return f"if not {source(o.condition, _Same())}: fail(asserts[{i}])"
 
     def _call(self, node: Node) -> str:
-        words = [self._arg(a) for a in node.args]
-        words += [f"{k}={self._arg(a)}" for k, a in node.kwargs.items()]
-        call = f"{self._function(node.func)}({', '.join(words)})"
+        call = self._expression(node)
         outs = node.outs
         return call if outs is None else f"{_pattern(outs)} = {call}"
 
+    def _expression(self, node: Node) -> str:
+        """The call as a user would write it: an operator, an index, a method or a function."""
+        args = node.args
+        name = method_name(node.func) if args and type(args[0]) is Value else None
+        if name is not None and not node.kwargs:
+            sign = OPERATORS.get(name)
+            if sign is not None and type(args[1]) is not SymBool:
+                return f"{args[0]} {sign} {self._arg(args[1])}"
+            if name == "__getitem__":
+                return f"{args[0]}[{self._index(args[1])}]"
+            if name == "__setitem__":
+                return f"{args[0]}[{self._index(args[1])}] = {self._arg(args[2])}"
+        words = [self._arg(a) for a in (args[1:] if name else args)]
+        words += [f"{k}={self._arg(a)}" for k, a in node.kwargs.items()]
+        function = f"{args[0]}.{name}" if name else self._function(node.func)
+        return f"{function}({', '.join(words)})"
+
+    def _index(self, index: Any) -> str:
+        if type(index) is tuple and index:
+            return ", ".join(map(self._index, index)) + ("," if len(index) == 1 else "")
+        if type(index) is slice:
+            parts = ["" if p is None else self._arg(p) for p in (index.start, index.stop, index.step)]
+            return ":".join(parts if parts[2] else parts[:2])
+        return self._arg(index)
+
     def _function(self, func: Any) -> str:
-        name = self._names.get(func)
+        name = path_of(func) or self._names.get(func)
         if name is None:
             clean = "".join(c if c.isalnum() else "_" for c in op_name(func))
             name = f"f_{clean}"

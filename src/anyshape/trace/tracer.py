@@ -289,6 +289,14 @@ class Tracer:
 
     def output(self, leaf: Any) -> Any:
         """A leaf of what the program returns, as the graph holds it."""
+        hidden = hidden_in(leaf, (SymTensor, SymInt, SymFloat, SymBool))
+        if hidden is not None and type(leaf) is not type(hidden):
+            raise UnsupportedError(
+                f"the program returns a {type(leaf).__name__} with traced values inside",
+                why="its structure is not known, so the values cannot be given back in it",
+                fix="return tensors in tuples, lists and dicts, or register the class with"
+                " torch.utils._pytree.register_pytree_node",
+            )
         return _Scan(self).freeze(leaf)
 
     @contextmanager
@@ -374,6 +382,27 @@ class _Scan:
         if rank > self.device_rank and (self.device is None or rank > 0):
             self.device_rank = rank
             self.device = meta.device
+
+
+def hidden_in(x: Any, kinds: tuple[type, ...], depth: int = 4) -> Any:
+    """Something of one of the kinds in an object: itself, in a container, or in an attribute."""
+    if type(x) in kinds:
+        return x
+    if depth == 0 or isinstance(x, torch.Tensor | type) or type(x) in _PLAIN:
+        return None
+    parts: list[Any] = []
+    if isinstance(x, dict):
+        parts = list(x.values())
+    elif isinstance(x, list | tuple | set | frozenset):
+        parts = list(x)
+    elif not callable(x):
+        parts = list(getattr(x, "__dict__", {}).values())
+        parts += [getattr(x, name, None) for name in getattr(type(x), "__slots__", ())]
+    for part in parts:
+        found = hidden_in(part, kinds, depth - 1)
+        if found is not None:
+            return found
+    return None
 
 
 def _dim_of(n: SymInt, shape: tuple[Any, ...]) -> int:

@@ -433,13 +433,19 @@ def test_what_is_inherited_and_not_ours_says_so(env: ShapeEnv) -> None:
         x.__sym_log2__,
         lambda: x << 2,
         b._sympy_,
-        lambda: n.node,
-        lambda: x.node,
     ):
         with pytest.raises(UnsupportedError, match="of anyshape has no"):
             call()
-    assert not hasattr(n, "node")
-    assert not hasattr(x, "node")
+
+
+def test_the_node_gives_a_value_where_nothing_else_will_do(env: ShapeEnv) -> None:
+    n, x = env.backed(5), env.backed_float(2.5)
+    assert n.node.int_() == 5
+    assert n.node.guard_int("file.py", 3) == 5
+    assert x.node.guard_float("file.py", 3) == 2.5
+    assert n.node.is_symbolic()
+    assert str(n.node) == "s0"
+    assert [g.text for g in env.guards][-1] == "f0 == 2.5"
 
 
 @pytest.mark.parametrize("kind", [SymInt, SymFloat, SymBool])

@@ -1,0 +1,85 @@
+"""How a torch function is written in Python: its path from `torch`, a method, or an operator."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, Final
+
+import torch
+
+OPERATORS: Final = {
+    "__add__": "+",
+    "__sub__": "-",
+    "__mul__": "*",
+    "__truediv__": "/",
+    "__floordiv__": "//",
+    "__mod__": "%",
+    "__pow__": "**",
+    "__matmul__": "@",
+    "__and__": "&",
+    "__or__": "|",
+    "__xor__": "^",
+    "__lshift__": "<<",
+    "__rshift__": ">>",
+    "__eq__": "==",
+    "__ne__": "!=",
+    "__lt__": "<",
+    "__le__": "<=",
+    "__gt__": ">",
+    "__ge__": ">=",
+}
+
+
+@functools.cache
+def _paths() -> dict[Any, str]:
+    """Every public function of torch with its path; the first namespace that has it wins."""
+    namespaces = {
+        "torch": torch,
+        "torch.nn.functional": torch.nn.functional,
+        "torch.special": torch.special,
+        "torch.linalg": torch.linalg,
+        "torch.fft": torch.fft,
+        "torch._C._nn": torch._C._nn,
+        "torch.functional": torch.functional,
+    }
+    found: dict[Any, str] = {}
+    for path, namespace in namespaces.items():
+        for name in dir(namespace):
+            func = getattr(namespace, name)
+            if callable(func) and not isinstance(func, type):
+                try:
+                    found.setdefault(func, f"{path}.{name}")
+                except TypeError:  # not hashable, so never called as an op
+                    continue
+    return found
+
+
+@functools.cache
+def _methods() -> dict[Any, str]:
+    """Every method of `torch.Tensor` with its name."""
+    found: dict[Any, str] = {}
+    for name in dir(torch.Tensor):
+        func = getattr(torch.Tensor, name)
+        if callable(func) and not isinstance(func, type):
+            found.setdefault(func, name)
+    return found
+
+
+def method_name(func: Any) -> str | None:
+    """The name of a method of `torch.Tensor`; None for anything else."""
+    return _methods().get(func)
+
+
+def path_of(func: Any) -> str | None:
+    """The path of a torch function; None for one from elsewhere."""
+    if isinstance(func, torch._ops.OpOverload):
+        return f"torch.ops.{func.namespace}.{func._opname}.{func._overloadname}"
+    if isinstance(func, torch._ops.OpOverloadPacket):
+        return "torch.ops." + func._qualified_op_name.replace("::", ".")
+    try:
+        path = _paths().get(func)
+    except TypeError:
+        return None
+    if path is None and (name := method_name(func)) is not None:
+        return f"torch.Tensor.{name}"
+    return path
