@@ -11,8 +11,8 @@ from anyshape.symbolic.condition import SymBool
 from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.layout import strides_of
-from anyshape.trace.codegen import keep_modes
 from anyshape.trace.graph import Name, Value
+from anyshape.trace.modes import keep_modes
 
 
 class Replay:

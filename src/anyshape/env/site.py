@@ -49,6 +49,7 @@ class Site(NamedTuple):
 
 
 _framework: dict[str, bool] = {}
+_new: Final = tuple.__new__  # what a named tuple does in Python, done in C
 
 
 def is_own(filename: str) -> bool:
@@ -67,13 +68,19 @@ def is_framework(filename: str) -> bool:
 
 def capture() -> Site | None:
     """The innermost frame of the user, or None when sites are switched off."""
-    if config.do_not_emit_stack_traces:
-        return None
-    frame: FrameType | None = sys._getframe(1)
+    return None if config.do_not_emit_stack_traces else user_site(1)
+
+
+def user_site(skip: int) -> Site | None:
+    """The innermost frame of the user; the nearest `skip` callers are known to be ours."""
+    frame: FrameType | None = sys._getframe(skip)
+    known = _framework
     while frame is not None:
         code = frame.f_code
-        known = _framework.get(code.co_filename)
-        if known is False or (known is None and not is_framework(code.co_filename)):
-            return Site(code, frame.f_lasti)
+        framework = known.get(code.co_filename)
+        if framework is None:
+            framework = is_framework(code.co_filename)
+        if not framework:
+            return _new(Site, (code, frame.f_lasti))
         frame = frame.f_back
     return None

@@ -14,6 +14,7 @@ from anyshape.rules.promote import complex_of, number_dtype, promote_types
 from anyshape.rules.table import rule
 from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
+from anyshape.tensor.current import current
 from anyshape.tensor.layout import CONTIGUOUS, Layout
 from anyshape.tensor.meta import Meta
 from anyshape.tensor.size import ask, ceil_div, expect, expect_equal, expect_size, plain, text
@@ -23,8 +24,11 @@ def device_of(device: Any) -> torch.device:
     """The device that an argument names; the default one for None."""
     if type(device) is torch.device:
         return device
+    if device is None:
+        found: torch.device = current().device
+        return found
     with torch._C.DisableTorchFunction():
-        return torch.get_default_device() if device is None else torch.device(device)
+        return torch.device(device)
 
 
 def made(
@@ -51,7 +55,8 @@ def made(
 @rule("zeros", "ones", "empty")
 def zeros(
     *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False,
-    layout: Any = torch.strided, pin_memory: bool = False, memory_format: Any = None, names: Any = None,
+    layout: Any = torch.strided, pin_memory: bool = False, memory_format: Any = None,
+    names: Any = None,
 ) -> Any:  # fmt: skip
     """A tensor of given sizes."""
     if layout not in (None, torch.strided):
@@ -65,10 +70,7 @@ def full(
     requires_grad: bool = False, layout: Any = None, pin_memory: bool = False, names: Any = None,
 ) -> Any:  # fmt: skip
     """A tensor of one value."""
-    if is_tensor(fill_value):
-        default = meta_of(fill_value).dtype
-    else:
-        default = number_dtype(fill_value)
+    default = meta_of(fill_value).dtype if is_tensor(fill_value) else number_dtype(fill_value)
     return made(sizes_of((size,)), dtype, device, requires_grad, default=default)
 
 
@@ -138,7 +140,7 @@ def new_empty_strided(x: Any, size: Any, stride: Any, **options: Any) -> Any:
 
 
 @rule("tensor", "as_tensor", "asarray", "scalar_tensor")
-def tensor(
+def tensor(  # noqa: PLR0913  the signature is torch's
     data: Any = None, *args: Any, dtype: Any = None, device: Any = None,
     requires_grad: bool = False, pin_memory: bool = False, copy: Any = None, obj: Any = None,
     s: Any = None, layout: Any = None,
@@ -221,7 +223,7 @@ def _count(start: Any, end: Any, step: Any) -> Any:
 
 
 @rule("linspace", "logspace")
-def linspace(
+def linspace(  # noqa: PLR0913  the signature is torch's
     start: Any, end: Any, steps: Any, base: Any = 10.0, *, dtype: Any = None, device: Any = None,
     requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
 ) -> Any:  # fmt: skip

@@ -1,4 +1,4 @@
-"""Indexing with `x[...]` and `x[...] = y`: numbers, slices, None, `...`, tensors, lists and masks."""
+"""`x[...]` and `x[...] = y`: numbers, slices, None, `...`, tensors, lists and masks."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from typing import Any
 import torch
 
 from anyshape.errors import DimError, UnsupportedError
+from anyshape.rules.basic_index import basic_index
 from anyshape.rules.broadcast import broadcast
 from anyshape.rules.data import count_true
 from anyshape.rules.operand import dim_of, is_tensor, meta_of, shape_of
+from anyshape.rules.part import part, selected
 from anyshape.rules.result import Done
 from anyshape.rules.slices import place_of, slice_of
 from anyshape.rules.table import rule
-from anyshape.rules.view import part, selected, unsqueeze_meta
+from anyshape.rules.view import unsqueeze_meta
 from anyshape.symbolic.condition import SymBool
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.current import current
@@ -145,9 +147,11 @@ def _covers(p: Any) -> int:
     return 1
 
 
-def _is_basic(index: Any) -> bool:
-    parts = index if isinstance(index, tuple) else (index,)
-    return all(p is None or p is Ellipsis or type(p) in (int, slice, SymInt) for p in parts)
+def _is_basic(parts: tuple[Any, ...]) -> bool:
+    for p in parts:  # noqa: SIM110  a loop is faster than a generator, and this is hot
+        if not (type(p) in (int, slice, SymInt) or p is None or p is Ellipsis):
+            return False
+    return True
 
 
 @rule("__getitem__")
@@ -155,12 +159,14 @@ def getitem(x: Any, index: Any) -> Any:
     """`x[index]`: a view for numbers and slices, else a copy."""
     meta = meta_of(x)
     tracer = current()
-    index = _frozen(index)
-    parsed = Index(meta, index)
-    result = parsed.result()
-    out = tracer.record(torch.Tensor.__getitem__, (x, index), {}, result)
-    if _is_basic(index):
+    parts = index if type(index) is tuple else (index,)
+    if _is_basic(parts):
+        out = tracer.record(torch.Tensor.__getitem__, (x, index), {}, basic_index(meta, parts))
         tracer.alias(out, x)
+    else:
+        index = _frozen(index)
+        result = Index(meta, index).result()
+        out = tracer.record(torch.Tensor.__getitem__, (x, index), {}, result)
     return Done(out)
 
 

@@ -43,11 +43,15 @@ SYMBOLIC: Final = (SymInt, SymBool, SymFloat)
 _FAMILIES: Final = (
     "pointwise",
     "view",
+    "part",
+    "diagonal",
+    "question",
     "reduce",
     "join",
     "factory",
     "matmul",
     "index",
+    "copies",
     "gather",
     "data",
     "random",
@@ -146,9 +150,17 @@ def _first(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def _run(found: Rule, tracer: Any, func: Any, args: Any, kwargs: Any) -> Any:
-    if kwargs and kwargs.get("out") is not None:
-        return _run_out(found, tracer, func, args, kwargs)
-    out = _call(found, func, args, kwargs)
+    if kwargs:
+        if kwargs.get("out") is not None:
+            return _run_out(found, tracer, func, args, kwargs)
+        out = _call(found, func, args, kwargs)
+    else:
+        try:
+            out = found.function(*args)
+        except (TypeError, ArgumentError):
+            if _takes(found.function, args, kwargs):
+                raise
+            out = NotImplemented
     if out is NotImplemented:
         return _next(tracer, func, args, kwargs)
     result = tracer.record(func, args, kwargs, out)

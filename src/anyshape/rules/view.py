@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
 
-from anyshape.errors import DimError, ShapeError
+from anyshape.errors import ShapeError
 from anyshape.rules.broadcast import broadcast
 from anyshape.rules.operand import dim_of, dims_of, meta_of, shape_of, sizes_of
 from anyshape.rules.promote import complex_of, real_of
@@ -18,7 +19,6 @@ from anyshape.tensor.layout import (
     CONTIGUOUS,
     Layout,
     dense_strides,
-    is_contiguous,
     offset_of,
     permuted,
     strides_of,
@@ -27,28 +27,25 @@ from anyshape.tensor.layout import (
 )
 from anyshape.tensor.meta import Meta
 from anyshape.tensor.size import (
-    equal,
     expect,
     expect_equal,
     expect_size,
     is_one,
     known,
-    larger,
     plain,
     product,
-    smaller,
     text,
 )
 
 
-def _dense(meta: Meta) -> bool:
+def is_dense(meta: Meta) -> bool:
     """Whether a tensor is contiguous by construction."""
     return meta.layout.dense and meta.layout.order is None
 
 
 def reviewed(meta: Meta, shape: tuple[Any, ...], *, copies: bool = False) -> Meta:
     """The same elements in another shape: a view, or a copy where there is no view."""
-    if _dense(meta):
+    if is_dense(meta):
         layout = meta.layout
     else:
 
@@ -84,6 +81,7 @@ def inferred(old: tuple[Any, ...], sizes: tuple[Any, ...]) -> tuple[Any, ...]:
         if left or right:
             expect_equal(product(left), product(right), lambda: _misfit(old, sizes))
         return sizes
+    left, right = _without_common_number(left, right)
     rest, others = product(left), product(right)
     if type(others) is int and others == 1:
         found = rest
@@ -117,6 +115,18 @@ def _cancel(old: tuple[Any, ...], new: list[Any]) -> tuple[list[Any], list[Any]]
     return left, right
 
 
+def _without_common_number(left: list[Any], right: list[Any]) -> tuple[list[Any], list[Any]]:
+    """Both lists with their numbers as one, without the common factor where one divides the other."""
+    a = math.prod([n for n in left if type(n) is int])
+    b = math.prod([n for n in right if type(n) is int])
+    if b > 1 and a % b == 0:
+        a, b = a // b, 1
+    return (
+        [a, *[n for n in left if type(n) is not int]],
+        [b, *[n for n in right if type(n) is not int]],
+    )
+
+
 def _misfit(old: Any, sizes: Any) -> str:
     return f"shape {text(sizes)} is invalid for a tensor of shape {text(old)}"
 
@@ -130,7 +140,7 @@ def view(x: Any, *size: Any, shape: Any = None, dtype: Any = None) -> Any:
         return _view_dtype(x, dtype or size[0])
     meta = meta_of(x)
     shape = inferred(meta.shape, sizes_of(size))
-    if not _dense(meta) and _has_no_view(meta, shape):
+    if not is_dense(meta) and _has_no_view(meta, shape):
         raise ShapeError(
             f"view size {text(shape)} is not compatible with the strides of a tensor of shape"
             f" {text(meta.shape)}",
@@ -230,7 +240,7 @@ def squeeze(x: Any, dim: Any = None) -> Any:
                 current().deviate("squeeze", n == 1, f"keeps dimension {d}, also where it is 1")
     kept = [d for d in range(rank) if d not in dropped]
     shape = tuple([meta.shape[d] for d in kept])
-    if _dense(meta):
+    if is_dense(meta):
         layout = meta.layout
     else:
         layout = viewed(meta, lambda: tuple([strides_of(meta)[d] for d in kept]))
@@ -248,7 +258,7 @@ def unsqueeze_meta(meta: Meta, dim: int) -> Meta:
     """The same with a dimension of size 1 at `dim`."""
     rank = len(meta.shape)
     shape = (*meta.shape[:dim], 1, *meta.shape[dim:])
-    if _dense(meta):
+    if is_dense(meta):
         return Meta(shape, meta.dtype, meta.layout)
 
     def find() -> Any:
@@ -408,111 +418,6 @@ def broadcast_shapes(*shapes: Any) -> Any:
     return Done(size_of(broadcast(*given)) if given else torch.Size([]))
 
 
-# ---------------------------------------------------------------------- parts
-
-
-def part(meta: Meta, dim: int, start: Any, size: Any, step: Any = 1) -> Meta:
-    """Elements `start, start + step, ...` of one dimension."""
-    shape = (*meta.shape[:dim], size, *meta.shape[dim + 1 :])
-    whole = type(start) is int and start == 0 and type(step) is int and step == 1
-    if whole and size is meta.shape[dim]:
-        return Meta(shape, meta.dtype, meta.layout)
-
-    def find() -> Any:
-        strides = strides_of(meta)
-        return (*strides[:dim], plain(strides[dim] * step), *strides[dim + 1 :])
-
-    def offset() -> Any:
-        return plain(offset_of(meta) + start * strides_of(meta)[dim])
-
-    if dim == 0 and _dense(meta) and type(step) is int and step == 1:
-        return Meta(shape, meta.dtype, Layout(offset=offset))
-    return Meta(shape, meta.dtype, viewed(meta, find, offset))
-
-
-def selected(meta: Meta, dim: int, index: Any) -> Meta:
-    """One element of a dimension, which is dropped; `index` counts from the front."""
-    shape = (*meta.shape[:dim], *meta.shape[dim + 1 :])
-
-    def find() -> Any:
-        strides = strides_of(meta)
-        return (*strides[:dim], *strides[dim + 1 :])
-
-    def offset() -> Any:
-        return plain(offset_of(meta) + index * strides_of(meta)[dim])
-
-    if dim == 0 and _dense(meta):
-        return Meta(shape, meta.dtype, Layout(offset=offset))
-    return Meta(shape, meta.dtype, viewed(meta, find, offset))
-
-
-@rule("diagonal", "linalg_diagonal", view=True)
-def diagonal(x: Any, offset: Any = 0, dim1: int = 0, dim2: int = 1) -> Any:
-    """A diagonal of two dimensions, which come last."""
-    meta = meta_of(x)
-    rank = len(meta.shape)
-    a, b = dim_of(dim1, rank), dim_of(dim2, rank)
-    if a == b:
-        raise ShapeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
-    n, m = meta.shape[a], meta.shape[b]
-    if type(offset) is int and offset >= 0:
-        size = larger(smaller(n, m - offset), 0)
-    else:
-        size = larger(smaller(n + offset, m), 0)
-    rest = [d for d in range(rank) if d not in (a, b)]
-
-    def find() -> Any:
-        strides = strides_of(meta)
-        return (*[strides[d] for d in rest], plain(strides[a] + strides[b]))
-
-    def start() -> Any:
-        strides = strides_of(meta)
-        base = offset_of(meta)
-        if type(offset) is int and offset >= 0:
-            return plain(base + offset * strides[b])
-        return plain(base - offset * strides[a])
-
-    shape = (*[meta.shape[d] for d in rest], plain(size))
-    return Meta(shape, meta.dtype, viewed(meta, find, start))
-
-
-@rule("unfold", view=True)
-def unfold(x: Any, dimension: int, size: Any, step: Any) -> Any:
-    """Overlapping windows of one dimension; their elements come last."""
-    meta = meta_of(x)
-    rank = len(meta.shape)
-    dim = dim_of(dimension, rank)
-    n = meta.shape[dim] if rank else 1
-    expect(
-        n >= size, lambda: f"unfold: windows of {text(size)} do not fit into a size of {text(n)}"
-    )
-    count = plain((n - size) // step + 1)
-
-    def find() -> Any:
-        strides = strides_of(meta) if rank else (1,)
-        return (*strides[:dim], plain(strides[dim] * step), *strides[dim + 1 :], strides[dim])
-
-    return (
-        Meta(
-            (*meta.shape[:dim], count, *meta.shape[dim + 1 :], size), meta.dtype, viewed(meta, find)
-        )
-        if rank
-        else Meta((size,), meta.dtype)
-    )
-
-
-@rule("as_strided", view=True)
-def as_strided(x: Any, size: Any, stride: Any, storage_offset: Any = None) -> Any:
-    """Any strides over the memory of a tensor; the run checks that they stay inside."""
-    meta = meta_of(x)
-    for n in size:
-        expect_size(n, "a size of as_strided")
-    if len(size) != len(stride):
-        raise ShapeError("as_strided: size and stride have different lengths")
-    offset = (lambda: offset_of(meta)) if storage_offset is None else storage_offset
-    return Meta(tuple(size), meta.dtype, Layout(strides=tuple(stride), offset=offset))
-
-
 # ---------------------------------------------------------------------- complex views
 
 
@@ -571,72 +476,3 @@ def _part_of_complex(meta: Meta, place: int) -> Meta:
             lambda: plain(offset_of(meta) * 2 + place),
         ),
     )
-
-
-# ---------------------------------------------------------------------- questions
-
-
-@rule("is_contiguous")
-def is_contiguous_(x: Any, memory_format: Any = torch.contiguous_format) -> Any:
-    """Whether the elements lie in order; the general answer where only the run can tell."""
-    meta = meta_of(x)
-    order = {
-        torch.channels_last: (0, 2, 3, 1),
-        torch.channels_last_3d: (0, 2, 3, 4, 1),
-    }.get(memory_format)
-    answer = is_contiguous(meta, order)
-    if not answer:
-        for n in meta.shape:
-            if type(n) is SymInt and known(n <= 1) is None:
-                current().deviate("is_contiguous", n <= 1, "answers for sizes of at least 2")
-    return Done(answer)
-
-
-@rule("is_same_size")
-def is_same_size(x: Any, other: Any) -> Any:
-    """Whether two shapes are equal."""
-    a, b = shape_of(x), shape_of(other)
-    return Done(len(a) == len(b) and all(map(equal, a, b)))
-
-
-@rule("size")
-def size(x: Any, dim: Any = None) -> Any:
-    """The shape, or one size."""
-    from anyshape.tensor.sym_tensor import size_of  # noqa: PLC0415
-
-    shape = shape_of(x)
-    if dim is None:
-        return Done(size_of(shape))
-    if not shape:
-        raise DimError("dimension specified but tensor has no dimensions")
-    return Done(shape[dim_of(dim, len(shape))])
-
-
-@rule("numel")
-def numel(x: Any) -> Any:
-    """The number of elements."""
-    return Done(plain(product(shape_of(x))))
-
-
-@rule("is_floating_point")
-def is_floating_point(x: Any) -> Any:
-    """Whether the dtype is floating."""
-    return Done(meta_of(x).dtype.is_floating_point)
-
-
-@rule("is_complex")
-def is_complex(x: Any) -> Any:
-    """Whether the dtype is complex."""
-    return Done(meta_of(x).dtype.is_complex)
-
-
-@rule("dim", "ndimension")
-def dim(x: Any) -> Any:
-    """The number of dimensions."""
-    return Done(len(shape_of(x)))
-
-
-@rule("is_conj", "is_neg", "is_inference", "_is_zerotensor", "_is_view", "is_shared", "is_pinned")
-def never(x: Any, *_: Any) -> Any:
-    """Not for a traced tensor."""
-    return Done(False)

@@ -36,9 +36,7 @@ class Layout:
         offset: Size | Callable[[], Size] = 0,
     ) -> None:
         self.dense = strides is None and make is None
-        if order is not None and order == tuple(range(len(order))):
-            order = None
-        self.order = order
+        self.order = order if order is None or order != tuple(range(len(order))) else None
         self.strides = strides
         self.make = make
         self.offset = offset
@@ -113,21 +111,17 @@ def is_contiguous(meta: Meta, order: Sequence[int] | None = None) -> bool:
 
 def permuted(meta: Meta, dims: Sequence[int]) -> Layout:
     """The layout after a permutation of the dimensions."""
-    layout = meta.layout
-    if layout.make is not None:
-        return Layout(make=lambda: permuted(found(meta), dims))
+    return Layout(make=lambda: _permuted(meta, dims), offset=meta.layout.offset)
+
+
+def _permuted(meta: Meta, dims: Sequence[int]) -> Layout:
+    layout = meta.layout.found()
     if layout.dense:
         place = {dim: i for i, dim in enumerate(dims)}
         order = range(len(dims)) if layout.order is None else layout.order
         return Layout(order=tuple([place[d] for d in order]), offset=layout.offset)
     assert layout.strides is not None
     return Layout(strides=tuple([layout.strides[d] for d in dims]), offset=layout.offset)
-
-
-def found(meta: Meta) -> Meta:
-    """The same tensor with its layout found out."""
-    meta.layout.found()
-    return meta
 
 
 # ---------------------------------------------------------------------- views

@@ -94,13 +94,13 @@ class SymTensor(torch.Tensor):
         )
 
 
-_make_subclass: Final = torch.Tensor._make_subclass  # type: ignore[attr-defined]
-_DUMMY: Final = torch.empty(0, device="meta")
+make_subclass: Final = torch.Tensor._make_subclass  # type: ignore[attr-defined]
+DUMMY: Final = torch.empty(0, device="meta")
 
 
 def make(meta: Meta, value: Any, tracer: Any) -> SymTensor:
     """A tensor for a value of the graph."""
-    t: SymTensor = _make_subclass(SymTensor, _DUMMY)
+    t: SymTensor = make_subclass(SymTensor, DUMMY)
     t._meta = meta
     t._value = value
     t._tracer = tracer

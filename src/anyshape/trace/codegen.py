@@ -19,8 +19,8 @@ from anyshape.symbolic.condition import SymBool
 from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.trace.graph import Name, Node, Value, leaves, op_name
+from anyshape.trace.modes import keep_modes, set_autocast
 from anyshape.trace.spelling import OPERATORS, method_name, path_of
-from anyshape.trace.tracer import set_autocast
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -201,20 +201,6 @@ def _fail(o: Obligation) -> None:
         o.message or f"{o.text} does not hold",
         why=f"{o.text} is needed" + (f" at {o.site}" if o.site else ""),
     )
-
-
-class keep_modes:  # noqa: N801  a context manager in generated code
-    """Restore the grad mode and autocast that a program changes, also after an exception."""
-
-    def __enter__(self) -> None:
-        from anyshape.trace.tracer import autocast_state  # noqa: PLC0415
-
-        self.grad = torch.is_grad_enabled()
-        self.autocast = autocast_state()
-
-    def __exit__(self, *_: object) -> None:
-        torch._C._set_grad_enabled(self.grad)
-        set_autocast(self.autocast)
 
 
 def guard_function(guards: Sequence[Obligation], symbols: Sequence[str]) -> Callable[..., int]:

@@ -98,25 +98,22 @@ class Graph:
 
     def verify(self) -> None:
         """Raise if a value is used before it is made, made twice, or foreign."""
-        known: set[Value] = {*self.inputs, *(value for value, _ in self.constants)}
+        known: set[Any] = {*self.inputs, *[value for value, _ in self.constants]}
         names: set[str] = set()
-        for place, node in enumerate(self.nodes):
-            for leaf in leaves((node.args, node.kwargs)):
-                if type(leaf) is Value and leaf not in known:
-                    raise AnyshapeError(f"node {place}, {node}, uses {leaf}, which is not made yet")
-            for leaf in leaves(node.outs):
-                if type(leaf) is Value:
-                    if leaf in known or leaf.node is not node:
-                        raise AnyshapeError(
-                            f"node {place}, {node}, makes {leaf}, which is made already"
-                        )
-                    known.add(leaf)
-                elif type(leaf) is Name:
-                    if leaf in names:
-                        raise AnyshapeError(
-                            f"node {place}, {node}, makes {leaf}, which is made already"
-                        )
-                    names.add(leaf)
+        for node in self.nodes:
+            for used in values_in(node.args, node.kwargs):
+                if used not in known:
+                    raise AnyshapeError(f"{node} uses {used}, which is not made yet")
+            outs = node.outs
+            for made in (outs,) if type(outs) is Value else leaves(outs):
+                if type(made) is Value:
+                    if made in known or made.node is not node:
+                        raise AnyshapeError(f"{node} makes {made}, which is made already")
+                    known.add(made)
+                elif type(made) is Name:
+                    if made in names:
+                        raise AnyshapeError(f"{node} makes {made}, which is made already")
+                    names.add(made)
         for leaf in leaves(self.outputs):
             if type(leaf) is Value and leaf not in known:
                 raise AnyshapeError(f"the output {leaf} is not made by the graph")
@@ -130,6 +127,20 @@ class Graph:
             lines.append(line + (f"  # {node.site}" if node.site else ""))
         lines.append(f"return {show(self.outputs)}")
         return "\n".join(lines)
+
+
+def values_in(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Value]:
+    """The values among the arguments of a node."""
+    found = []
+    for a in args:
+        kind = type(a)
+        if kind is Value:
+            found.append(a)
+        elif kind is tuple or kind is list or kind is slice:
+            found += [leaf for leaf in leaves(a) if type(leaf) is Value]
+    if kwargs:
+        found += [leaf for leaf in leaves(kwargs) if type(leaf) is Value]
+    return found
 
 
 def leaves(tree: Any) -> Iterator[Any]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from anyshape.trace.tracer import autocast_state, set_autocast
+from anyshape.trace.modes import keep_modes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,7 +31,6 @@ class _Shared:
 @contextmanager
 def quietly() -> Iterator[None]:
     """Run a trace inside."""
-    grad, autocast = torch.is_grad_enabled(), autocast_state()
     with _Shared.lock:
         if _Shared.running == 0:
             _Shared.collects = gc.isenabled()
@@ -40,7 +39,8 @@ def quietly() -> Iterator[None]:
             torch.compiler._is_compiling_flag = True
         _Shared.running += 1
     try:
-        yield
+        with keep_modes():
+            yield
     finally:
         with _Shared.lock:
             _Shared.running -= 1
@@ -48,6 +48,3 @@ def quietly() -> Iterator[None]:
                 torch.compiler._is_compiling_flag = _Shared.compiling
                 if _Shared.collects:
                     gc.enable()
-        torch._C._set_grad_enabled(grad)
-        if autocast_state() != autocast:
-            set_autocast(autocast)

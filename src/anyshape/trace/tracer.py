@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import torch
 
+from anyshape.config import config
 from anyshape.env import Env
 from anyshape.env.site import capture as capture_site
+from anyshape.env.site import user_site
 from anyshape.errors import AnyshapeError, UnsupportedError
 from anyshape.expr.boolean import ge0
 from anyshape.expr.terms import terms
@@ -21,8 +23,10 @@ from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.layout import CONTIGUOUS, Layout
 from anyshape.tensor.meta import Meta
-from anyshape.tensor.sym_tensor import SymSize, SymTensor, make
+from anyshape.tensor.sym_tensor import DUMMY, SymTensor, make, make_subclass
 from anyshape.trace.graph import CONSTANT, RESULT, Graph, Name, Node, Value, leaves
+from anyshape.trace.modes import autocast_state, set_autocast
+from anyshape.trace.scan import Scan, hidden_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,22 +34,6 @@ if TYPE_CHECKING:
     from anyshape.env.site import Site
     from anyshape.expr import Bool, Expr
 
-_PLAIN: Final = {
-    int,
-    float,
-    bool,
-    str,
-    complex,
-    type(None),
-    type(Ellipsis),
-    torch.dtype,
-    torch.device,
-    torch.memory_format,
-    torch.layout,
-    SymInt,
-    SymBool,
-    SymFloat,
-}
 _is_grad_enabled: Final = torch.is_grad_enabled
 _is_any_autocast: Final = torch._C._is_any_autocast_enabled
 
@@ -71,7 +59,9 @@ class Tracer:
         self.epoch = 0
         self.depth = 0
         self.mode: Any = None
+        self.device = torch.get_default_device()
         self._count = 0
+        self._sites = not config.do_not_emit_stack_traces
         self._fresh: list[tuple[SymInt, Any, tuple[Any, ...]]] = []
         self._lifted: dict[int, Value] = {}
         self._grad = _is_grad_enabled()
@@ -93,13 +83,10 @@ class Tracer:
             return out.value
         if kind is Instead:
             return self.record(out.func, out.args, out.kwargs, out.out)
-        scan = _Scan(self)
-        node = self._node(func, scan.freeze(args), scan.freeze(kwargs) if kwargs else kwargs)
+        scan = Scan(self)
         if kind is Meta:
-            result = self._result(node, out, scan, None)
-            if self._fresh:
-                self._bind(node)
-            return result
+            return self._record_one(func, scan, scan.args(args), scan.named(kwargs), out)
+        node = self._node(func, scan.args(args), scan.named(kwargs))
         if kind is Many:
             outs: list[Any] = []
             tensors = [self._part(node, part, scan, outs) for part in out.parts]
@@ -109,10 +96,35 @@ class Tracer:
             return out.build(tensors)
         raise AnyshapeError(f"the rule of {func} returned {kind.__name__}, not a Meta")
 
-    def _part(self, node: Node, part: Any, scan: _Scan, outs: list[Any]) -> Any:
+    def _record_one(self, func: Any, scan: Scan, args: Any, kwargs: Any, meta: Meta) -> SymTensor:
+        """Write a node with one result: the common case, without detours."""
+        if _is_grad_enabled() is not self._grad:
+            self._switch_grad()
+        if self._autocast or _is_any_autocast():
+            self._switch_autocast()
+        node = Node(func, args, kwargs, user_site(4) if self._sites else None, self.epoch)
+        self.graph.nodes.append(node)
+        if meta.device is None:
+            meta.device = scan.device or self.device
+        if meta.requires_grad is None:
+            dtype = meta.dtype
+            meta.requires_grad = (
+                scan.grad and self._grad and (dtype.is_floating_point or dtype.is_complex)
+            )
+        count = self._count
+        self._count = count + 1
+        node.outs = value = Value(count, RESULT, meta, node)
+        if self._fresh:
+            self._bind(node)
+        t: SymTensor = make_subclass(SymTensor, DUMMY)
+        t._meta = meta
+        t._value = value
+        t._tracer = self
+        return t
+
+    def _part(self, node: Node, part: Any, scan: Scan, outs: list[Any]) -> Any:
         if type(part) is Meta:
-            t = self._result(node, part, scan, outs)
-            return t
+            return self._result(node, part, scan, outs)
         if type(part) is Many:
             inner: list[Any] = []
             tensors = [self._part(node, p, scan, inner) for p in part.parts]
@@ -121,9 +133,9 @@ class Tracer:
         outs.append(None)
         return part
 
-    def _result(self, node: Node, meta: Meta, scan: _Scan, outs: list[Any] | None) -> SymTensor:
+    def _result(self, node: Node, meta: Meta, scan: Scan, outs: list[Any]) -> SymTensor:
         if meta.device is None:
-            meta.device = scan.device or torch.device("cpu")
+            meta.device = scan.device or self.device
         if meta.requires_grad is None:
             dtype = meta.dtype
             meta.requires_grad = (
@@ -131,10 +143,7 @@ class Tracer:
             )
         value = Value(self._count, RESULT, meta, node)
         self._count += 1
-        if outs is None:
-            node.outs = value
-        else:
-            outs.append(value)
+        outs.append(value)
         return make(meta, value, self)
 
     def _node(self, func: Any, args: Any, kwargs: Any) -> Node:
@@ -142,21 +151,21 @@ class Tracer:
             self._switch_grad()
         if _is_any_autocast() or self._autocast:
             self._switch_autocast()
-        node = Node(func, args, kwargs, capture_site(), self.epoch)
+        node = Node(func, args, kwargs, user_site(1) if self._sites else None, self.epoch)
         self.graph.nodes.append(node)
         return node
 
     def emit(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> Node:
         """Write a node without a rule; the caller sets its outputs."""
-        scan = _Scan(self)
-        return self._node(func, scan.freeze(args), scan.freeze(kwargs or {}))
+        scan = Scan(self)
+        return self._node(func, scan.args(args), scan.named(kwargs or {}))
 
     def mutate(
         self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], changed: Any
     ) -> None:
         """Write a node that changes `changed` in place; what it returns is not needed."""
-        scan = _Scan(self)
-        node = self._node(func, scan.freeze(args), scan.freeze(kwargs) if kwargs else kwargs)
+        scan = Scan(self)
+        node = self._node(func, scan.args(args), scan.named(kwargs))
         if self._fresh:
             self._bind(node)
         self.touch(changed)
@@ -297,7 +306,7 @@ class Tracer:
                 fix="return tensors in tuples, lists and dicts, or register the class with"
                 " torch.utils._pytree.register_pytree_node",
             )
-        return _Scan(self).freeze(leaf)
+        return Scan(self).freeze(leaf)
 
     @contextmanager
     def unrecorded(self) -> Iterator[None]:
@@ -327,82 +336,6 @@ class Tracer:
 _ROWS: dict[Any, Any] = {}
 when_registered(_ROWS.clear)
 IMPURE: set[Any] = set()
-
-
-class _Scan:
-    """One walk over the arguments of a call: freezes them and sums up the tensors in them."""
-
-    __slots__ = ("device", "device_rank", "grad", "tracer")
-
-    def __init__(self, tracer: Tracer) -> None:
-        self.tracer = tracer
-        self.grad = False
-        self.device: torch.device | None = None
-        self.device_rank = -1
-
-    def freeze(self, x: Any) -> Any:
-        kind = type(x)
-        if kind is SymTensor:
-            if x._tracer is not self.tracer:
-                raise UnsupportedError("a traced tensor of another trace")
-            meta = x._meta
-            if meta.requires_grad:
-                self.grad = True
-            if self.device_rank <= 0:
-                self._note(meta)
-            return x._value
-        if kind in _PLAIN:
-            return x
-        if kind is tuple:
-            return tuple([self.freeze(part) for part in x])
-        if kind is list:
-            return [self.freeze(part) for part in x]
-        if kind is dict:
-            return {k: self.freeze(part) for k, part in x.items()}
-        if kind is Value:
-            return x
-        if isinstance(x, torch.Tensor):
-            value = self.tracer.lift(x)
-            meta = value.meta
-            if meta.requires_grad:
-                self.grad = True
-            if self.device_rank <= 0:
-                self._note(meta)
-            return value
-        if kind is slice:
-            return slice(self.freeze(x.start), self.freeze(x.stop), self.freeze(x.step))
-        if kind is SymSize or isinstance(x, tuple):
-            return tuple([self.freeze(part) for part in x])
-        if isinstance(x, list):
-            return [self.freeze(part) for part in x]
-        return x
-
-    def _note(self, meta: Meta) -> None:
-        rank = len(meta.shape)
-        if rank > self.device_rank and (self.device is None or rank > 0):
-            self.device_rank = rank
-            self.device = meta.device
-
-
-def hidden_in(x: Any, kinds: tuple[type, ...], depth: int = 4) -> Any:
-    """Something of one of the kinds in an object: itself, in a container, or in an attribute."""
-    if type(x) in kinds:
-        return x
-    if depth == 0 or isinstance(x, torch.Tensor | type) or type(x) in _PLAIN:
-        return None
-    parts: list[Any] = []
-    if isinstance(x, dict):
-        parts = list(x.values())
-    elif isinstance(x, list | tuple | set | frozenset):
-        parts = list(x)
-    elif not callable(x):
-        parts = list(getattr(x, "__dict__", {}).values())
-        parts += [getattr(x, name, None) for name in getattr(type(x), "__slots__", ())]
-    for part in parts:
-        found = hidden_in(part, kinds, depth - 1)
-        if found is not None:
-            return found
-    return None
 
 
 def _dim_of(n: SymInt, shape: tuple[Any, ...]) -> int:
@@ -446,22 +379,3 @@ def _number(tree: Any, tracer: Tracer) -> Any:
     if kind is SymFloat:
         return tree.value
     return (kind, tree)
-
-
-def autocast_state() -> tuple[Any, ...]:
-    """The devices for which autocast is on, with their dtypes."""
-    return tuple(
-        (device, torch.get_autocast_dtype(device))
-        for device in ("cpu", "cuda")
-        if torch.is_autocast_enabled(device)
-    )
-
-
-def set_autocast(state: tuple[Any, ...]) -> None:
-    """Make autocast what `autocast_state` gave."""
-    wanted = dict(state)
-    for device in ("cpu", "cuda"):
-        torch.set_autocast_enabled(device, device in wanted)
-        if device in wanted:
-            torch.set_autocast_dtype(device, wanted[device])
-    torch.clear_autocast_cache()

@@ -1,0 +1,98 @@
+"""Indices made of numbers, slices, None and `...`: a view, worked out in one pass."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from anyshape.errors import DimError
+from anyshape.rules.slices import place_of, slice_of
+from anyshape.tensor.layout import Layout, offset_of, strides_of
+from anyshape.tensor.meta import Meta
+from anyshape.tensor.size import plain
+
+
+def basic_index(meta: Meta, parts: tuple[Any, ...]) -> Meta:
+    """What `x[parts]` is."""
+    shape = meta.shape
+    rank = len(shape)
+    covered = len(parts) - sum(p is None or p is Ellipsis for p in parts)
+    if covered > rank:
+        raise DimError(f"too many indices for tensor of dimension {rank}")
+    sizes: list[Any] = []
+    plan: list[tuple[int, Any, Any]] = []  # the source, start and step of each dimension; -1 is new
+    drops: list[tuple[int, Any]] = []  # the dimensions that numbers take away, with their places
+    cut = 0  # how many dimensions are taken apart
+    dim = 0
+    for p in parts:
+        if p is None:
+            sizes.append(1)
+            plan.append((-1, dim, 1))
+        elif p is Ellipsis:
+            for d in range(dim, dim + rank - covered):
+                sizes.append(shape[d])
+                plan.append((d, 0, 1))
+            dim += rank - covered
+        elif type(p) is slice:
+            n = shape[dim]
+            if p.start is None and p.stop is None and p.step is None:
+                sizes.append(n)
+                plan.append((dim, 0, 1))
+            else:
+                start, count, step = slice_of(p, n)
+                sizes.append(count)
+                plan.append((dim, start, step))
+                cut += 1
+            dim += 1
+        else:
+            drops.append((dim, place_of(p, shape[dim], dim)))
+            cut += 1
+            dim += 1
+    for d in range(dim, rank):
+        sizes.append(shape[d])
+        plan.append((d, 0, 1))
+    return Meta(tuple(sizes), meta.dtype, _layout(meta, plan, drops, cut))
+
+
+def _layout(meta: Meta, plan: list[Any], drops: list[Any], cut: int) -> Layout:
+    layout = meta.layout
+    dense = layout.dense and layout.order is None
+    if dense and not cut:
+        return layout
+
+    def offset() -> Any:
+        strides = strides_of(meta)
+        total = offset_of(meta)
+        for d, start, _ in plan:
+            if d >= 0 and not (type(start) is int and start == 0):
+                total = total + start * strides[d]
+        for d, place in drops:
+            total = total + place * strides[d]
+        return plain(total)
+
+    if dense and cut == 1 and (drops[0][0] == 0 if drops else _cuts_first(plan)):
+        return Layout(offset=offset)
+
+    def find() -> Layout:
+        strides = strides_of(meta)
+        made: list[Any] = []
+        for d, start, step in plan:
+            if d >= 0:
+                made.append(plain(strides[d] * step))
+            elif start < len(strides):
+                made.append(plain(meta.shape[start] * strides[start]))
+            else:
+                made.append(1)
+        return Layout(strides=tuple(made))
+
+    return Layout(make=find, offset=offset)
+
+
+def _cuts_first(plan: list[Any]) -> bool:
+    """Whether the one cut is that of the outermost dimension, without steps."""
+    first = next((p for p in plan if p[0] == 0), None)
+    return (
+        first is not None
+        and type(first[2]) is int
+        and first[2] == 1
+        and all(type(s) is int and s == 0 and type(t) is int and t == 1 for d, s, t in plan if d > 0)
+    )
