@@ -1,4 +1,4 @@
-"""Broadcasting: sizes that are 1 stretch, others must be equal; undecided ones are asserted equal."""
+"""Broadcasting: sizes of 1 stretch, others must be equal; undecided ones are asserted equal."""
 
 from __future__ import annotations
 
@@ -33,14 +33,21 @@ def _pair(a: tuple[Any, ...], b: tuple[Any, ...]) -> tuple[Any, ...]:
 def _size(n: Any, m: Any, a: tuple[Any, ...], b: tuple[Any, ...]) -> Any:
     if n is m:
         return n
-    if is_one(n):
-        return m
-    if is_one(m):
-        return n
+    if not _seen_equal(n, m):
+        if is_one(n):
+            return m
+        if is_one(m):
+            return n
     expect_equal(
         n, m, lambda: f"shapes {text(a)} and {text(b)} do not broadcast: {text(n)} is not {text(m)}"
     )
     return m if type(m) is int else n
+
+
+def _seen_equal(n: Any, m: Any) -> bool:
+    """Whether two sizes were equal while tracing: then that is guarded, and holds for 1 too."""
+    seen = n if type(n) is int else n.expr.hint
+    return seen is not None and seen == (m if type(m) is int else m.expr.hint) and seen != 1
 
 
 def fits(shape: tuple[Any, ...], into: tuple[Any, ...], op: str) -> None:

@@ -1,7 +1,7 @@
 """Ops whose result depends on the data: they make symbols that only the run knows.
 
-A symbol knows what its op implies (a count is at most the number of elements, an item of uint8 is in
-0 .. 255), and equal calls on the same values give the same symbol.
+A symbol knows what its op implies (a count is at most the number of elements, an item of uint8 is
+in 0 .. 255), and equal calls on the same values give the same symbol.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from anyshape.tensor.size import (
     expect_equal,
     expect_size,
     is_one,
+    known,
     plain,
     product,
     surely_equal,
@@ -116,7 +117,8 @@ def tolist(x: Any) -> Any:
     tracer = current()
 
     def mint() -> list[Any]:
-        return tracer.mint_list(torch.Tensor.tolist, (x,), rows, **_range(meta.dtype))
+        found: list[Any] = tracer.mint_list(torch.Tensor.tolist, (x,), rows, **_range(meta.dtype))
+        return found
 
     numbers = _remembered(("tolist", tracer.number(value_of(x))), mint)
     return Done([n == 1 if meta.dtype is torch.bool else n for n in numbers])
@@ -136,7 +138,7 @@ def equal_(x: Any, other: Any) -> Any:
     if len(a) != len(b):
         return Done(False)
     for n, m in zip(a, b, strict=True):
-        if not surely_equal(n, m) and not bool(n == m):
+        if known(n == m) is False:
             return Done(False)
     return Done(_truth(torch.equal, (x, other)))
 

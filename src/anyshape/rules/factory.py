@@ -168,7 +168,7 @@ def _nested(data: Any) -> tuple[tuple[Any, ...], torch.dtype]:
     """The shape and dtype of nested data."""
     if is_tensor(data):
         return shape_of(data), meta_of(data).dtype
-    if isinstance(data, list | tuple) and not isinstance(data, str):
+    if isinstance(data, list | tuple):
         if not data:
             return (0,), torch.get_default_dtype()
         parts = [_nested(part) for part in data]

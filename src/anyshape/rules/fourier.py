@@ -1,1 +1,310 @@
-"""fourier"""
+"""Discrete Fourier transforms.
+
+A transform over several dimensions lies in memory as torch leaves it on the CPU: the dimensions
+that are not transformed come first, in the order of their strides, then the transformed ones.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from anyshape.errors import ShapeError
+from anyshape.rules.factory import made
+from anyshape.rules.operand import dim_of, dims_of, is_tensor, meta_of
+from anyshape.rules.part import part
+from anyshape.rules.pointwise import like
+from anyshape.rules.promote import complex_of, floating, real_of
+from anyshape.rules.table import rule
+from anyshape.tensor.layout import Layout, strides_of
+from anyshape.tensor.meta import Meta
+from anyshape.tensor.size import ask, expect, larger, plain, text
+
+if TYPE_CHECKING:
+    import torch
+
+
+def _outwards(meta: Meta, dims: tuple[int, ...]) -> list[int]:
+    """Dimensions from the largest stride to the smallest; equal ones stay as they are."""
+    layout = meta.layout.found()
+    if layout.dense:
+        order = layout.order or range(len(meta.shape))
+        return [d for d in order if d in dims]
+    strides = strides_of(meta)
+    found: list[int] = []
+    for d in dims:
+        place = len(found)
+        while place and ask(strides[d] > strides[found[place - 1]], False):
+            place -= 1
+        found.insert(place, d)
+    return found
+
+
+def _transformed(meta: Meta, shape: tuple[Any, ...], dims: list[int], dtype: torch.dtype) -> Meta:
+    """What one pass over `dims` gives."""
+    batch = tuple([d for d in range(len(shape)) if d not in dims])
+    return Meta(shape, dtype, Layout(order=(*_outwards(meta, batch), *dims)))
+
+
+def _to_complex(meta: Meta, dims: tuple[int, ...]) -> Meta:
+    """From complex to complex."""
+    if not dims:
+        return Meta(meta.shape, meta.dtype, meta.layout)
+    return _transformed(meta, meta.shape, _outwards(meta, dims), complex_of(meta.dtype))
+
+
+def _half(meta: Meta, dims: tuple[int, ...]) -> Meta:
+    """From real to the half that is not redundant."""
+    last = dims[-1]
+    n = plain(meta.shape[last] // 2 + 1)
+    shape = (*meta.shape[:last], n, *meta.shape[last + 1 :])
+    return _transformed(meta, shape, [*_outwards(meta, dims[:-1]), last], complex_of(meta.dtype))
+
+
+def _to_real(meta: Meta, dims: tuple[int, ...], n: Any) -> Meta:
+    """From such a half to real."""
+    if len(dims) > 1:
+        meta = _to_complex(meta, dims[:-1])
+    last = dims[-1]
+    shape = (*meta.shape[:last], n, *meta.shape[last + 1 :])
+    return _transformed(meta, shape, [last], real_of(meta.dtype))
+
+
+def _resized(meta: Meta, dims: tuple[int, ...], sizes: tuple[Any, ...]) -> Meta:
+    """Cut or padded with zeros to given sizes; None keeps one."""
+    pads = False
+    shape = meta.shape
+    natural = meta.layout.dense and meta.layout.order is None
+    for d, n in zip(dims, sizes, strict=True):
+        old = shape[d]
+        if n is None or n is old:
+            continue
+        if not natural and not pads:
+            pads = ask(n > old, False)
+            if not pads:
+                expect(n <= old, lambda: f"fft: {text(sizes)} points need a contiguous tensor")
+        shape = (*shape[:d], n, *shape[d + 1 :])
+        if not natural:
+            meta = part(meta, d, 0, n)
+    if pads or natural:
+        return Meta(shape, meta.dtype)
+    return meta
+
+
+def _points(sizes: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Numbers of points; -1 and None mean the size as it is."""
+    found: list[Any] = []
+    for n in map(plain, sizes):
+        if n is None or (type(n) is int and n == -1):
+            found.append(None)
+            continue
+        expect(n >= 1, lambda: f"Invalid number of data points ({text(sizes)}) specified")
+        found.append(n)
+    return tuple(found)
+
+
+def _need_points(meta: Meta, dims: tuple[int, ...]) -> None:
+    for d in dims:
+        expect(
+            meta.shape[d] >= 1,
+            lambda: f"Invalid number of data points in a transform of {text(meta.shape)}",
+        )
+
+
+def _operand(x: Any, *, real: bool = False) -> Meta:
+    meta = meta_of(x)
+    dtype = floating(meta.dtype)
+    if real:
+        if dtype.is_complex:
+            raise ShapeError(f"the transform takes a real input tensor, got {dtype}")
+    else:
+        dtype = complex_of(dtype)
+    return meta if dtype is meta.dtype else like(x, dtype)
+
+
+def _dims(meta: Meta, s: Any, dim: Any) -> tuple[tuple[int, ...], tuple[Any, ...]]:
+    """The dimensions to transform and the numbers of points."""
+    rank = len(meta.shape)
+    if s is not None and not isinstance(s, tuple | list):
+        s = (s,)
+    if dim is None:
+        dims = tuple(range(rank - len(s), rank)) if s is not None else tuple(range(rank))
+    else:
+        dims = dims_of(dim, rank)
+    if s is None:
+        return dims, (None,) * len(dims)
+    if len(s) != len(dims):
+        raise ShapeError("fft: as many sizes as dimensions are needed")
+    if dims and dims[0] < 0:
+        raise ShapeError("fft: more sizes than dimensions")
+    return dims, _points(tuple(s))
+
+
+def _complex(meta: Meta, dims: tuple[int, ...], sizes: tuple[Any, ...]) -> Meta:
+    found = _resized(meta, dims, sizes)
+    _need_points(found, dims)
+    return _to_complex(found, dims)
+
+
+def _onesided(meta: Meta, dims: tuple[int, ...], sizes: tuple[Any, ...]) -> Meta:
+    found = _resized(meta, dims, sizes)
+    _need_points(found, dims)
+    return _half(found, dims)
+
+
+def _hermitian(meta: Meta, dims: tuple[int, ...], sizes: tuple[Any, ...]) -> Meta:
+    if not dims:
+        raise ShapeError("fft: at least one dimension is needed")
+    n = sizes[-1]
+    if n is None:
+        n = plain(2 * (meta.shape[dims[-1]] - 1))
+        expect(n >= 1, lambda: f"Invalid number of data points ({text(n)}) specified")
+    else:
+        sizes = (*sizes[:-1], plain(n // 2 + 1))
+    found = _resized(meta, dims, sizes)
+    _need_points(found, dims[:-1])
+    return _to_real(found, dims, n)
+
+
+# ---------------------------------------------------------------------- one dimension
+
+
+@rule("fft_fft", "fft_ifft")
+def fft(x: Any, n: Any = None, dim: Any = -1, norm: Any = None) -> Any:
+    """A transform along one dimension."""
+    meta = meta_of(x)
+    dims = (dim_of(dim, len(meta.shape)),)
+    if not meta.dtype.is_complex:  # both halves of a transform of real numbers
+        meta = _operand(x, real=True)
+        found = _resized(meta, dims, _points((n,)))
+        _need_points(found, dims)
+        return _transformed(found, found.shape, list(dims), complex_of(meta.dtype))
+    return _complex(meta, dims, _points((n,)))
+
+
+@rule("fft_rfft", "fft_ihfft")
+def rfft(x: Any, n: Any = None, dim: Any = -1, norm: Any = None) -> Any:
+    """The half of a transform of real numbers that is not redundant."""
+    meta = _operand(x, real=True)
+    return _onesided(meta, (dim_of(dim, len(meta.shape)),), _points((n,)))
+
+
+@rule("fft_irfft", "fft_hfft")
+def irfft(x: Any, n: Any = None, dim: Any = -1, norm: Any = None) -> Any:
+    """Real numbers from such a half."""
+    meta = _operand(x)
+    return _hermitian(meta, (dim_of(dim, len(meta.shape)),), _points((n,)))
+
+
+# ---------------------------------------------------------------------- several dimensions
+
+
+@rule("fft_fftn", "fft_ifftn")
+def fftn(x: Any, s: Any = None, dim: Any = None, norm: Any = None) -> Any:
+    """A transform along several dimensions."""
+    meta = _operand(x)
+    return _complex(meta, *_dims(meta, s, dim))
+
+
+@rule("fft_fft2", "fft_ifft2")
+def fft2(x: Any, s: Any = None, dim: Any = (-2, -1), norm: Any = None) -> Any:
+    """The same along two."""
+    return fftn(x, s, dim)
+
+
+@rule("fft_rfftn")
+def rfftn(x: Any, s: Any = None, dim: Any = None, norm: Any = None) -> Any:
+    """The half of a transform of real numbers that is not redundant."""
+    meta = _operand(x, real=True)
+    dims, sizes = _dims(meta, s, dim)
+    if not dims:
+        raise ShapeError("rfftn must transform at least one axis")
+    return _onesided(meta, dims, sizes)
+
+
+@rule("fft_rfft2")
+def rfft2(x: Any, s: Any = None, dim: Any = (-2, -1), norm: Any = None) -> Any:
+    """The same along two."""
+    return rfftn(x, s, dim)
+
+
+@rule("fft_irfftn", "fft_hfftn")
+def irfftn(x: Any, s: Any = None, dim: Any = None, norm: Any = None) -> Any:
+    """Real numbers from such a half."""
+    meta = _operand(x)
+    return _hermitian(meta, *_dims(meta, s, dim))
+
+
+@rule("fft_irfft2", "fft_hfft2")
+def irfft2(x: Any, s: Any = None, dim: Any = (-2, -1), norm: Any = None) -> Any:
+    """The same along two."""
+    return irfftn(x, s, dim)
+
+
+@rule("fft_ihfftn")
+def ihfftn(x: Any, s: Any = None, dim: Any = None, norm: Any = None) -> Any:
+    """The half first along the last dimension, then the others."""
+    meta = _operand(x, real=True)
+    dims, sizes = _dims(meta, s, dim)
+    if not dims:
+        raise ShapeError("ihfftn must transform at least one axis")
+    found = _resized(meta, dims, sizes)
+    _need_points(found, dims)
+    return _to_complex(_half(found, dims[-1:]), dims[:-1])
+
+
+@rule("fft_ihfft2")
+def ihfft2(x: Any, s: Any = None, dim: Any = (-2, -1), norm: Any = None) -> Any:
+    """The same along two."""
+    return ihfftn(x, s, dim)
+
+
+# ---------------------------------------------------------------------- helpers
+
+
+@rule("fft_fftshift", "fft_ifftshift")
+def fftshift(x: Any, dim: Any = None) -> Any:
+    """The elements moved by half of their dimension."""
+    meta = meta_of(x)
+    return Meta(meta.shape, meta.dtype)
+
+
+@rule("fft_fftfreq")
+def fftfreq(
+    n: Any, d: Any = 1.0, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
+    layout: Any = None, pin_memory: bool = False,
+) -> Any:  # fmt: skip
+    """The frequencies of a transform."""
+    return made((n,), dtype, device, requires_grad)
+
+
+@rule("fft_rfftfreq")
+def rfftfreq(
+    n: Any, d: Any = 1.0, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
+    layout: Any = None, pin_memory: bool = False,
+) -> Any:  # fmt: skip
+    """The frequencies of the half of a transform that is not redundant."""
+    return made((plain(n // 2 + 1),), dtype, device, requires_grad)
+
+
+@rule("istft")
+def istft(  # noqa: PLR0913, PLR0917  the signature is torch's
+    x: Any, n_fft: Any, hop_length: Any = None, win_length: Any = None, window: Any = None,
+    center: bool = True, normalized: bool = False, onesided: Any = None, length: Any = None,
+    return_complex: bool = False,
+) -> Any:  # fmt: skip
+    """The signal of a short-time transform."""
+    meta = meta_of(x)
+    if not meta.dtype.is_complex:
+        raise ShapeError("istft requires a complex-valued input tensor")
+    if len(meta.shape) not in (2, 3):
+        raise ShapeError(f"istft: expected 2 or 3 dimensions, got {text(meta.shape)}")
+    hop = n_fft // 4 if hop_length is None else hop_length
+    whole = n_fft + hop * (meta.shape[-1] - 1)
+    start = n_fft // 2 if center else 0
+    if length is not None:
+        size = plain(length)
+    else:
+        size = larger(plain(whole - 2 * start), 0) if center else plain(whole)
+    complex_window = is_tensor(window) and meta_of(window).dtype.is_complex
+    dtype = meta.dtype if return_complex or complex_window else real_of(meta.dtype)
+    return Meta((*meta.shape[:-2], size), dtype)

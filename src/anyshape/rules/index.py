@@ -123,7 +123,7 @@ def _number_of(p: SymBool) -> Any:
 
 
 def _as_tensor(p: Any) -> Any:
-    if isinstance(p, list | range) or (isinstance(p, tuple) and type(p) is not slice):
+    if isinstance(p, list | range | tuple):
         return current().call(torch.tensor, (list(p),), {})
     if isinstance(p, int) or p is None or p is Ellipsis or type(p) in (slice, SymBool):
         return p

@@ -6,10 +6,10 @@ from typing import Any
 
 from anyshape.errors import ShapeError
 from anyshape.rules.operand import dim_of, is_tensor, meta_of, shape_of, sizes_of
+from anyshape.rules.part import part, selected
 from anyshape.rules.promote import promote_types
 from anyshape.rules.result import Done, Many
 from anyshape.rules.table import rule
-from anyshape.rules.view import part, selected
 from anyshape.tensor.meta import Meta
 from anyshape.tensor.size import (
     ask,
@@ -26,7 +26,11 @@ from anyshape.tensor.size import (
 @rule("cat", "concat", "concatenate")
 def cat(tensors: Any, dim: Any = 0) -> Any:
     """One after the other along a dimension; all other sizes are equal."""
-    metas = [meta_of(t) for t in tensors]
+    return joined([meta_of(t) for t in tensors], dim)
+
+
+def joined(metas: list[Meta], dim: Any) -> Meta:
+    """What `cat` gives."""
     if not metas:
         raise ShapeError("torch.cat(): expected a non-empty list of Tensors")
     dtype = metas[0].dtype
@@ -50,7 +54,7 @@ def cat(tensors: Any, dim: Any = 0) -> Any:
                 expect_equal(
                     first[d],
                     shape[d],
-                    lambda: f"cat of shapes {text(first)} and {text(m.shape)} along {dim}",
+                    lambda: f"cat of shapes {text([m.shape for m in metas])} along {dim}",
                 )
     size = plain(total([m.shape[dim] for m in solid]))
     return Meta((*first[:dim], size, *first[dim + 1 :]), dtype)
@@ -72,12 +76,70 @@ def stack(tensors: Any, dim: Any = 0) -> Any:
             if len(shape) != len(first):
                 raise ShapeError("stack expects each tensor to be equal size")
             for n, m in zip(first, shape, strict=True):
-                expect_equal(n, m, lambda: f"stack of shapes {text(first)} and {text(shape)}")
+                expect_equal(n, m, lambda: f"stack: tensors of another shape than {text(first)}")
     dim = dim_of(dim, len(first) + 1)
     dtype = meta_of(tensors[0]).dtype
     for t in tensors:
         dtype = promote_types(dtype, meta_of(t).dtype)
     return Meta((*first[:dim], len(tensors), *first[dim:]), dtype)
+
+
+def _at_least(meta: Meta, rank: int) -> Meta:
+    """A tensor with at least so many dimensions, as numpy adds them."""
+    shape = meta.shape
+    if len(shape) >= rank:
+        return meta
+    if rank == 3:
+        shape = {0: (1, 1, 1), 1: (1, *shape, 1), 2: (*shape, 1)}[len(shape)]
+    else:
+        shape = (1,) * (rank - len(shape)) + tuple(shape)
+    return Meta(shape, meta.dtype)
+
+
+def _at_least_all(rank: int) -> Any:
+    def at_least(*tensors: Any) -> Any:
+        if len(tensors) == 1 and is_tensor(tensors[0]):
+            (x,) = tensors
+            shape = _at_least(meta_of(x), rank).shape
+            return Done(x if len(shape_of(x)) >= rank else x.reshape(shape))
+        return Done(tuple([at_least(t).value for t in sizes_of(tensors)]))
+
+    return at_least
+
+
+for _rank in (1, 2, 3):
+    rule(f"atleast_{_rank}d")(_at_least_all(_rank))
+
+
+@rule("hstack")
+def hstack(tensors: Any) -> Any:
+    """Side by side: along the second dimension, or the only one."""
+    metas = [_at_least(meta_of(t), 1) for t in tensors]
+    return joined(metas, 0 if metas and len(metas[0].shape) == 1 else 1)
+
+
+@rule("vstack", "row_stack")
+def vstack(tensors: Any) -> Any:
+    """One below the other: along the first dimension."""
+    return joined([_at_least(meta_of(t), 2) for t in tensors], 0)
+
+
+@rule("dstack")
+def dstack(tensors: Any) -> Any:
+    """One behind the other: along the third dimension."""
+    return joined([_at_least(meta_of(t), 3) for t in tensors], 2)
+
+
+@rule("column_stack")
+def column_stack(tensors: Any) -> Any:
+    """Vectors as columns, next to the columns of matrices."""
+    metas = []
+    for t in tensors:
+        meta = meta_of(t)
+        rank = len(meta.shape)
+        shape = meta.shape if rank > 1 else (meta.shape[0] if rank else 1, 1)
+        metas.append(Meta(shape, meta.dtype))
+    return joined(metas, 1)
 
 
 # ---------------------------------------------------------------------- taking apart

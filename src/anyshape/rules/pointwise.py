@@ -8,6 +8,7 @@ import torch
 
 from anyshape.errors import ShapeError
 from anyshape.rules.broadcast import broadcast
+from anyshape.rules.named import named
 from anyshape.rules.operand import is_tensor, meta_of
 from anyshape.rules.promote import (
     category,
@@ -26,10 +27,7 @@ from anyshape.tensor.meta import Meta
 def elementwise(dtype: torch.dtype, *operands: Any) -> Meta:
     """The result of an elementwise op on tensors and numbers."""
     metas = [meta_of(x) for x in operands if is_tensor(x)]
-    if len(metas) == 1:
-        shape = metas[0].shape
-    else:
-        shape = broadcast(*[m.shape for m in metas])
+    shape = metas[0].shape if len(metas) == 1 else broadcast(*[m.shape for m in metas])
     return Meta(shape, dtype, pointwise(shape, metas))
 
 
@@ -132,7 +130,7 @@ def truth(x: Any) -> Any:
 @rule("frexp")
 def frexp(x: Any) -> Any:
     """Mantissa and exponent."""
-    return Many([like(x), like(x, torch.int32)], torch.return_types.frexp)
+    return Many([like(x), like(x, torch.int32)], named("frexp"))
 
 
 # ---------------------------------------------------------------------- two operands

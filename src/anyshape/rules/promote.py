@@ -41,7 +41,7 @@ _PROMOTED: Final = _table()
 
 def promote_types(a: torch.dtype, b: torch.dtype) -> torch.dtype:
     """The common dtype of two; torch's own function would be recorded as an op."""
-    return _PROMOTED[a, b] if (a, b) in _PROMOTED else a
+    return _PROMOTED.get((a, b), a)
 
 
 def category(dtype: torch.dtype) -> int:

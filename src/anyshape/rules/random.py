@@ -25,7 +25,7 @@ def rand(
 
 
 @rule("randint", random=True)
-def randint(
+def randint(  # noqa: PLR0913  the signature is torch's
     *args: Any, low: Any = 0, high: Any = None, size: Any = None, dtype: Any = torch.int64,
     device: Any = None, requires_grad: bool = False, generator: Any = None, layout: Any = None,
     pin_memory: bool = False,
@@ -71,7 +71,7 @@ def drawn(x: Any, *_: Any, **__: Any) -> Any:
 
 
 @rule("normal", random=True)
-def normal(
+def normal(  # noqa: PLR0913  the signature is torch's
     mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None, dtype: Any = None,
     device: Any = None, requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
 ) -> Any:  # fmt: skip

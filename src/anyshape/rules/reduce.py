@@ -1,4 +1,4 @@
-"""Reductions: sums, extrema, norms, cumulative ops. Empty ones are eager's to refuse at run time."""
+"""Reductions: sums, extrema, norms, cumulative ops. Empty ones are eager's to refuse."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import Any
 import torch
 
 from anyshape.errors import ShapeError
+from anyshape.rules.named import named
 from anyshape.rules.operand import dim_of, dims_of, is_tensor, meta_of, shape_of
-from anyshape.rules.pointwise import elementwise, like
+from anyshape.rules.pointwise import elementwise
 from anyshape.rules.promote import floating, real_of, result_dtype, summed
 from anyshape.rules.result import Many
 from anyshape.rules.table import rule
@@ -57,11 +58,11 @@ def aminmax(x: Any, *, dim: Any = None, keepdim: bool = False) -> Any:
     """Both extrema."""
     meta = meta_of(x)
     shape = reduced(meta.shape, dim, keepdim)
-    return Many([Meta(shape, meta.dtype), Meta(shape, meta.dtype)], torch.return_types.aminmax)
+    return Many([Meta(shape, meta.dtype), Meta(shape, meta.dtype)], named("aminmax"))
 
 
 def _pick(name: str) -> Any:
-    kind = getattr(torch.return_types, name)
+    kind = named(name)
 
     def pick(x: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
         if is_tensor(dim) or is_tensor(other):
@@ -85,7 +86,7 @@ def mode(x: Any, dim: int = -1, keepdim: bool = False) -> Any:
     """The most frequent element."""
     meta = meta_of(x)
     shape = reduced(meta.shape, dim_of(dim, len(meta.shape)), keepdim)
-    return Many([Meta(shape, meta.dtype), Meta(shape, torch.int64)], torch.return_types.mode)
+    return Many([Meta(shape, meta.dtype), Meta(shape, torch.int64)], named("mode"))
 
 
 @rule("argmax", "argmin")
@@ -184,7 +185,7 @@ def logcumsumexp(x: Any, dim: Any) -> Any:
 
 
 def _cumulative(name: str) -> Any:
-    kind = getattr(torch.return_types, name)
+    kind = named(name)
 
     def extremum(x: Any, dim: Any) -> Any:
         meta = meta_of(x)
@@ -224,26 +225,6 @@ def diff(x: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = N
     dtype = result_dtype(*parts)
     result = larger(size - n, 0)
     return Meta((*meta.shape[:dim], result, *meta.shape[dim + 1 :]), dtype)
-
-
-@rule("flip", "fliplr", "flipud")
-def flip(x: Any, *dims: Any, **_: Any) -> Any:
-    """Dimensions reversed: a copy."""
-    return like(x)
-
-
-@rule("roll")
-def roll(x: Any, shifts: Any, dims: Any = ()) -> Any:
-    """Elements moved around."""
-    meta = meta_of(x)
-    return Meta(meta.shape, meta.dtype)
-
-
-@rule("tril", "triu")
-def tril(x: Any, diagonal: Any = 0) -> Any:
-    """One triangle of a matrix."""
-    meta = meta_of(x)
-    return Meta(meta.shape, meta.dtype)
 
 
 @rule("renorm")

@@ -73,7 +73,7 @@ def _number(bound: Any) -> Any:
 
 
 def place_of(i: Any, n: Any, dim: int) -> Any:
-    """An index as a place in `0 .. n - 1`; what lies outside is an error, at the latest at run time."""
+    """An index as one in `0 .. n - 1`; what lies outside is an error, at run time at the latest."""
     i = plain(i)
     if type(i) is int and type(n) is int:
         if not -n <= i < n:

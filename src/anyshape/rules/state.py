@@ -1,1 +1,51 @@
-"""state"""
+"""Ops that give a tensor another shape in place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from anyshape.errors import ShapeError, UnsupportedError
+from anyshape.rules.operand import meta_of, shape_of, sizes_of
+from anyshape.rules.pointwise import formatted
+from anyshape.rules.result import Done
+from anyshape.rules.table import rule
+from anyshape.tensor.current import current
+from anyshape.tensor.meta import Meta
+from anyshape.tensor.size import equal, expect_size, plain
+from anyshape.tensor.sym_tensor import SymTensor
+
+
+@rule("resize_")
+def resize_(x: Any, *sizes: Any, memory_format: Any = None) -> Any:
+    """Other sizes for the memory of a tensor; the strides stay where the sizes do."""
+    shape = tuple([plain(n) for n in sizes_of(sizes)])
+    for n in shape:
+        expect_size(n, "a size of resize_")
+    return _resize(x, shape, memory_format, torch.Tensor.resize_, (shape,))
+
+
+@rule("resize_as_")
+def resize_as_(x: Any, the_template: Any, *, memory_format: Any = None) -> Any:
+    """The sizes of another tensor for the memory of one."""
+    shape = shape_of(the_template)
+    return _resize(x, shape, memory_format, torch.Tensor.resize_as_, (the_template,))
+
+
+def _resize(
+    x: Any, shape: tuple[Any, ...], memory_format: Any, func: Any, args: tuple[Any, ...]
+) -> Done:
+    meta = meta_of(x)
+    if type(x) is not SymTensor:
+        raise UnsupportedError(f"{func.__name__} changes the shape of a tensor from outside")
+    if meta.requires_grad:
+        raise ShapeError(f"{func.__name__}: cannot resize variables that require grad")
+    kwargs = {} if memory_format is None else {"memory_format": memory_format}
+    current().mutate(func, (x, *args), kwargs, x)
+    same = len(shape) == len(meta.shape) and all(map(equal, shape, meta.shape))
+    if not same or memory_format not in (None, torch.preserve_format):
+        meta = formatted(Meta(shape, meta.dtype, device=meta.device), memory_format)
+        meta.requires_grad = False
+        x._meta = meta
+    return Done(x)

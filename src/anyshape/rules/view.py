@@ -10,6 +10,8 @@ import torch
 from anyshape.errors import ShapeError
 from anyshape.rules.broadcast import broadcast
 from anyshape.rules.operand import dim_of, dims_of, meta_of, shape_of, sizes_of
+from anyshape.rules.part import is_dense
+from anyshape.rules.part import part as part  # noqa: PLC0414  offered here too
 from anyshape.rules.promote import complex_of, real_of
 from anyshape.rules.result import Done, Instead
 from anyshape.rules.table import rule
@@ -38,11 +40,6 @@ from anyshape.tensor.size import (
 )
 
 
-def is_dense(meta: Meta) -> bool:
-    """Whether a tensor is contiguous by construction."""
-    return meta.layout.dense and meta.layout.order is None
-
-
 def reviewed(meta: Meta, shape: tuple[Any, ...], *, copies: bool = False) -> Meta:
     """The same elements in another shape: a view, or a copy where there is no view."""
     if is_dense(meta):
@@ -64,8 +61,6 @@ def reviewed(meta: Meta, shape: tuple[Any, ...], *, copies: bool = False) -> Met
 
 def inferred(old: tuple[Any, ...], sizes: tuple[Any, ...]) -> tuple[Any, ...]:
     """The sizes of a view, with the one that is -1 worked out."""
-    if not isinstance(sizes, tuple):
-        sizes = tuple(sizes)
     sizes = tuple([plain(n) for n in sizes])
     holes = [i for i, n in enumerate(sizes) if type(n) is int and n == -1]
     if len(holes) > 1:
@@ -97,7 +92,7 @@ def inferred(old: tuple[Any, ...], sizes: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _cancel(old: tuple[Any, ...], new: list[Any]) -> tuple[list[Any], list[Any]]:
-    """Both lists of factors without those that they share; a shared 0 makes eager raise anyway."""
+    """Both lists of factors without those that they share; a shared 0 makes eager raise."""
     left = list(old)
     right = []
     for n in new:
@@ -116,7 +111,7 @@ def _cancel(old: tuple[Any, ...], new: list[Any]) -> tuple[list[Any], list[Any]]
 
 
 def _without_common_number(left: list[Any], right: list[Any]) -> tuple[list[Any], list[Any]]:
-    """Both lists with their numbers as one, without the common factor where one divides the other."""
+    """Both lists with their numbers as one, divided where one is a multiple of the other."""
     a = math.prod([n for n in left if type(n) is int])
     b = math.prod([n for n in right if type(n) is int])
     if b > 1 and a % b == 0:

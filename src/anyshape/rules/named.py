@@ -1,0 +1,12 @@
+"""The tuples with named fields in which torch returns several results."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+
+def named(name: str) -> Any:
+    """The class of what an op returns, which builds it from a list."""
+    return getattr(torch.return_types, name)

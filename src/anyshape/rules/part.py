@@ -1,0 +1,89 @@
+"""Parts of a tensor as views: slices, single elements, windows, any strides."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from anyshape.errors import ShapeError
+from anyshape.rules.operand import dim_of, meta_of
+from anyshape.rules.table import rule
+from anyshape.tensor.layout import Layout, offset_of, strides_of, viewed
+from anyshape.tensor.meta import Meta
+from anyshape.tensor.size import expect, expect_size, plain, text
+
+
+def is_dense(meta: Meta) -> bool:
+    """Whether a tensor is contiguous by construction."""
+    return meta.layout.dense and meta.layout.order is None
+
+
+def part(meta: Meta, dim: int, start: Any, size: Any, step: Any = 1) -> Meta:
+    """Elements `start, start + step, ...` of one dimension."""
+    shape = (*meta.shape[:dim], size, *meta.shape[dim + 1 :])
+    whole = type(start) is int and start == 0 and type(step) is int and step == 1
+    if whole and size is meta.shape[dim]:
+        return Meta(shape, meta.dtype, meta.layout)
+
+    def find() -> Any:
+        strides = strides_of(meta)
+        return (*strides[:dim], plain(strides[dim] * step), *strides[dim + 1 :])
+
+    def offset() -> Any:
+        return plain(offset_of(meta) + start * strides_of(meta)[dim])
+
+    if dim == 0 and is_dense(meta) and type(step) is int and step == 1:
+        return Meta(shape, meta.dtype, Layout(offset=offset))
+    return Meta(shape, meta.dtype, viewed(meta, find, offset))
+
+
+def selected(meta: Meta, dim: int, index: Any) -> Meta:
+    """One element of a dimension, which is dropped; `index` counts from the front."""
+    shape = (*meta.shape[:dim], *meta.shape[dim + 1 :])
+
+    def find() -> Any:
+        strides = strides_of(meta)
+        return (*strides[:dim], *strides[dim + 1 :])
+
+    def offset() -> Any:
+        return plain(offset_of(meta) + index * strides_of(meta)[dim])
+
+    if dim == 0 and is_dense(meta):
+        return Meta(shape, meta.dtype, Layout(offset=offset))
+    return Meta(shape, meta.dtype, viewed(meta, find, offset))
+
+
+@rule("unfold", view=True)
+def unfold(x: Any, dimension: int, size: Any, step: Any) -> Any:
+    """Overlapping windows of one dimension; their elements come last."""
+    meta = meta_of(x)
+    rank = len(meta.shape)
+    dim = dim_of(dimension, rank)
+    n = meta.shape[dim] if rank else 1
+    expect(
+        n >= size, lambda: f"unfold: windows of {text(size)} do not fit into a size of {text(n)}"
+    )
+    count = plain((n - size) // step + 1)
+
+    def find() -> Any:
+        strides = strides_of(meta) if rank else (1,)
+        return (*strides[:dim], plain(strides[dim] * step), *strides[dim + 1 :], strides[dim])
+
+    return (
+        Meta(
+            (*meta.shape[:dim], count, *meta.shape[dim + 1 :], size), meta.dtype, viewed(meta, find)
+        )
+        if rank
+        else Meta((size,), meta.dtype)
+    )
+
+
+@rule("as_strided", view=True)
+def as_strided(x: Any, size: Any, stride: Any, storage_offset: Any = None) -> Any:
+    """Any strides over the memory of a tensor; the run checks that they stay inside."""
+    meta = meta_of(x)
+    for n in size:
+        expect_size(n, "a size of as_strided")
+    if len(size) != len(stride):
+        raise ShapeError("as_strided: size and stride have different lengths")
+    offset = (lambda: offset_of(meta)) if storage_offset is None else storage_offset
+    return Meta(tuple(size), meta.dtype, Layout(strides=tuple(stride), offset=offset))
