@@ -109,8 +109,8 @@ def _by_name(func: Any, name: str) -> Row | None:
     inplace = name in PYTHON_OPERATORS and name.startswith("__i") and name != "__invert__"
     name = PYTHON_OPERATORS.get(name, name)
     if name in RULES:
-        found = RULES[name]
-        return functools.partial(_run_inplace if inplace else _run, found)
+        inplace = inplace or (name.endswith("_") and not name.endswith("__"))
+        return functools.partial(_run_inplace if inplace else _run, RULES[name])
     if name.endswith("_") and not name.endswith("__") and name[:-1] in RULES:
         return functools.partial(_run_inplace, RULES[name[:-1]])
     return None

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from anyshape.tensor.meta import Meta
 
 
+ESCAPED: Final = "reached torch's dispatcher with a traced tensor"
+
+
 class SymSize(tuple[Any, ...]):
     """The shape of a `SymTensor` with symbolic sizes; taken for a `torch.Size`."""
 
@@ -86,7 +89,7 @@ class SymTensor(torch.Tensor):
     def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         site = capture_site()
         raise UnsupportedError(
-            f"{func} reached torch's dispatcher with a traced tensor"
+            f"{func} {ESCAPED}"
             + (f" at {site}" if site else ""),
             why="the call went around the tracer, as inside vmap, torch.jit.script or autograd; a"
             " traced tensor has no data to compute with",

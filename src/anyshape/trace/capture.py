@@ -11,9 +11,11 @@ from torch.utils import _pytree as pytree
 from anyshape.errors import ArgumentError, ConstraintError
 from anyshape.tensor import current
 from anyshape.trace.codegen import Program, guard_function
+from anyshape.trace.hazards import escapes_named, guarded_python, need_no_exact_types
 from anyshape.trace.inputs import BACKED, STATIC, UNBACKED, Inputs, Spot
 from anyshape.trace.mode import TraceMode
 from anyshape.trace.quiet import quietly
+from anyshape.trace.substitutes import codes_of, substituted
 from anyshape.trace.to_fx import to_fx
 from anyshape.trace.tracer import Tracer
 
@@ -145,19 +147,16 @@ def capture(
     tracer = Tracer()
     inputs = Inputs(fn, args, kwargs or {})
     stand_in_args, stand_in_kwargs = inputs.symbolize(tracer, dynamic)
-    mode = TraceMode(tracer)
-    tracer.mode = mode
+    tracer.mode = mode = TraceMode(tracer)
     before = current.enter(tracer)
     try:
-        with quietly(), mode:
+        with quietly(), escapes_named(), guarded_python(), substituted(fn), mode:
             out = fn(*stand_in_args, **stand_in_kwargs)
-    finally:
-        current.leave(before)
-    flat, out_spec = pytree.tree_flatten(out)
-    before = current.enter(tracer)
-    try:
+        flat, out_spec = pytree.tree_flatten(out)
         tracer.graph.outputs = [tracer.output(leaf) for leaf in flat]
     finally:
         current.leave(before)
+    codes = {node.site.code for node in tracer.graph.nodes if node.site}
+    need_no_exact_types(codes.union(f.__code__ for f in codes_of(fn)))
     tracer.graph.verify()
     return Captured(tracer, inputs, out_spec)

@@ -1,0 +1,277 @@
+"""Python that would bake a value into a trace: random numbers, clocks, seeds, exact types.
+
+While a trace runs, the functions of `random`, `numpy.random` and `time` that give another value each
+time raise in the thread that traces, `torch.manual_seed` is recorded, and the state of the random
+generators is compared afterwards, to catch what was imported by another name.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import inspect
+import random
+import sys
+import textwrap
+import threading
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+
+from anyshape.env.site import is_framework, user_site
+from anyshape.errors import AnyshapeError, UnsupportedError
+from anyshape.tensor.current import current, is_tracing
+from anyshape.tensor.sym_tensor import ESCAPED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from types import CodeType
+
+_CLOCKS: Final = (
+    "time",
+    "time_ns",
+    "monotonic",
+    "monotonic_ns",
+    "perf_counter",
+    "perf_counter_ns",
+    "process_time",
+    "process_time_ns",
+)
+_DRAWS: Final = (
+    "random",
+    "uniform",
+    "randint",
+    "randrange",
+    "choice",
+    "choices",
+    "sample",
+    "shuffle",
+    "gauss",
+    "normalvariate",
+    "getrandbits",
+    "betavariate",
+    "expovariate",
+    "triangular",
+)
+_NUMPY_DRAWS: Final = (
+    "rand",
+    "randn",
+    "randint",
+    "random",
+    "uniform",
+    "normal",
+    "choice",
+    "shuffle",
+    "permutation",
+    "random_sample",
+)
+_TRANSFORMS: Final = ("vmap", "grad", "grad_and_value", "vjp", "jvp", "jacrev", "jacfwd", "hessian")
+_STANDARD: Final = inspect.getfile(inspect).rsplit("/", 1)[0]
+
+
+def _refusal(what: str, why: str, fix: str) -> UnsupportedError:
+    site = user_site(2)
+    return UnsupportedError(what + (f" at {site}" if site else ""), why=why, fix=fix)
+
+
+def _baked(what: str) -> UnsupportedError:
+    return _refusal(
+        f"{what} inside a traced function",
+        "its value would be frozen into the program, the same for every call",
+        "pass the value as an argument, or use a random op of torch",
+    )
+
+
+def _guarded(original: Any, name: str) -> Any:
+    @functools.wraps(original)
+    def guarded(*args: Any, **kwargs: Any) -> Any:
+        if is_tracing():
+            file = sys._getframe(1).f_code.co_filename
+            if not is_framework(file) and not file.startswith(_STANDARD):
+                raise _baked(name)
+        return original(*args, **kwargs)
+
+    return guarded
+
+
+def _seeded(original: Any) -> Any:
+    @functools.wraps(original)
+    def manual_seed(seed: int) -> Any:
+        if not is_tracing():
+            return original(seed)
+        current().emit(original, (seed,))
+        return torch.default_generator
+
+    return manual_seed
+
+
+def _transform(original: Any, name: str) -> Any:
+    @functools.wraps(original)
+    def transform(*args: Any, **kwargs: Any) -> Any:
+        if is_tracing():
+            raise _refusal(
+                f"torch.func.{name} inside a traced function",
+                "it wraps tensors below the level that is traced",
+                "write the batch dimension out, or apply the transform to the traced program",
+            )
+        return original(*args, **kwargs)
+
+    return transform
+
+
+class _Patches:
+    """The replaced functions, shared by all threads that trace."""
+
+    lock = threading.Lock()
+    users = 0
+    undo: list[tuple[Any, str, Any]] = []  # noqa: RUF012  shared on purpose
+
+    @classmethod
+    def enter(cls) -> None:
+        with cls.lock:
+            if cls.users == 0:
+                cls.undo = _replace()
+            cls.users += 1
+
+    @classmethod
+    def leave(cls) -> None:
+        with cls.lock:
+            cls.users -= 1
+            if cls.users == 0:
+                for owner, name, original in cls.undo:
+                    setattr(owner, name, original)
+                cls.undo = []
+
+
+_made: dict[Any, Any] = {}  # an original function to what stands in for it
+
+
+def _stand_in(original: Any, make: Any, *args: Any) -> Any:
+    found = _made.get(original)
+    if found is None:
+        found = _made[original] = make(original, *args)
+    return found
+
+
+def _replace() -> list[tuple[Any, str, Any]]:
+    undo = []
+
+    def put(owner: Any, name: str, make: Any, *args: Any) -> None:
+        original = getattr(owner, name, None)
+        if original is not None:
+            undo.append((owner, name, original))
+            setattr(owner, name, _stand_in(original, make, *args))
+
+    for module, names in ((time, _CLOCKS), (random, _DRAWS)):
+        for name in names:
+            put(module, name, _guarded, f"{module.__name__}.{name}")
+    numpy_random = sys.modules.get("numpy.random")
+    if numpy_random is not None:
+        for name in _NUMPY_DRAWS:
+            put(numpy_random, name, _guarded, f"numpy.random.{name}")
+    for owner in (torch, torch.random):
+        put(owner, "manual_seed", _seeded)
+    for name in _TRANSFORMS:
+        put(torch.func, name, _transform, name)
+    put(torch, "vmap", _transform, "vmap")
+    return undo
+
+
+@contextmanager
+def guarded_python() -> Iterator[None]:
+    """Run a trace inside: what would bake a value in raises, and generators are as before."""
+    alone = threading.active_count() == 1
+    states = _states() if alone else None
+    _Patches.enter()
+    try:
+        yield
+        if states is not None:
+            _need_same(states)
+    except BaseException:
+        if states is not None:
+            _set_back(states)
+        raise
+    finally:
+        _Patches.leave()
+
+
+def _states() -> tuple[Any, Any]:
+    return random.getstate(), torch.default_generator.get_state()
+
+
+def _need_same(states: tuple[Any, Any]) -> None:
+    if random.getstate() != states[0]:
+        raise _baked("Python's random")
+    with torch._C.DisableTorchFunction():
+        same = torch.equal(torch.default_generator.get_state(), states[1])
+    if not same:
+        raise _refusal(
+            "the traced function sets the state of torch's random generator",
+            "only torch.manual_seed(seed) can be recorded",
+            "set the state outside the traced function",
+        )
+
+
+def _set_back(states: tuple[Any, Any]) -> None:
+    random.setstate(states[0])
+    torch.default_generator.set_state(states[1])
+
+
+# ---------------------------------------------------------------------- ways around the tracer
+
+
+@contextmanager
+def escapes_named() -> Iterator[None]:
+    """Give an escape that another layer of torch has wrapped its own name again."""
+    try:
+        yield
+    except RuntimeError as e:
+        text = str(e)
+        if isinstance(e, AnyshapeError) or ESCAPED not in text:
+            raise
+        op = text[: text.index(ESCAPED)].split()[-1]
+        raise UnsupportedError(
+            f"{op} {ESCAPED}",
+            why="the call went around the tracer, as inside torch.jit.script",
+            fix="call the op on the tensors directly, or keep this code out of the traced function",
+        ) from e
+
+
+# ---------------------------------------------------------------------- exact types
+
+
+def need_no_exact_types(codes: Iterable[CodeType]) -> None:
+    """Raise if the program asks `type(x) is torch.Tensor`, which a traced tensor does not pass."""
+    for code in codes:
+        line = _exact_type_test(code)
+        if line:
+            raise UnsupportedError(
+                f"an exact type test at {code.co_filename}:{line} in {code.co_name}",
+                why="a traced tensor is a subclass of torch.Tensor, so the test takes another branch"
+                " than with a real one",
+                fix="use isinstance(x, torch.Tensor)",
+            )
+
+
+@functools.lru_cache(maxsize=4096)
+def _exact_type_test(code: CodeType) -> int:
+    """The line of a test like `type(x) is torch.Tensor`, or 0."""
+    if "type" not in code.co_names or "Tensor" not in code.co_names:
+        return 0
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(code)))
+    except (OSError, SyntaxError, TypeError, IndentationError):
+        return 0
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Compare):
+            sides = [node.left, *node.comparators]
+            asks = any(_is_type_call(side) for side in sides)
+            if asks and any(ast.unparse(side) in ("torch.Tensor", "Tensor") for side in sides):
+                return code.co_firstlineno + node.lineno - 1
+    return 0
+
+
+def _is_type_call(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "type"
