@@ -94,5 +94,7 @@ def _cuts_first(plan: list[Any]) -> bool:
         first is not None
         and type(first[2]) is int
         and first[2] == 1
-        and all(type(s) is int and s == 0 and type(t) is int and t == 1 for d, s, t in plan if d > 0)
+        and all(
+            type(s) is int and s == 0 and type(t) is int and t == 1 for d, s, t in plan if d > 0
+        )
     )

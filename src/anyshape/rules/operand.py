@@ -40,14 +40,15 @@ def dtype_of(x: Any) -> torch.dtype:
     return meta_of(x).dtype
 
 
-def dim_of(dim: Any, rank: int) -> int:
+def dim_of(dim: Any, rank: int) -> Any:
     """A dimension counted from the front; a scalar has one to speak of."""
     if type(dim) is not int:
         dim = int(dim)
     bound = rank or 1
     if not -bound <= dim < bound:
         raise DimError(
-            f"Dimension out of range (expected to be in range of [{-bound}, {bound - 1}], got {dim})"
+            f"Dimension out of range (expected to be in range of [{-bound}, {bound - 1}],"
+            f" got {dim})"
         )
     return dim + bound if dim < 0 else dim
 

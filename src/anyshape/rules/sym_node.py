@@ -287,7 +287,7 @@ def _root(v: Any) -> Any:
     return v.__sym_sqrt__() if type(v) in (SymInt, SymFloat) else math.sqrt(v)
 
 
-for _names, _op in {
+_BINARY: Final[dict[tuple[str, ...], Any]] = {
     ("add",): operator.add,
     ("sub",): operator.sub,
     ("mul", "float_mul"): operator.mul,
@@ -310,10 +310,8 @@ for _names, _op in {
     ("bitwise_and",): operator.and_,
     ("bitwise_or",): operator.or_,
     ("bitwise_xor",): operator.xor,
-}.items():
-    for _name in _names:
-        setattr(BridgeNode, _name, _binary(_op))
-for _names, _op in {
+}
+_UNARY: Final[dict[tuple[str, ...], Any]] = {
     ("neg",): operator.neg,
     ("pos",): operator.pos,
     ("abs",): abs,
@@ -324,9 +322,11 @@ for _names, _op in {
     ("sym_float",): _symbolic_float,
     ("sym_sqrt",): _root,
     ("is_integer",): lambda v: v.is_integer(),
-}.items():
-    for _name in _names:
-        setattr(BridgeNode, _name, _unary(_op))
+}
+for _ops, _lift in ((_BINARY, _binary), (_UNARY, _unary)):
+    for _names, _op in _ops.items():
+        for _name in _names:
+            setattr(BridgeNode, _name, _lift(_op))
 
 
 def number_of(x: Any) -> Any:
@@ -343,7 +343,9 @@ def stock(x: Any) -> Any:
     kind = type(x)
     if kind is SymInt:
         x = plain(x)
-        return x if type(x) is int else torch.SymInt(BridgeNode(x))
+        return x if type(x) is int else torch.SymInt(BridgeNode(x))  # type: ignore[no-untyped-call]
     if kind is SymFloat:
-        return torch.SymFloat(BridgeNode(x))
-    return torch.SymBool(BridgeNode(x)) if kind is SymBool else x
+        return torch.SymFloat(BridgeNode(x))  # type: ignore[no-untyped-call]
+    if kind is SymBool:
+        return torch.SymBool(BridgeNode(x))  # type: ignore[no-untyped-call]
+    return x

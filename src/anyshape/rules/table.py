@@ -1,8 +1,8 @@
 """The table: the name of an op to its rule.
 
 A row serves the function, the method, the in-place and the `out=` form of an op. Its function has
-the signature of the op, gets the operands as the program gave them, and returns a `Meta` (or `Many`,
-or `Done`). `NotImplemented` passes the call on to the next rung of the ladder in `resolve.py`.
+the signature of the op, gets the operands as the program gave them, and returns a `Meta` (or
+`Many`, `Done`, `Instead`). `NotImplemented` passes the call on to the next rung of the ladder in `resolve.py`.
 
 Names are those of torch's own functions: `add`, `linalg_norm`, `special_entr`, `fft_rfft`; a Python
 function of `torch.nn.functional` is `F.name`.

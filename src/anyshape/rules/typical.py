@@ -15,6 +15,8 @@ from anyshape.expr.evaluate import evaluate
 from anyshape.expr.traverse import symbols_of
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from anyshape.env import Env
     from anyshape.expr import Bool
 
@@ -29,7 +31,7 @@ def typical(env: Env, condition: Bool) -> bool:
     values: dict[str, Any] = {}
     unseen = 0
     for i, s in enumerate(symbols_of(condition)):
-        value = None
+        value: int | float | None = None
         symbol = env.symbols.get(s.name)
         if symbol is not None:
             value = symbol.hint if symbol.hint is not None else symbol.optimization_hint
@@ -48,9 +50,9 @@ def typical(env: Env, condition: Bool) -> bool:
 
 def answer_for_torch(env: Env, condition: Bool) -> bool | None:
     """The general answer if torch's own Python code asks; None if the user does."""
-    frame = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None and is_own(frame.f_code.co_filename):
-        frame = frame.f_back  # type: ignore[assignment]  # the outermost frame is not ours
+        frame = frame.f_back
     if frame is None or not is_framework(frame.f_code.co_filename):
         return None
     return typical(env, condition)

@@ -141,8 +141,8 @@ _METHODS: Final[dict[Any, str]] = {
 class TorchFunction:
     """`__torch_function__` of our numbers, hidden while a torch function mode is active.
 
-    A mode sees every call by itself, and torch's parser takes a number in a list of sizes only if it
-    has no such function. The mode of a trace answers for our numbers.
+    A mode sees every call by itself, and torch's parser takes a number in a list of sizes only if
+    it has no such function. The mode of a trace answers for our numbers.
     """
 
     def __get__(self, number: Any, owner: type) -> Any:

@@ -2,9 +2,9 @@
 
 A layout is dense in some order of its dimensions (outermost first), or has explicit strides, or
 knows how to find out (`make`). Dense strides are eager's: products of `max(size, 1)`, so that an
-empty tensor is no special case. Questions that only the run can answer get the answer of the general
-path, in which sizes are neither 0 nor 1; whoever lets such an answer decide something that a user
-can see records a deviation.
+empty tensor is no special case. Questions that only the run can answer get the answer of the
+general path, in which sizes are neither 0 nor 1; whoever lets such an answer decide something that
+a user can see records a deviation.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def dense_strides(shape: Sequence[Size], order: Sequence[int] | None = None) -> 
     step: Any = 1
     for dim in reversed(range(len(shape)) if order is None else order):
         strides[dim] = step
-        n = shape[dim]
+        n: Any = shape[dim]
         if type(n) is int:
             step = step * max(n, 1)
         else:
@@ -100,7 +100,7 @@ def is_contiguous(meta: Meta, order: Sequence[int] | None = None) -> bool:
     shape, strides = meta.shape, strides_of(meta)
     step: Any = 1
     for dim in reversed(range(len(shape)) if order is None else order):
-        n = shape[dim]
+        n: Any = shape[dim]
         if is_one(n):
             continue
         if not equal(strides[dim], step):

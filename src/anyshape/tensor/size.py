@@ -17,6 +17,9 @@ from anyshape.symbolic.sym_int import SymInt, expr_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from anyshape.env import Env
+    from anyshape.expr import Expr
+
 Size: TypeAlias = int | SymInt
 
 
@@ -45,16 +48,25 @@ def smaller(a: Size, b: Size) -> Any:
     """The smaller of two sizes, without asking which one it is."""
     if type(a) is int and type(b) is int:
         return min(a, b)
-    env = a.env if type(a) is SymInt else b.env
-    return plain(SymInt(extremum.minimum([expr_of(a, env), expr_of(b, env)]), env))
+    x, y, env = _exprs(a, b)
+    return plain(SymInt(extremum.minimum([x, y]), env))
 
 
 def larger(a: Size, b: Size) -> Any:
     """The larger of two sizes, without asking which one it is."""
     if type(a) is int and type(b) is int:
         return max(a, b)
+    x, y, env = _exprs(a, b)
+    return plain(SymInt(extremum.maximum([x, y]), env))
+
+
+def _exprs(a: Any, b: Any) -> tuple[Expr, Expr, Env]:
+    """The expressions of two sizes of which at least one is symbolic."""
     env = a.env if type(a) is SymInt else b.env
-    return plain(SymInt(extremum.maximum([expr_of(a, env), expr_of(b, env)]), env))
+    x, y = expr_of(a, env), expr_of(b, env)
+    assert x is not None
+    assert y is not None
+    return x, y, env
 
 
 def ceil_div(a: Size, b: Size) -> Any:
@@ -66,7 +78,7 @@ def ceil_div(a: Size, b: Size) -> Any:
 
 
 def ask(condition: Any, fallback: bool) -> bool:
-    """The truth: proved, or by the hint and then guarded; `fallback` where only the run can tell."""
+    """The truth: proved, or by the hint and guarded; `fallback` where only the run can tell."""
     if type(condition) is SymBool:
         return condition.env.guard_or(condition.condition, fallback)
     return bool(condition)
@@ -95,7 +107,7 @@ def surely_equal(a: Size, b: Size) -> bool:
     return known(a == b) is True
 
 
-def is_one(n: Size) -> bool:
+def is_one(n: Any) -> bool:
     """Whether a size is 1; False where only the run can tell."""
     if type(n) is int:
         return n == 1
@@ -105,7 +117,7 @@ def is_one(n: Size) -> bool:
     return ask(n == 1, False)
 
 
-def is_zero(n: Size) -> bool:
+def is_zero(n: Any) -> bool:
     """Whether a size is 0; False where only the run can tell."""
     if type(n) is int:
         return n == 0
@@ -148,8 +160,7 @@ def expect_equal(a: Size, b: Size, say: Callable[[], str]) -> None:
         if a != b:
             raise ShapeError(say())
         return
-    env = a.env if type(a) is SymInt else b.env
-    x, y = expr_of(a, env), expr_of(b, env)
+    x, y, env = _exprs(a, b)
     if x is not y:
         expect(SymBool(eq0(x - y), env), say)
 

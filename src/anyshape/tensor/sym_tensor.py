@@ -86,18 +86,19 @@ class SymTensor(torch.Tensor):
         return current().call(func, args, kwargs or {})
 
     @classmethod
-    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(  # type: ignore[override]  # torch's stub leaves the function out
+        cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
         site = capture_site()
         raise UnsupportedError(
-            f"{func} {ESCAPED}"
-            + (f" at {site}" if site else ""),
+            f"{func} {ESCAPED}" + (f" at {site}" if site else ""),
             why="the call went around the tracer, as inside vmap, torch.jit.script or autograd; a"
             " traced tensor has no data to compute with",
             fix="call the op on the tensors directly, or keep this code out of the traced function",
         )
 
 
-make_subclass: Final = torch.Tensor._make_subclass  # type: ignore[attr-defined]
+make_subclass: Final = torch.Tensor._make_subclass
 DUMMY: Final = torch.empty(0, device="meta")
 
 
@@ -176,15 +177,11 @@ _PROPERTIES: Final[dict[str, property]] = {
     "is_nested": _flag(False),
     "T": property(lambda t: t.permute(*reversed(range(len(t._meta.shape))))),
     "mT": property(lambda t: t.transpose(-2, -1)),
-    "H": property(lambda t: _adjoint(t)),
+    "H": property(lambda t: t.conj().t() if t._meta.dtype.is_complex else t.t()),
     "mH": property(lambda t: t.adjoint()),
     "real": property(lambda t: current().call(torch.real, (t,), {})),
     "imag": property(lambda t: current().call(torch.imag, (t,), {})),
 }
-
-
-def _adjoint(t: SymTensor) -> Any:
-    return t.conj().t() if t._meta.dtype.is_complex else t.t()
 
 
 # ---------------------------------------------------------------------- methods that ask
@@ -195,9 +192,9 @@ def _size(t: SymTensor, dim: Any = None) -> Any:
     return size_of(shape) if dim is None else shape[_dim(t, dim)]
 
 
-def _dim(t: SymTensor, dim: Any) -> int:
+def _dim(t: SymTensor, dim: Any) -> Any:
     rank = len(t._meta.shape)
-    dim = int(dim)
+    dim = int(dim)  # which guards a symbolic one
     if not -rank <= dim < rank:
         raise IndexError(
             f"Dimension out of range (expected to be in range of [{-rank}, {rank - 1}], got {dim})"
@@ -255,7 +252,7 @@ _METHODS: Final[dict[str, Any]] = {
     "__float__": lambda t: float(t.item()),
     "__complex__": lambda t: complex(t.item()),
     "__contains__": _contains,
-    "__hash__": lambda t: id(t),
+    "__hash__": id,
     "__repr__": _repr,
     "__format__": _format,
     "__deepcopy__": lambda t, _: t.clone(),

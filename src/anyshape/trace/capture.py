@@ -75,6 +75,7 @@ class Captured:
         return to_fx(self.graph, self.inputs, self.runtime_asserts)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Check the inputs and run the generated code."""
         flat, spec = pytree.tree_flatten((args, kwargs))
         if spec != self.inputs.spec:
             raise ArgumentError(

@@ -1,7 +1,7 @@
 """Generated Python: the graph as straight code that calls torch and frees what is dead.
 
-Inputs come as one flat list. Sizes are read off the inputs first; guards are a function of their own;
-an assert runs as soon as its last symbol is known.
+Inputs come as one flat list. Sizes are read off the inputs first; guards are a function of their
+own; an assert runs as soon as its last symbol is known.
 """
 
 from __future__ import annotations
@@ -16,9 +16,7 @@ from anyshape.errors import RuntimeAssertError
 from anyshape.expr.op import power_of
 from anyshape.expr.python import source
 from anyshape.symbolic.condition import SymBool
-from anyshape.symbolic.sym_float import SymFloat
-from anyshape.symbolic.sym_int import SymInt
-from anyshape.trace.graph import Name, Node, Value, leaves, op_name
+from anyshape.trace.graph import SYMBOLIC, Name, Node, Value, leaves, op_name, operand_of
 from anyshape.trace.modes import keep_modes, set_autocast
 from anyshape.trace.spelling import OPERATORS, method_name, path_of
 
@@ -137,7 +135,9 @@ class Program:
         if type(index) is tuple and index:
             return ", ".join(map(self._index, index)) + ("," if len(index) == 1 else "")
         if type(index) is slice:
-            parts = ["" if p is None else self._arg(p) for p in (index.start, index.stop, index.step)]
+            parts = [
+                "" if p is None else self._arg(p) for p in (index.start, index.stop, index.step)
+            ]
             return ":".join(parts if parts[2] else parts[:2])
         return self._arg(index)
 
@@ -158,12 +158,8 @@ class Program:
             return str(a)
         if kind in _LITERAL:
             return repr(a)
-        if kind is SymInt:
-            return source(a.expr, _Same())
-        if kind is SymFloat:
-            return source(a.value, _Same())
-        if kind is SymBool:
-            return source(a.condition, _Same())
+        if kind in SYMBOLIC:
+            return source(operand_of(a), _Same())
         if kind is tuple:
             return f"({''.join(f'{self._arg(part)}, ' for part in a)})"
         if kind is list:

@@ -158,6 +158,14 @@ def leaves(tree: Any) -> Iterator[Any]:
         yield tree
 
 
+def operand_of(number: Any) -> Any:
+    """The expression, condition or real behind a symbolic number."""
+    kind = type(number)
+    if kind is SymInt:
+        return number.expr
+    return number.condition if kind is SymBool else number.value
+
+
 def op_name(func: Any) -> str:
     """How to print a function: as users write it."""
     name = getattr(func, "__name__", None) or str(func)

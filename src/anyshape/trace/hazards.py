@@ -1,7 +1,7 @@
 """Python that would bake a value into a trace: random numbers, clocks, seeds, exact types.
 
-While a trace runs, the functions of `random`, `numpy.random` and `time` that give another value each
-time raise in the thread that traces, `torch.manual_seed` is recorded, and the state of the random
+While a trace runs, the functions of `random`, `numpy.random` and `time` that give another value
+each time raise in the thread that traces, `torch.manual_seed` is recorded, and the state of the random
 generators is compared afterwards, to catch what was imported by another name.
 """
 
@@ -231,7 +231,7 @@ def escapes_named() -> Iterator[None]:
         text = str(e)
         if isinstance(e, AnyshapeError) or ESCAPED not in text:
             raise
-        op = text[: text.index(ESCAPED)].split()[-1]
+        op = text[: text.index(ESCAPED)].rsplit(maxsplit=1)[-1]
         raise UnsupportedError(
             f"{op} {ESCAPED}",
             why="the call went around the tracer, as inside torch.jit.script",
@@ -249,8 +249,8 @@ def need_no_exact_types(codes: Iterable[CodeType]) -> None:
         if line:
             raise UnsupportedError(
                 f"an exact type test at {code.co_filename}:{line} in {code.co_name}",
-                why="a traced tensor is a subclass of torch.Tensor, so the test takes another branch"
-                " than with a real one",
+                why="a traced tensor is a subclass of torch.Tensor, so the test takes another"
+                " branch than with a real one",
                 fix="use isinstance(x, torch.Tensor)",
             )
 

@@ -48,7 +48,7 @@ class Leaf(NamedTuple):
 
 
 class Inputs:
-    """The inputs of one trace: what the program gets instead of them, and what binds the symbols."""
+    """The inputs of one trace: what the program gets instead, and what binds the symbols."""
 
     def __init__(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         pairs, self.spec = pytree.tree_flatten_with_path((args, kwargs))
@@ -143,11 +143,11 @@ def _layout(t: torch.Tensor) -> Layout:
     step = 1
     for d in reversed(order):
         if t.shape[d] != 1 and strides[d] != step:
-            return Layout(strides=tuple(strides), offset=t.storage_offset())
+            return Layout(strides=tuple(strides), offset=int(t.storage_offset()))
         step *= max(t.shape[d], 1)
     if t.is_contiguous():
         order = tuple(range(t.dim()))
-    return Layout(order=order, offset=t.storage_offset())
+    return Layout(order=order, offset=int(t.storage_offset()))
 
 
 def _parameter_names(fn: Any, args: tuple[Any, ...]) -> list[str]:

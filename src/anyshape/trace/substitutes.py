@@ -1,8 +1,8 @@
 """Builtins that would force a value, replaced while tracing by ones that keep it symbolic.
 
-`max`, `min`, `int(item)`, `float(item)` and `math.sqrt` in the modules of the traced program look up
-their names in the module's globals; for the time of a trace, ours are put there. On plain values they
-do what Python's do, so other threads may meet them without harm. `int` and `float` of a backed
+`max`, `min`, `int(item)`, `float(item)` and `math.sqrt` in the modules of the traced program look
+up their names in the module's globals; for the time of a trace, ours are put there. On plain values
+they do what Python's do, so other threads may meet them without harm. `int` and `float` of a backed
 number still guard, as torch's users expect.
 """
 
@@ -150,13 +150,15 @@ def _names_for(module: str) -> tuple[str, ...]:
 def codes_of(fn: Any) -> list[Any]:
     """The functions that the program is known to consist of: itself, and the forward of modules."""
     roots = [fn, getattr(fn, "__self__", None)]
-    roots += [cell.cell_contents for cell in getattr(fn, "__closure__", None) or () if _filled(cell)]
+    roots += [
+        cell.cell_contents for cell in getattr(fn, "__closure__", None) or () if _filled(cell)
+    ]
     kinds = {type(m) for r in roots if isinstance(r, torch.nn.Module) for m in r.modules()}
     found = [inspect.unwrap(kind.forward) for kind in kinds]
     if hasattr(fn, "__code__"):
         found.append(inspect.unwrap(fn))
     elif not isinstance(fn, torch.nn.Module):
-        found.append(getattr(fn, "__func__", getattr(type(fn), "__call__", None)))
+        found.append(getattr(fn, "__func__", type(fn).__call__))
     return [f for f in found if hasattr(f, "__code__")]
 
 

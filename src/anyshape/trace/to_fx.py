@@ -11,10 +11,7 @@ import torch
 from torch import fx
 
 from anyshape.expr.python import source
-from anyshape.symbolic.condition import SymBool
-from anyshape.symbolic.sym_float import SymFloat
-from anyshape.symbolic.sym_int import SymInt
-from anyshape.trace.graph import Name, Value
+from anyshape.trace.graph import SYMBOLIC, Name, Value, operand_of
 from anyshape.trace.spelling import OPERATORS, method_name
 
 if TYPE_CHECKING:
@@ -44,7 +41,14 @@ _OPERATORS: Final[dict[type, Any]] = {
     ast.Gt: operator.gt,
     ast.GtE: operator.ge,
 }
-_AS_OPERATORS: Final = {*OPERATORS, "__getitem__", "__setitem__", "__neg__", "__invert__", "__abs__"}
+_AS_OPERATORS: Final = {
+    *OPERATORS,
+    "__getitem__",
+    "__setitem__",
+    "__neg__",
+    "__invert__",
+    "__abs__",
+}
 _FUNCTIONS: Final[dict[str, Any]] = {
     "max": torch.sym_max,
     "min": torch.sym_min,
@@ -97,11 +101,11 @@ class _Writer:
             self.check(name)
         for value, tensor in self.graph.constants:
             self.constant(value, tensor)
-        for node in self.graph.nodes:
-            made = self.call(node.func, self.arg(node.args), self.arg(node.kwargs))
-            if node.site is not None:
-                made.meta["stack_trace"] = str(node.site)
-            self.bind(node.outs, made)
+        for step in self.graph.nodes:
+            made = self.call(step.func, self.arg(step.args), self.arg(step.kwargs))
+            if step.site is not None:
+                made.meta["stack_trace"] = str(step.site)
+            self.bind(step.outs, made)
         self.fx.output(self.arg(self.graph.outputs))
         self.fx.lint()
         return fx.GraphModule(self.root, self.fx)
@@ -149,12 +153,8 @@ class _Writer:
         kind = type(x)
         if kind is Value:
             return self.nodes[x]
-        if kind is SymInt:
-            return self.number(source(x.expr, _Same()))
-        if kind is SymFloat:
-            return self.number(source(x.value, _Same()))
-        if kind is SymBool:
-            return self.number(source(x.condition, _Same()))
+        if kind in SYMBOLIC:
+            return self.number(source(operand_of(x), _Same()))
         if kind in (tuple, list):
             return kind([self.arg(part) for part in x])
         if kind is dict:

@@ -201,12 +201,10 @@ class Tracer:
 
     def _lift(self, tensor: torch.Tensor) -> Value:
         with torch._C.DisableTorchFunction():
-            if type(tensor) not in (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer):
-                kind = type(tensor).__name__
-                if isinstance(tensor, torch.nn.parameter.UninitializedTensorMixin):
-                    raise UnsupportedError(
-                        f"an uninitialized {kind}", fix="run the module once first"
-                    )
+            if torch.nn.parameter.is_lazy(tensor):
+                raise UnsupportedError(
+                    f"an uninitialized {type(tensor).__name__}", fix="run the module once first"
+                )
             if tensor.layout is not torch.strided:
                 raise UnsupportedError(f"a constant with layout {tensor.layout}")
             meta = meta_of_real(tensor)
@@ -262,14 +260,14 @@ class Tracer:
         """Read the fresh sizes off the results of a node."""
         fresh, self._fresh = self._fresh, []
         for n, func, args in fresh:
-            for value in leaves(node.outs):
-                dim = _dim_of(n, value.meta.shape) if type(value) is Value else -1
-                if dim >= 0:
-                    func, args = torch.Tensor.size, (value, dim)
-                    break
-            if func is None:
+            place = _place_of(n, node.outs)
+            if place is not None:
+                read = self.emit(torch.Tensor.size, place)
+            elif func is not None:
+                read = self.emit(func, args)
+            else:
                 raise AnyshapeError(f"{node} does not show the size {n} that it makes")
-            self.emit(func, args).outs = Name(symbol_name(n.expr))
+            read.outs = Name(symbol_name(n.expr))
 
     def deviate(self, op: str, condition: Any, about: str) -> None:
         """Note that eager execution would do something else where the condition holds."""
@@ -338,11 +336,14 @@ when_registered(_ROWS.clear)
 IMPURE: set[Any] = set()
 
 
-def _dim_of(n: SymInt, shape: tuple[Any, ...]) -> int:
-    for dim, m in enumerate(shape):
-        if type(m) is SymInt and m.expr is n.expr:
-            return dim
-    return -1
+def _place_of(n: SymInt, outs: Any) -> tuple[Value, int] | None:
+    """The result and the dimension where a size stands."""
+    for value in leaves(outs):
+        if type(value) is Value:
+            for dim, m in enumerate(value.meta.shape):
+                if type(m) is SymInt and m.expr is n.expr:
+                    return value, dim
+    return None
 
 
 def symbol_name(e: Expr) -> str:
@@ -356,9 +357,9 @@ def meta_of_real(tensor: torch.Tensor) -> Meta:
     if tensor.is_contiguous():
         layout = CONTIGUOUS
         if tensor.storage_offset():
-            layout = Layout(offset=tensor.storage_offset())
+            layout = Layout(offset=int(tensor.storage_offset()))
     else:
-        layout = Layout(strides=tuple(tensor.stride()), offset=tensor.storage_offset())
+        layout = Layout(strides=tuple(tensor.stride()), offset=int(tensor.storage_offset()))
     return Meta(shape, tensor.dtype, layout, tensor.device, tensor.requires_grad)
 
 
