@@ -1,1 +1,98 @@
-"""attention"""
+"""Attention."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from anyshape.errors import ShapeError
+from anyshape.rules.broadcast import broadcast
+from anyshape.rules.conv import is_plain
+from anyshape.rules.matmul import autocast_dtype
+from anyshape.rules.operand import meta_of
+from anyshape.rules.table import rule
+from anyshape.tensor.layout import CONTIGUOUS, Layout, pointwise, strides_of
+from anyshape.tensor.meta import Meta
+from anyshape.tensor.size import equal, expect, expect_equal, text
+
+
+@rule("scaled_dot_product_attention", random=True)
+def scaled_dot_product_attention(
+    query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: Any = 0.0,
+    is_causal: bool = False, *, scale: Any = None, enable_gqa: bool = False,
+) -> Any:  # fmt: skip
+    """Values averaged by how well their keys fit the queries; batch dimensions broadcast.
+
+    With `enable_gqa` one head of keys and values serves several heads of queries.
+    """
+    q, k, v = meta_of(query), meta_of(key), meta_of(value)
+    for m in (q, k, v):
+        if len(m.shape) < 2:
+            raise ShapeError(f"attention: expected at least 2 dimensions, got {text(m.shape)}")
+    expect_equal(
+        q.shape[-1],
+        k.shape[-1],
+        lambda: f"attention: queries of {text(q.shape[-1])} features, keys of {text(k.shape[-1])}",
+    )
+    expect_equal(
+        k.shape[-2],
+        v.shape[-2],
+        lambda: f"attention: {text(k.shape[-2])} keys for {text(v.shape[-2])} values",
+    )
+    batch = _batch(q, k, v, enable_gqa)
+    if attn_mask is not None:
+        _need_mask(batch, q, k, meta_of(attn_mask))
+    shape = (*batch, q.shape[-2], v.shape[-1])
+    layout = CONTIGUOUS
+    if len(shape) == 4 and not is_plain(q) and dropout_p == 0:
+        mask_grad = attn_mask is not None and bool(meta_of(attn_mask).requires_grad)
+        layout = Layout(make=lambda: _layout(q, k, v, enable_gqa, mask_grad))
+    return Meta(shape, autocast_dtype(q), layout)
+
+
+def _batch(q: Meta, k: Meta, v: Meta, gqa: bool) -> tuple[Any, ...]:
+    lead = q.shape[:-2]
+    if not gqa:
+        return broadcast(lead, k.shape[:-2], v.shape[:-2])
+    heads = lead[-1]
+    for m in (k, v):
+        n = m.shape[-3]
+        _need_shared(heads, n)
+    return (*broadcast(lead[:-1], k.shape[:-3], v.shape[:-3]), heads)
+
+
+def _need_shared(heads: Any, n: Any) -> None:
+    expect(
+        heads % n == 0,
+        lambda: f"attention: {text(n)} heads of keys for {text(heads)} of queries",
+    )
+
+
+def _need_mask(batch: tuple[Any, ...], q: Meta, k: Meta, mask: Meta) -> None:
+    """Make sure that a mask broadcasts to the scores without adding to them."""
+    scores = (*batch, q.shape[-2], k.shape[-2])
+    found = broadcast(scores, mask.shape)
+    if len(found) != len(scores):
+        raise ShapeError(
+            f"attention: a mask of shape {text(mask.shape)} for scores of shape {text(scores)}"
+        )
+    for n, m in zip(found, scores, strict=True):
+        if n is not m:
+            expect_equal(
+                n,
+                m,
+                lambda: (
+                    f"attention: a mask of shape {text(mask.shape)} for scores of shape"
+                    f" {text(scores)}"
+                ),
+            )
+
+
+def _layout(q: Meta, k: Meta, v: Meta, gqa: bool, mask_grad: bool) -> Layout:
+    """The fused kernel gives the layout of the queries, the composed one a contiguous result."""
+    same = equal(q.shape[-1], v.shape[-1]) and not mask_grad
+    for m in (k, v):
+        same = same and equal(m.shape[0], q.shape[0])
+        same = same and (gqa or equal(m.shape[1], q.shape[1]))
+    if not same or not all(equal(strides_of(m)[-1], 1) for m in (q, k, v)):
+        return CONTIGUOUS
+    return pointwise(q.shape, [q])

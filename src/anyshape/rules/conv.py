@@ -1,1 +1,332 @@
-"""conv"""
+"""Convolutions and sliding windows, and the memory format that ops on images keep."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+
+from anyshape.errors import ShapeError
+from anyshape.rules.matmul import autocast_dtype
+from anyshape.rules.operand import meta_of
+from anyshape.rules.table import rule
+from anyshape.rules.view import unsqueeze_meta
+from anyshape.tensor.layout import (
+    CHANNELS_LAST_2D,
+    CHANNELS_LAST_3D,
+    CONTIGUOUS,
+    Layout,
+    strides_of,
+)
+from anyshape.tensor.meta import Meta
+from anyshape.tensor.size import (
+    ask,
+    equal,
+    expect,
+    expect_equal,
+    is_one,
+    plain,
+    product,
+    text,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_ORDERS: Final = {4: CHANNELS_LAST_2D, 5: CHANNELS_LAST_3D}
+_LINE_ORDER: Final = (0, 2, 1)
+
+
+# ---------------------------------------------------------------------- memory formats
+
+
+def is_plain(meta: Meta) -> bool:
+    """Whether a tensor is contiguous by construction."""
+    return meta.layout.dense and meta.layout.order is None
+
+
+def channels_last(meta: Meta) -> bool:
+    """Whether eager takes the strides of a batch of images for channels-last ones."""
+    rank = len(meta.shape)
+    order = _ORDERS.get(rank)
+    if order is None:
+        return False
+    layout, shape = meta.layout.found(), meta.shape
+    if layout.dense and (layout.order is None or layout.order == order):
+        return layout.order is not None
+    strides = strides_of(meta)
+    if type(strides[1]) is int and strides[1] == 0:
+        return False
+    least: Any = 0
+    for dim in reversed(order):
+        n, stride = shape[dim], strides[dim]
+        if (type(n) is int and n == 0) or ask(stride < least, True):
+            return False
+        if dim == 0 and equal(least, strides[1]):
+            return False
+        least = stride if is_one(n) else stride * n
+    return True
+
+
+def kept_format(*operands: Meta) -> Layout:
+    """Channels-last for a result when one of the operands is, else contiguous."""
+    if all(is_plain(m) for m in operands):
+        return CONTIGUOUS
+    return Layout(make=lambda: _kept(operands))
+
+
+def _kept(operands: Sequence[Meta]) -> Layout:
+    for meta in operands:
+        if channels_last(meta):
+            return Layout(order=_ORDERS[len(meta.shape)])
+    return CONTIGUOUS
+
+
+def kept_line_format(*operands: Meta) -> Layout:
+    """The same for batches of lines, which eager computes as images of height 1."""
+    if all(is_plain(m) or len(m.shape) != 3 for m in operands):
+        return CONTIGUOUS
+
+    def find() -> Layout:
+        found = any(channels_last(unsqueeze_meta(m, 2)) for m in operands if len(m.shape) == 3)
+        return Layout(order=_LINE_ORDER) if found else CONTIGUOUS
+
+    return Layout(make=find)
+
+
+# ---------------------------------------------------------------------- arguments
+
+
+def per_dim(value: Any, count: int, op: str) -> tuple[Any, ...]:
+    """One number for each spatial dimension, given one by one or once for all."""
+    if not isinstance(value, tuple | list):
+        return (plain(value),) * count
+    if len(value) == 1:
+        return (plain(value[0]),) * count
+    if len(value) != count:
+        raise ShapeError(f"{op}: expected {count} numbers, got {list(value)}")
+    return tuple([plain(v) for v in value])
+
+
+def window_count(n: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, op: str) -> Any:
+    """How many windows fit in a padded dimension; makes sure that one does."""
+    room = n + 2 * padding - dilation * (kernel - 1) - 1
+    expect(
+        room >= 0,
+        lambda: (
+            f"{op}: the window of size {text(plain(dilation * (kernel - 1) + 1))} does not fit in"
+            f" {text(plain(n + 2 * padding))} elements, padding included"
+        ),
+    )
+    return plain(room // stride + 1)
+
+
+def need_some(size: Any, what: str) -> None:
+    """Make sure that a size is not 0 (nor less)."""
+    if type(size) is not int or size < 1:
+        expect(
+            size >= 1, lambda: f"{what} would have {text(size)} elements, and at least 1 is needed"
+        )
+
+
+def need_multiple(n: Any, of: Any, what: str) -> None:
+    """Make sure that a size is a multiple of another."""
+    expect(n % of == 0, lambda: f"{what}: {text(n)} is not a multiple of {text(of)}")
+
+
+def batched(meta: Meta, rank: int, op: str) -> bool:
+    """Whether the operand of an op over `rank` spatial dimensions comes with a batch."""
+    found = len(meta.shape)
+    if found not in (rank + 1, rank + 2):
+        raise ShapeError(
+            f"{op}: expected {rank + 1} or {rank + 2} dimensions, got shape {text(meta.shape)}"
+        )
+    return found == rank + 2
+
+
+# ---------------------------------------------------------------------- convolutions
+
+
+def _operand_dtype(x: Meta, weight: Meta, op: str) -> torch.dtype:
+    dtype, other = autocast_dtype(x), autocast_dtype(weight)
+    if dtype is not other:
+        raise ShapeError(f"{op}: the input is {dtype}, the weight {other}")
+    return dtype
+
+
+def _need_channels(n: Any, m: Any, op: str, x: Meta, weight: Meta) -> None:
+    expect_equal(
+        n,
+        m,
+        lambda: (
+            f"{op}: the weight of shape {text(weight.shape)} takes {text(m)} channels,"
+            f" the input of shape {text(x.shape)} has {text(n)}"
+        ),
+    )
+
+
+def _layout(rank: int, x: Meta, weight: Meta, dtype: torch.dtype) -> Layout:
+    if len(x.shape) != rank + 2:
+        x = Meta((1, *x.shape), x.dtype)
+    if rank == 1:
+        return kept_line_format(weight)
+    if rank == 3 and dtype is torch.float64:  # the slow kernel gives contiguous results
+        return CONTIGUOUS
+    return kept_format(x, weight)
+
+
+def _convolved(
+    op: str, rank: int, x: Any, weight: Any, bias: Any, options: tuple[Any, Any, Any, Any]
+) -> Meta:
+    """The result of a convolution; the options are stride, padding, dilation and groups."""
+    stride, padding, dilation, groups = options
+    a, w = meta_of(x), meta_of(weight)
+    batch = a.shape[:1] if batched(a, rank, op) else ()
+    if len(w.shape) != rank + 2:
+        raise ShapeError(f"{op}: expected a weight of {rank + 2} dimensions, got {text(w.shape)}")
+    dtype = _operand_dtype(a, w, op)
+    _need_channels(a.shape[-rank - 1], plain(w.shape[1] * groups), op, a, w)
+    if bias is not None:
+        _need_bias(bias, w.shape[0], op)
+    strides, dilations = per_dim(stride, rank, op), per_dim(dilation, rank, op)
+    sizes = a.shape[-rank:]
+    if padding == "same":
+        for s in strides:
+            if s != 1:
+                raise ShapeError(f"{op}: padding='same' is not supported for strided convolutions")
+    else:
+        pads = per_dim(0 if padding == "valid" else padding, rank, op)
+        sizes = tuple(
+            [
+                window_count(n, k, s, p, d, op)
+                for n, k, s, p, d in zip(sizes, w.shape[2:], strides, pads, dilations, strict=True)
+            ]
+        )
+    return Meta((*batch, w.shape[0], *sizes), dtype, _layout(rank, a, w, dtype))
+
+
+def _need_bias(bias: Any, channels: Any, op: str) -> None:
+    (n,) = meta_of(bias).shape
+    expect_equal(n, channels, lambda: f"{op}: a bias of {text(n)} for {text(channels)} channels")
+
+
+def _transposed(
+    op: str, rank: int, x: Any, weight: Any, bias: Any, options: tuple[Any, Any, Any, Any, Any]
+) -> Meta:
+    """The result of a transposed convolution; the options are stride, padding, output padding,
+    groups and dilation.
+    """
+    stride, padding, output_padding, groups, dilation = options
+    a, w = meta_of(x), meta_of(weight)
+    batch = a.shape[:1] if batched(a, rank, op) else ()
+    dtype = _operand_dtype(a, w, op)
+    _need_channels(a.shape[-rank - 1], w.shape[0], op, a, w)
+    channels = plain(w.shape[1] * groups)
+    if bias is not None:
+        _need_bias(bias, channels, op)
+    sizes = []
+    for n, k, s, p, o, d in zip(
+        a.shape[-rank:],
+        w.shape[2:],
+        per_dim(stride, rank, op),
+        per_dim(padding, rank, op),
+        per_dim(output_padding, rank, op),
+        per_dim(dilation, rank, op),
+        strict=True,
+    ):
+        size = plain((n - 1) * s - 2 * p + d * (k - 1) + o + 1)
+        need_some(size, f"{op}: the output")
+        sizes.append(size)
+    return Meta((*batch, channels, *sizes), dtype, _layout(rank, a, w, dtype))
+
+
+def _of_rank(rank: int) -> None:
+    name, back = f"conv{rank}d", f"conv_transpose{rank}d"
+
+    @rule(name)
+    def conv(
+        x: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0,
+        dilation: Any = 1, groups: Any = 1,
+    ) -> Any:  # fmt: skip
+        return _convolved(name, rank, x, weight, bias, (stride, padding, dilation, groups))
+
+    @rule(back)
+    def transposed(
+        x: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0,
+        output_padding: Any = 0, groups: Any = 1, dilation: Any = 1,
+    ) -> Any:  # fmt: skip
+        options = (stride, padding, output_padding, groups, dilation)
+        return _transposed(back, rank, x, weight, bias, options)
+
+
+for _rank in (1, 2, 3):
+    _of_rank(_rank)
+
+
+@rule("convolution", "_convolution")
+def convolution(  # noqa: PLR0913, PLR0917  torch's signature
+    x: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, transposed: bool,
+    output_padding: Any, groups: Any, *_: Any,
+) -> Any:  # fmt: skip
+    """Any convolution, the spatial dimensions counted by the weight."""
+    rank = len(meta_of(weight).shape) - 2
+    if transposed:
+        back = (stride, padding, output_padding, groups, dilation)
+        return _transposed("convolution", rank, x, weight, bias, back)
+    options = (stride, padding, dilation, groups)
+    return _convolved("convolution", rank, x, weight, bias, options)
+
+
+@rule("conv_tbc")
+def conv_tbc(x: Any, weight: Any, bias: Any, pad: Any = 0) -> Any:
+    """A convolution of lines laid out as time, batch, channels."""
+    a, w = meta_of(x), meta_of(weight)
+    time, batch, channels = a.shape
+    _need_channels(channels, w.shape[1], "conv_tbc", a, w)
+    count = window_count(time, w.shape[0], 1, plain(pad), 1, "conv_tbc")
+    return Meta((count, batch, w.shape[2]), _operand_dtype(a, w, "conv_tbc"))
+
+
+# ---------------------------------------------------------------------- windows as columns
+
+
+@rule("im2col")
+def im2col(x: Any, kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> Any:
+    """The windows of images as columns."""
+    meta = meta_of(x)
+    batch = meta.shape[:1] if batched(meta, 2, "unfold") else ()
+    kernel = per_dim(kernel_size, 2, "unfold")
+    counts = _counts(meta.shape[-2:], kernel, dilation, padding, stride, "unfold")
+    rows = plain(meta.shape[-3] * product(kernel))
+    return Meta((*batch, rows, plain(product(counts))), meta.dtype)
+
+
+@rule("col2im")
+def col2im(
+    x: Any, output_size: Any, kernel_size: Any, dilation: Any, padding: Any, stride: Any
+) -> Any:
+    """Images from their windows, summed up."""
+    meta = meta_of(x)
+    batch = meta.shape[:1] if batched(meta, 1, "fold") else ()
+    size, kernel = per_dim(output_size, 2, "fold"), per_dim(kernel_size, 2, "fold")
+    counts = _counts(size, kernel, dilation, padding, stride, "fold")
+    rows, columns = meta.shape[-2:]
+    area = plain(product(kernel))
+    need_multiple(rows, area, "fold: rows and elements of a window")
+    blocks = plain(product(counts))
+    expect_equal(
+        columns, blocks, lambda: f"fold: {text(columns)} columns for {text(blocks)} windows"
+    )
+    return Meta((*batch, plain(rows // area), *size), meta.dtype)
+
+
+def _counts(
+    sizes: Any, kernel: Any, dilation: Any, padding: Any, stride: Any, op: str
+) -> tuple[Any, ...]:
+    options = (per_dim(v, 2, op) for v in (stride, padding, dilation))
+    return tuple(
+        [
+            window_count(n, k, s, p, d, op)
+            for n, k, s, p, d in zip(sizes, kernel, *options, strict=True)
+        ]
+    )

@@ -1,1 +1,314 @@
-"""norm"""
+"""Normalization layers, and distances between vectors."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import torch
+
+from anyshape.errors import ShapeError
+from anyshape.rules.broadcast import broadcast
+from anyshape.rules.conv import kept_format, need_multiple
+from anyshape.rules.operand import dim_of, meta_of, shape_of
+from anyshape.rules.promote import floating, real_of, result_dtype
+from anyshape.rules.reduce import reduced
+from anyshape.rules.result import Done, Many
+from anyshape.rules.table import rule
+from anyshape.tensor.current import current
+from anyshape.tensor.meta import Meta
+from anyshape.tensor.size import expect, expect_equal, is_zero, plain, product, text
+
+_LOW: Final = (torch.bfloat16, torch.float16)
+
+
+def full_dtype(meta: Meta) -> torch.dtype:
+    """The dtype of an op that autocast computes in full precision."""
+    dtype = meta.dtype
+    if dtype not in _LOW or not torch._C._is_any_autocast_enabled():
+        return dtype
+    kind = meta.device.type if meta.device is not None else "cpu"
+    return torch.float32 if torch.is_autocast_enabled(kind) else dtype
+
+
+def _full_on_gpu(meta: Meta) -> torch.dtype:
+    """The same for ops that autocast leaves alone on the CPU."""
+    on_cpu = meta.device is None or meta.device.type == "cpu"
+    return meta.dtype if on_cpu else full_dtype(meta)
+
+
+def _stat_dtype(meta: Meta, *weights: Any) -> torch.dtype:
+    """The dtype of means and deviations: that of the weights where they are wider."""
+    for w in weights:
+        if w is not None and meta.dtype in _LOW:
+            return meta_of(w).dtype
+    return meta.dtype
+
+
+# ---------------------------------------------------------------------- over the last dimensions
+
+
+def _need_tail(op: str, shape: tuple[Any, ...], tail: Any) -> int:
+    """Make sure that a shape ends in the normalized one; the number of dimensions before."""
+    tail = tuple(tail) if isinstance(tail, tuple | list) else (tail,)
+    lead = len(shape) - len(tail)
+    if lead < 0 or not tail:
+        raise ShapeError(f"{op}: shape {text(shape)} does not end in {text(tail)}")
+    for n, m in zip(shape[lead:], tail, strict=True):
+        if n is not m:
+            expect_equal(n, m, lambda: f"{op}: shape {text(shape)} does not end in {text(tail)}")
+    return lead
+
+
+@rule("layer_norm", "F.layer_norm")
+def layer_norm(
+    x: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: Any = 1e-5,
+    cudnn_enable: bool = True,
+) -> Any:  # fmt: skip
+    """Each row shifted and scaled to mean 0 and deviation 1."""
+    meta = meta_of(x)
+    _need_tail("layer_norm", meta.shape, normalized_shape)
+    return Meta(meta.shape, _full_on_gpu(meta))
+
+
+@rule("native_layer_norm")
+def native_layer_norm(x: Any, normalized_shape: Any, weight: Any, bias: Any, eps: Any) -> Any:
+    """The same with the means and the inverse deviations."""
+    meta = meta_of(x)
+    lead = _need_tail("native_layer_norm", meta.shape, normalized_shape)
+    shape = (*meta.shape[:lead], *(1,) * (len(meta.shape) - lead))
+    dtype = _stat_dtype(meta, weight, bias)
+    stats = [Meta(shape, dtype, requires_grad=False) for _ in range(2)]
+    return Many([Meta(meta.shape, _full_on_gpu(meta)), *stats])
+
+
+@rule("rms_norm", "F.rms_norm")
+def rms_norm(x: Any, normalized_shape: Any, weight: Any = None, eps: Any = None) -> Any:
+    """Each row scaled to a root mean square of 1."""
+    meta = meta_of(x)
+    _need_tail("rms_norm", meta.shape, normalized_shape)
+    dtype = _full_on_gpu(meta)
+    if weight is not None and dtype is not meta_of(weight).dtype:
+        dtype = result_dtype(x, weight) if dtype not in _LOW else dtype
+    return Meta(meta.shape, dtype, kept_format(meta))
+
+
+# ---------------------------------------------------------------------- over groups of channels
+
+
+@rule("group_norm", "F.group_norm")
+def group_norm(
+    x: Any, num_groups: Any, weight: Any = None, bias: Any = None, eps: Any = 1e-5,
+    cudnn_enabled: bool = True,
+) -> Any:  # fmt: skip
+    """Groups of channels shifted and scaled."""
+    meta = meta_of(x)
+    if len(meta.shape) < 2:
+        raise ShapeError(f"group_norm: expected a batch of channels, got {text(meta.shape)}")
+    need_multiple(meta.shape[1], num_groups, "group_norm: channels and groups")
+    _need_channels("group_norm", meta, weight, bias)
+    return Meta(meta.shape, _full_on_gpu(meta), kept_format(meta))
+
+
+@rule("native_group_norm")
+def native_group_norm(
+    x: Any, weight: Any, bias: Any, N: Any, C: Any, HxW: Any, group: Any, eps: Any,  # noqa: N803
+) -> Any:  # fmt: skip
+    """The same with the means and the inverse deviations."""
+    meta = meta_of(x)
+    need_multiple(C, group, "group_norm: channels and groups")
+    shape = (plain(N), plain(group))
+    dtype = _stat_dtype(meta, weight, bias)
+    out = Meta(meta.shape, meta.dtype, kept_format(meta))
+    return Many([out, Meta(shape, dtype), Meta(shape, dtype)])
+
+
+# ---------------------------------------------------------------------- over batches
+
+
+def _updating(func: Any, args: tuple[Any, ...], out: Any, *stats: Any) -> Done:
+    """Record a call that also changes the running statistics."""
+    tracer = current()
+    result = tracer.record(func, args, {}, out)
+    for s in stats:
+        if s is not None:
+            tracer.touch(s)
+    return Done(result)
+
+
+def _need_channels(op: str, meta: Meta, *weights: Any) -> Any:
+    if len(meta.shape) < 2:
+        raise ShapeError(f"{op}: expected a batch of channels, got shape {text(meta.shape)}")
+    n = meta.shape[1]
+    for w in weights:
+        if w is not None:
+            _need_channel_weight(op, n, shape_of(w)[0])
+    return n
+
+
+def _need_channel_weight(op: str, n: Any, m: Any) -> None:
+    if n is not m:
+        expect_equal(n, m, lambda: f"{op}: weights of {text(m)} elements for {text(n)} channels")
+
+
+def _need_several(op: str, count: Any) -> None:
+    expect(
+        count != 1,
+        lambda: f"{op}: expected more than 1 value per channel when training",
+        ShapeError,
+    )
+
+
+@rule("batch_norm")
+def batch_norm(  # noqa: PLR0913, PLR0917  torch's signature
+    x: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool,
+    momentum: Any, eps: Any, cudnn_enabled: bool,
+) -> Any:  # fmt: skip
+    """Channels shifted and scaled by the statistics of the batch or by running ones."""
+    meta = meta_of(x)
+    if not (len(meta.shape) == 1 and is_zero(meta.shape[0])):  # an empty vector is given back
+        _need_channels("batch_norm", meta, weight, bias, running_mean, running_var)
+    out = Meta(meta.shape, meta.dtype, kept_format(meta))
+    if not training:
+        return out
+    args = (
+        x, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled,
+    )  # fmt: skip
+    return _updating(torch.batch_norm, args, out, running_mean, running_var)
+
+
+@rule("F.batch_norm")
+def functional_batch_norm(
+    x: Any, running_mean: Any, running_var: Any, weight: Any = None, bias: Any = None,
+    training: bool = False, momentum: Any = 0.1, eps: Any = 1e-5,
+) -> Any:  # fmt: skip
+    """The same by its functional name."""
+    if training:
+        shape = shape_of(x)
+        _need_several("batch_norm", product((*shape[:1], *shape[2:])))
+    args = (
+        x, weight, bias, running_mean, running_var, training, momentum, eps,
+        torch.backends.cudnn.enabled,
+    )  # fmt: skip
+    out = batch_norm(*args)
+    return out if type(out) is Done else Done(current().record(torch.batch_norm, args, {}, out))
+
+
+@rule("instance_norm")
+def instance_norm(  # noqa: PLR0913, PLR0917  torch's signature
+    x: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, use_input_stats: bool,
+    momentum: Any, eps: Any, cudnn_enabled: bool,
+) -> Any:  # fmt: skip
+    """The channels of each member of a batch shifted and scaled."""
+    meta = meta_of(x)
+    _need_channels("instance_norm", meta, weight, bias, running_mean, running_var)
+    out = Meta(meta.shape, meta.dtype)
+    if not use_input_stats:
+        return out
+    args = (
+        x, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, cudnn_enabled,
+    )  # fmt: skip
+    return _updating(torch.instance_norm, args, out, running_mean, running_var)
+
+
+@rule("F.instance_norm")
+def functional_instance_norm(
+    x: Any, running_mean: Any = None, running_var: Any = None, weight: Any = None, bias: Any = None,
+    use_input_stats: bool = True, momentum: Any = 0.1, eps: Any = 1e-5,
+) -> Any:  # fmt: skip
+    """The same by its functional name."""
+    if use_input_stats:
+        _need_several("instance_norm", product(shape_of(x)[2:]))
+    args = (
+        x, weight, bias, running_mean, running_var, use_input_stats, momentum, eps,
+        torch.backends.cudnn.enabled,
+    )  # fmt: skip
+    out = instance_norm(*args)
+    return out if type(out) is Done else Done(current().record(torch.instance_norm, args, {}, out))
+
+
+def _batch_stats(
+    x: Any, weight: Any, bias: Any, mean: Any, var: Any, training: bool, *, extra: int = 0
+) -> Many:
+    """The result with the statistics of the batch, which are empty where running ones served."""
+    meta = meta_of(x)
+    n = _need_channels("native_batch_norm", meta, weight, bias, mean, var)
+    shape = (n,) if training else (0,)
+    dtype = _stat_dtype(meta, weight, mean)
+    stats = [Meta(shape, dtype, requires_grad=False) for _ in range(2)]
+    reserve = [Meta((0,), torch.uint8) for _ in range(extra)]
+    return Many([Meta(meta.shape, meta.dtype, kept_format(meta)), *stats, *reserve])
+
+
+@rule("native_batch_norm", "_native_batch_norm_legit")
+def native_batch_norm(
+    x: Any, weight: Any = None, bias: Any = None, running_mean: Any = None,
+    running_var: Any = None, training: Any = None, momentum: Any = None, eps: Any = None,
+) -> Any:  # fmt: skip
+    """Batch normalization with the statistics it used; also without running ones."""
+    if isinstance(running_mean, bool):  # x, weight, bias, training, momentum, eps
+        return _batch_stats(x, weight, bias, None, None, running_mean)
+    out = _batch_stats(x, weight, bias, running_mean, running_var, training)
+    if not training:
+        return out
+    args = (x, weight, bias, running_mean, running_var, training, momentum, eps)
+    return _updating(torch.native_batch_norm, args, out, running_mean, running_var)
+
+
+@rule("_batch_norm_with_update")
+def batch_norm_with_update(
+    x: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, momentum: Any, eps: Any
+) -> Any:
+    """Batch normalization in training, with what the backward pass needs."""
+    out = _batch_stats(x, weight, bias, running_mean, running_var, True, extra=1)
+    args = (x, weight, bias, running_mean, running_var, momentum, eps)
+    func = torch.ops.aten._batch_norm_with_update
+    return _updating(func, args, out, running_mean, running_var)
+
+
+@rule("_batch_norm_no_update")
+def batch_norm_no_update(
+    x: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, momentum: Any, eps: Any
+) -> Any:
+    """Batch normalization by running statistics, with what the backward pass needs."""
+    return _batch_stats(x, weight, bias, running_mean, running_var, False, extra=1)
+
+
+# ---------------------------------------------------------------------- distances
+
+
+@rule("cosine_similarity")
+def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: Any = 1e-8) -> Any:
+    """The cosine of the angle between vectors along a dimension."""
+    shape = broadcast(shape_of(x1), shape_of(x2))
+    dtype = floating(result_dtype(x1, x2))
+    return Meta(reduced(shape, dim_of(dim, len(shape)), keepdim=False), dtype)
+
+
+@rule("pairwise_distance")
+def pairwise_distance(x1: Any, x2: Any, p: Any = 2, eps: Any = 1e-6, keepdim: bool = False) -> Any:
+    """The norm of the difference of vectors."""
+    shape = broadcast(shape_of(x1), shape_of(x2))
+    dtype = real_of(floating(result_dtype(x1, x2)))
+    if not shape:
+        return Meta((), dtype)
+    return Meta((*shape[:-1], 1) if keepdim else shape[:-1], dtype)
+
+
+@rule("cdist")
+def cdist(x1: Any, x2: Any, p: Any = 2, compute_mode: Any = None) -> Any:
+    """The distances between all rows of two batches."""
+    a, b = meta_of(x1), meta_of(x2)
+    expect_equal(
+        a.shape[-1],
+        b.shape[-1],
+        lambda: f"cdist: rows of {text(a.shape[-1])} and {text(b.shape[-1])} elements",
+    )
+    batch = broadcast(a.shape[:-2], b.shape[:-2])
+    return Meta((*batch, a.shape[-2], b.shape[-2]), full_dtype(a))
+
+
+@rule("pdist")
+def pdist(x: Any, p: Any = 2) -> Any:
+    """The distances between all rows, each pair once."""
+    n, _ = shape_of(x)
+    return Meta((plain(n * (n - 1) // 2),), meta_of(x).dtype)

@@ -1,0 +1,120 @@
+"""Padding: more or fewer elements at the ends of dimensions, from the last one on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from anyshape.errors import ShapeError
+from anyshape.rules.conv import kept_format
+from anyshape.rules.norm import full_dtype
+from anyshape.rules.operand import meta_of
+from anyshape.rules.table import rule
+from anyshape.rules.view import part
+from anyshape.tensor.layout import CONTIGUOUS, pointwise
+from anyshape.tensor.meta import Meta
+from anyshape.tensor.size import ask, expect, plain, text
+
+if TYPE_CHECKING:
+    import torch
+
+
+def _pairs(meta: Meta, pad: Any, op: str) -> list[tuple[int, Any, Any]]:
+    """The dimension of each pair of widths, with the widths."""
+    rank = len(meta.shape)
+    if len(pad) % 2 or len(pad) > 2 * rank:
+        raise ShapeError(f"{op}: padding {text(tuple(pad))} does not fit shape {text(meta.shape)}")
+    return [(rank - 1 - i, plain(pad[2 * i]), plain(pad[2 * i + 1])) for i in range(len(pad) // 2)]
+
+
+def _padded(meta: Meta, pairs: list[tuple[int, Any, Any]], least: int, op: str) -> tuple[Any, ...]:
+    shape = list(meta.shape)
+    for dim, before, after in pairs:
+        shape[dim] = n = plain(shape[dim] + before + after)
+        _need_at_most(least, n, f"{op}: the least size of dimension {dim} and what padding leaves")
+    return tuple(shape)
+
+
+def _need_at_most(a: Any, b: Any, what: str) -> None:
+    if type(a) is not int or type(b) is not int or a > b:
+        expect(a <= b, lambda: f"{what}: {text(a)} is more than {text(b)}")
+
+
+def _constant(meta: Meta, pad: Any) -> Meta:
+    op = "pad"
+    pairs = _pairs(meta, pad, op)
+    for dim, before, after in pairs:
+        n = meta.shape[dim]
+        for width in (before, after):
+            if type(width) is not int or width < 0:
+                _need_at_most(-width, n, f"{op}: what is taken off dimension {dim} and its size")
+    shape = _padded(meta, pairs, 0, op)
+    widths = [w for _, *both in pairs for w in both]
+    if any(ask(w > 0, True) for w in widths):
+        return Meta(shape, meta.dtype, kept_format(meta))
+    view = meta  # only less: a copy of a part
+    for dim, before, after in pairs:
+        view = part(view, dim, -before, plain(view.shape[dim] + before + after))
+    return Meta(shape, meta.dtype, pointwise(shape, [view]))
+
+
+def _reflected(meta: Meta, pad: Any) -> Meta:
+    pairs = _pairs(meta, pad, "pad")
+    for dim, before, after in pairs:
+        n = meta.shape[dim]
+        for width in (before, after):
+            _need_at_most(width, plain(n - 1), f"pad: reflected elements of dimension {dim}")
+    return _edged(meta, pad, meta.dtype if len(pairs) == 3 else full_dtype(meta))
+
+
+def _edged(meta: Meta, pad: Any, dtype: torch.dtype) -> Meta:
+    pairs = _pairs(meta, pad, "pad")
+    _need_rank(meta, pairs)
+    batched = len(meta.shape) == len(pairs) + 2
+    layout = kept_format(meta) if batched and len(pairs) > 1 else CONTIGUOUS
+    return Meta(_padded(meta, pairs, 1, "pad"), dtype, layout)
+
+
+def _need_rank(meta: Meta, pairs: list[Any]) -> None:
+    if not 1 <= len(pairs) <= 3 or len(meta.shape) - len(pairs) not in (1, 2):
+        raise ShapeError(
+            f"pad: {len(pairs)} dimensions of a tensor of shape {text(meta.shape)} cannot be padded"
+            " by this mode"
+        )
+
+
+def _circular(meta: Meta, pad: Any) -> Meta:
+    pairs = _pairs(meta, pad, "pad")
+    _need_rank(meta, pairs)
+    for dim, before, after in pairs:
+        n = meta.shape[dim]
+        for width in (before, after):
+            _need_at_most(width, n, f"pad: repeated elements of dimension {dim}")
+    return Meta(_padded(meta, pairs, 0, "pad"), meta.dtype)
+
+
+@rule("pad", "F.pad")
+def pad(x: Any, pad: Any, mode: str = "constant", value: Any = None) -> Any:
+    """Padding by a mode."""
+    meta = meta_of(x)
+    if mode == "constant":
+        return _constant(meta, pad)
+    if mode == "reflect":
+        return _reflected(meta, pad)
+    if mode == "replicate":
+        return _edged(meta, pad, full_dtype(meta))
+    if mode == "circular":
+        return _circular(meta, pad)
+    raise ShapeError(f"pad: unknown mode {mode!r}")
+
+
+@rule("reflection_pad1d", "reflection_pad2d", "reflection_pad3d")
+def reflection_pad(x: Any, padding: Any) -> Any:
+    """Padding by the mirror image."""
+    return _reflected(meta_of(x), padding)
+
+
+@rule("replication_pad1d", "replication_pad2d", "replication_pad3d")
+def replication_pad(x: Any, padding: Any) -> Any:
+    """Padding by the outermost elements."""
+    meta = meta_of(x)
+    return _edged(meta, padding, full_dtype(meta))
