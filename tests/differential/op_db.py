@@ -1,11 +1,15 @@
 """Every op of torch's own database, traced and compared with eager execution.
 
-    python -m tests.differential.op_db [name ...] [--dtype float32] [--write]
+    python -m tests.differential.op_db [name ...] [--column backed] [--samples 8] [--write]
 
-An op passes for a kind of size ("backed" or "unbacked": every size of at least 2) when all its
-samples are traced in one graph, the generated program gives what eager gives (values, shapes, dtypes
-and strides), and each intermediate is as predicted. Programs are then run on resized inputs too:
-there they must agree with eager or refuse.
+A column of the table is one way to trace: "backed" and "unbacked" (every size of at least 2 is such
+a symbol, float32 or the first dtype the op takes), "int64", "bool" and "complex64" (unbacked sizes,
+that dtype), and "small" (below). An op passes where all its samples are traced in one graph, the
+generated program gives what eager gives (values, shapes, dtypes and strides), each intermediate is
+as predicted, and on resized inputs the program agrees with eager or refuses.
+
+"small": traced with unbacked sizes, then run with all dimensions of one size made 1 and made 0. The
+program must give what eager gives, refuse, or have noted a deviation for it.
 """
 
 from __future__ import annotations
@@ -23,17 +27,20 @@ import torch
 from torch.utils import _pytree as pytree
 
 from anyshape.errors import AnyshapeError
+from anyshape.expr import evaluate
 from anyshape.trace import capture
 from tests.differential.replay import Replay
 
 TABLE = Path(__file__).with_name("op_db.json")
-KINDS = ("backed", "unbacked")
-SAMPLES = 8
+COLUMNS = ("backed", "unbacked", "small", "int64", "bool", "complex64")
+TABLE_SAMPLES = 3  # for the table and the test that checks it
 DTYPES = (torch.float32, torch.int64, torch.bool, torch.complex64)
 # Their values are whatever lies in memory.
 EMPTY = {
     "empty", "empty_like", "empty_strided", "empty_permuted", "new_empty", "new_empty_strided",
 }  # fmt: skip
+# torch itself reads beyond the data at such sizes, and crashes.
+CRASHES = {"nn.functional.embedding_bag", "_segment_reduce.lengths", "_segment_reduce.offsets"}
 
 
 def database() -> dict[str, Any]:
@@ -49,9 +56,13 @@ def database() -> dict[str, Any]:
     }
 
 
-def dtype_for(op: Any) -> torch.dtype | None:
-    """float32, or the first other dtype that the op takes on the CPU."""
+def dtype_for(op: Any, column: str) -> torch.dtype | None:
+    """The dtype to trace with; None where the op does not take it on the CPU."""
     supported = op.supported_dtypes("cpu")
+    if column in ("int64", "bool", "complex64"):
+        dtype = getattr(torch, column)
+        first = next((d for d in DTYPES if d in supported), None)
+        return dtype if dtype in supported and dtype is not first else None
     return next((d for d in DTYPES if d in supported), None)
 
 
@@ -103,8 +114,8 @@ def seeded(call: Any, tensors: list[torch.Tensor]) -> Any:
 
 def difference(name: str, actual: Any, expected: Any) -> str:
     """What differs between two results; empty for nothing."""
-    a, spec_a = pytree.tree_flatten(actual)
-    b, spec_b = pytree.tree_flatten(expected)
+    a, _ = pytree.tree_flatten(actual)
+    b, _ = pytree.tree_flatten(expected)
     if len(a) != len(b):
         return f"{len(a)} results for {len(b)}"
     for x, y in zip(a, b, strict=True):
@@ -139,7 +150,21 @@ def resized(tensors: list[torch.Tensor], by: int) -> list[torch.Tensor]:
     return result
 
 
-def run_sample(name: str, op: Any, sample: Any, kind: str, counts: Any) -> str:
+def one_line(e: BaseException) -> str:
+    """An error in a line."""
+    return f"{type(e).__name__}: {(str(e).splitlines() or [''])[0]}"
+
+
+def trace(call: Call, kind: str) -> Any:
+    """The program for a sample with every size of at least 2 symbolic."""
+
+    def choose(spot: Any) -> str:
+        return kind if spot.dim is not None and spot.value >= 2 else "static"
+
+    return capture(call, tuple(copies(call.tensors)), dynamic=choose)
+
+
+def run_sample(name: str, op: Any, sample: Any, column: str, counts: Any) -> str:
     """What is wrong with one sample; empty for nothing."""
     call = Call(op, sample)
     if any(t.layout is not torch.strided for t in call.tensors):
@@ -147,14 +172,15 @@ def run_sample(name: str, op: Any, sample: Any, kind: str, counts: Any) -> str:
     expected = seeded(call, copies(call.tensors))
     if isinstance(expected, Exception):
         return ""
-    choose = lambda spot: kind if spot.dim is not None and spot.value >= 2 else "static"  # noqa: E731
     try:
-        captured = capture(call, tuple(copies(call.tensors)), dynamic=choose)
+        captured = trace(call, "backed" if column == "backed" else "unbacked")
+        if column == "small":
+            return run_small(name, call, captured, counts)
         actual = seeded(captured, copies(call.tensors))
     except Exception as e:
-        return f"{type(e).__name__}: {str(e).splitlines()[0] if str(e) else ''}"
+        return one_line(e)
     if isinstance(actual, Exception):
-        return f"run: {type(actual).__name__}: {actual}"
+        return f"run: {one_line(actual)}"
     wrong = difference(name, actual, expected)
     if wrong:
         return wrong
@@ -167,36 +193,102 @@ def run_sample(name: str, op: Any, sample: Any, kind: str, counts: Any) -> str:
             big = resized(call.tensors, by)
         except Exception:
             continue
-        expected = seeded(call, copies(big))
-        try:
-            actual = seeded(captured, copies(big))
-        except AnyshapeError:
-            counts["refused" if not isinstance(expected, Exception) else "both refuse"] += 1
-            continue
-        if isinstance(expected, Exception):
-            if not isinstance(actual, Exception):
-                return f"resized: a result where eager raises {type(expected).__name__}: {str(expected).splitlines()[0]}"
-            continue
-        counts["resized"] += 1
-        if isinstance(actual, Exception):
-            return f"resized: {type(actual).__name__}: {str(actual).splitlines()[0]}"
-        wrong = difference(name, actual, expected)
+        wrong = compare(name, call, captured, big, counts)
         if wrong:
             return f"resized: {wrong}"
     return ""
 
 
-def run_op(name: str, op: Any, dtype: torch.dtype, kind: str, counts: Any) -> str:
-    """ "pass", or what went wrong first."""
+def compare(name: str, call: Call, captured: Any, tensors: list[Any], counts: Any) -> str:
+    """What the program does otherwise than eager on these inputs; it may refuse them."""
+    expected = seeded(call, copies(tensors))
+    failed = isinstance(expected, Exception)
+    try:
+        actual = seeded(captured, copies(tensors))
+    except AnyshapeError:
+        counts["both refuse" if failed else "refused"] += 1
+        return ""
+    if isinstance(expected, Exception):
+        if isinstance(actual, Exception):
+            counts["both refuse"] += 1
+            return ""
+        return f"a result where eager raises {one_line(expected)}"
+    counts["compared"] += 1
+    if isinstance(actual, Exception):
+        return one_line(actual)
+    wrong = difference(name, actual, expected)
+    if wrong and difference(name, seeded(call, copies(tensors)), expected):
+        return ""  # eager reads what lies beyond the data
+    return wrong
+
+
+# ---------------------------------------------------------------------- sizes of 1 and 0
+
+
+def shrunk(tensors: list[torch.Tensor], size: int, to: int) -> list[torch.Tensor]:
+    """The tensors with every dimension of `size` cut to `to`."""
+    result = []
+    for t in tensors:
+        small = t.detach()
+        for d, n in enumerate(t.shape):
+            if n == size:
+                small = small.narrow(d, 0, to)
+        result.append(small.contiguous() if t.is_contiguous() else small.clone())
+    return result
+
+
+def run_small(name: str, call: Call, captured: Any, counts: Any) -> str:
+    """What differs silently at sizes of 1 and 0."""
+    sizes = sorted({n for t in call.tensors for n in t.shape if n >= 2})
+    for size, to in itertools.product(sizes, (1, 0)):
+        small = shrunk(call.tensors, size, to)
+        wrong = compare(name, call, captured, small, counts)
+        wrong = wrong or predicted_wrong(captured, small)
+        if wrong and not deviates(captured, small):
+            return f"{size} -> {to}: {wrong}"
+    return ""
+
+
+def predicted_wrong(captured: Any, tensors: list[torch.Tensor]) -> str:
+    """What an intermediate is otherwise than predicted, where the program runs."""
+    try:
+        captured(*copies(tensors))
+        torch.manual_seed(0)
+        wrong = Replay(captured, copies(tensors)).run()
+    except Exception:  # compared already
+        return ""
+    return f"prediction: {wrong[0]}" if wrong else ""
+
+
+def deviates(captured: Any, tensors: list[torch.Tensor]) -> bool:
+    """Whether a noted deviation is about these inputs."""
+    symbols = {symbol: tensors[i].size(dim) for symbol, i, dim in captured.inputs.binds}
+    for deviation in captured.deviations:
+        try:
+            if evaluate(deviation.condition, symbols):
+                return True
+        except KeyError:  # about a size that only the run knows
+            return True
+    return False
+
+
+# ---------------------------------------------------------------------- all
+
+
+def run_op(name: str, op: Any, column: str, counts: Any, count: int = TABLE_SAMPLES) -> str | None:
+    """ "pass", or what went wrong first; None where the op does not take the dtype."""
+    dtype = dtype_for(op, column)
+    if dtype is None or (column == "small" and name in CRASHES):
+        return None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
             torch.manual_seed(0)
-            samples = list(itertools.islice(op.sample_inputs("cpu", dtype), SAMPLES * 4))
+            samples = list(itertools.islice(op.sample_inputs("cpu", dtype), 32))
         except Exception as e:
             return f"no samples: {type(e).__name__}"
-        for sample in samples[:: max(1, len(samples) // SAMPLES)][:SAMPLES]:
-            wrong = run_sample(name, op, sample, kind, counts)
+        for sample in samples[:: max(1, len(samples) // count)][:count]:
+            wrong = run_sample(name, op, sample, column, counts)
             if wrong:
                 return wrong
     return "pass"
@@ -205,38 +297,39 @@ def run_op(name: str, op: Any, dtype: torch.dtype, kind: str, counts: Any) -> st
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("names", nargs="*")
-    parser.add_argument("--kind", default="unbacked", choices=(*KINDS, "both"))
-    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--column", nargs="*", default=["unbacked"], choices=(*COLUMNS, "all"))
+    parser.add_argument("--kind", choices=("backed", "unbacked", "both"))
+    parser.add_argument("--samples", type=int, default=8)
     parser.add_argument("--part", default="0/1")
+    parser.add_argument("--write", action="store_true", help="all ops and columns into the table")
     options = parser.parse_args()
     torch.set_num_threads(1)
-    ops = database()
+    columns = COLUMNS if options.write or "all" in options.column else options.column
+    if options.kind:
+        columns = ("backed", "unbacked") if options.kind == "both" else (options.kind,)
+    samples = TABLE_SAMPLES if options.write else options.samples
     place, parts = map(int, options.part.split("/"))
     table: dict[str, Any] = {}
     counts: Any = collections.Counter()
     slow: list[tuple[float, str]] = []
-    kinds = KINDS if options.kind == "both" else (options.kind,)
-    for i, (name, op) in enumerate(ops.items()):
-        if i % parts != place or (
-            options.names
-            and not any(
-                n == name or (n.endswith("*") and name.startswith(n[:-1])) for n in options.names
-            )
-        ):
+    for i, (name, op) in enumerate(database().items()):
+        wanted = not options.names or any(
+            n == name or (n.endswith("*") and name.startswith(n[:-1])) for n in options.names
+        )
+        if i % parts != place or not wanted:
             continue
-        dtype = dtype_for(op)
-        if dtype is None:
-            continue
-        for kind in kinds:
+        for column in columns:
             start = time.perf_counter()
-            found = run_op(name, op, dtype, kind, counts)
+            found = run_op(name, op, column, counts, samples)
             slow.append((time.perf_counter() - start, name))
-            table.setdefault(name, {})[kind] = found
+            if found is None:
+                continue
+            table.setdefault(name, {})[column] = found
             if found != "pass":
-                print(f"{name} [{kind}]: {found[:200]}", flush=True)
-    for kind in kinds:
-        passed = sum(row[kind] == "pass" for row in table.values())
-        print(f"{kind}: {passed} of {len(table)} pass", dict(counts))
+                print(f"{name} [{column}]: {found[:200]}", flush=True)
+    for column in columns:
+        rows = [row[column] for row in table.values() if column in row]
+        print(f"{column}: {rows.count('pass')} of {len(rows)} pass", dict(counts))
     print("slowest:", [f"{n} {t:.1f}s" for t, n in sorted(slow, reverse=True)[:8]])
     if options.write:
         TABLE.write_text(json.dumps(table, indent=1, sort_keys=True) + "\n")

@@ -33,6 +33,10 @@ def _pair(a: tuple[Any, ...], b: tuple[Any, ...]) -> tuple[Any, ...]:
 def _size(n: Any, m: Any, a: tuple[Any, ...], b: tuple[Any, ...]) -> Any:
     if n is m:
         return n
+    if type(n) is int and n == 1:
+        return m
+    if type(m) is int and m == 1:
+        return n
     if not _seen_equal(n, m):
         if is_one(n):
             return m

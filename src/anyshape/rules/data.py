@@ -14,7 +14,7 @@ import torch
 from anyshape.errors import DimError, UnsupportedError
 from anyshape.rules.broadcast import broadcast
 from anyshape.rules.operand import dim_of, is_tensor, meta_of, shape_of
-from anyshape.rules.result import Done, Many
+from anyshape.rules.result import Done, Instead, Many
 from anyshape.rules.table import rule
 from anyshape.symbolic.condition import SymBool
 from anyshape.symbolic.sym_int import SymInt
@@ -22,6 +22,7 @@ from anyshape.tensor.current import current
 from anyshape.tensor.layout import Layout
 from anyshape.tensor.meta import Meta
 from anyshape.tensor.size import (
+    expect,
     expect_equal,
     expect_size,
     is_one,
@@ -272,7 +273,18 @@ def bincount(x: Any, weights: Any = None, minlength: Any = 0) -> Any:
     n = tracer.fresh_size(min=low if type(low) is int else 0)
     if type(low) is SymInt:
         tracer.env.learn((n - low >= 0).condition)
-    return Meta((n,), dtype)
+    empty = shape_of(x)[0] == 0
+    if weights is None or known(empty) is False:
+        return Meta((n,), dtype)
+    if known(empty):
+        return Meta((n,), torch.int64)
+    tracer.deviate("bincount", empty, f"gives {dtype} as for other sizes, where eager gives int64")
+    return Instead(_weighted_bincount, (x, weights, minlength, dtype), Meta((n,), dtype))
+
+
+def _weighted_bincount(x: Any, weights: Any, minlength: int, dtype: torch.dtype) -> Any:
+    """Sums of weights in a dtype that does not depend on whether there are any."""
+    return torch.bincount(x, weights, minlength).to(dtype)
 
 
 @rule("repeat_interleave")
@@ -298,6 +310,8 @@ def repeat_interleave(
                 counts[0], shape[dim], lambda: "repeat_interleave: one count for each element"
             )
         n = plain(output_size) if output_size is not None else tracer.fresh_size()
+        if output_size is not None and not surely_equal(n, 0):
+            expect(shape[dim] != 0, lambda: f"repeat_interleave: nothing to repeat {text(n)} times")
     return Meta((*shape[:dim], n, *shape[dim + 1 :]), meta.dtype)
 
 

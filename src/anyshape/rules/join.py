@@ -100,8 +100,11 @@ def _at_least_all(rank: int) -> Any:
     def at_least(*tensors: Any) -> Any:
         if len(tensors) == 1 and is_tensor(tensors[0]):
             (x,) = tensors
-            shape = _at_least(meta_of(x), rank).shape
-            return Done(x if len(shape_of(x)) >= rank else x.reshape(shape))
+            if not shape_of(x):
+                return Done(x.reshape((1,) * rank))
+            if len(shape_of(x)) == 1 and rank > 1:
+                x = x.unsqueeze(0)
+            return Done(x.unsqueeze(-1) if len(shape_of(x)) == 2 and rank == 3 else x)
         return Done(tuple([at_least(t).value for t in sizes_of(tensors)]))
 
     return at_least

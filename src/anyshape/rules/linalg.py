@@ -21,7 +21,17 @@ from anyshape.rules.result import Instead, Many
 from anyshape.rules.table import rule
 from anyshape.tensor.layout import CONTIGUOUS, Layout
 from anyshape.tensor.meta import Meta
-from anyshape.tensor.size import ask, expect, expect_equal, is_one, larger, plain, smaller, text
+from anyshape.tensor.size import (
+    ask,
+    expect,
+    expect_equal,
+    is_one,
+    larger,
+    plain,
+    product,
+    smaller,
+    text,
+)
 
 
 def _matrix(op: str, x: Any) -> Meta:
@@ -263,6 +273,36 @@ def solve(A: Any, B: Any, *, left: bool = True) -> Any:  # noqa: N803  torch's n
     batch = broadcast(a.shape[:-2], sides[:-2])
     shape = (*batch, sides[-2]) if vector else (*batch, *sides[-2:])
     return by_columns(shape, b.dtype) if left else Meta(shape, b.dtype)
+
+
+@rule("linalg_tensorinv")
+def tensorinv(x: Any, ind: int = 2) -> Any:
+    """The inverse of a tensor as a matrix of its first `ind` dimensions and the others."""
+    meta = meta_of(x)
+    left, right = meta.shape[:ind], meta.shape[ind:]
+    expect_equal(
+        product(left),
+        product(right),
+        lambda: f"tensorinv: a tensor of shape {text(meta.shape)} is not square at {ind}",
+    )
+    order = (*range(len(right), len(meta.shape)), *range(len(right)))
+    return Meta((*right, *left), meta.dtype, Layout(order=order))
+
+
+@rule("linalg_tensorsolve")
+def tensorsolve(A: Any, B: Any, dims: Any = None) -> Any:  # noqa: N803  torch's names
+    """The solution of a system whose unknowns and right sides are tensors."""
+    a, b = meta_of(A), meta_of(B)
+    moved = dims_of(dims, len(a.shape)) if dims is not None else ()
+    shape = [n for d, n in enumerate(a.shape) if d not in moved]
+    shape += [a.shape[d] for d in moved]
+    unknowns = tuple(shape[len(b.shape) :])
+    expect_equal(
+        product(unknowns),
+        product(b.shape),
+        lambda: f"tensorsolve: shapes {text(a.shape)} and {text(b.shape)} do not fit",
+    )
+    return Meta(unknowns, b.dtype)
 
 
 def _lstsq_with_residuals(*args: Any, **kwargs: Any) -> Any:

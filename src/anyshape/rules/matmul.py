@@ -12,7 +12,7 @@ from anyshape.rules.operand import meta_of, shape_of
 from anyshape.rules.promote import result_dtype
 from anyshape.rules.table import rule
 from anyshape.tensor.meta import Meta
-from anyshape.tensor.size import expect_equal, text
+from anyshape.tensor.size import expect, expect_equal, is_one, text
 
 
 def autocast_dtype(meta: Meta) -> torch.dtype:
@@ -136,8 +136,13 @@ def baddbmm(x: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) 
 
 @rule("addmv")
 def addmv(x: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
-    """A vector plus a product."""
-    return _plus(x, mv(mat, vec), "addmv")
+    """A vector plus a product; eager does not stretch `x` where the matrix is empty."""
+    out = mv(mat, vec)
+    shape = shape_of(x)
+    if not shape or is_one(shape[0]):
+        for n in shape_of(mat):
+            expect(n != 0, lambda: f"addmv: no elements in a matrix of {text(shape_of(mat))}")
+    return _plus(x, out, "addmv")
 
 
 @rule("addr")

@@ -25,6 +25,7 @@ def is_contiguous_(x: Any, memory_format: Any = torch.contiguous_format) -> Any:
         torch.channels_last: (0, 2, 3, 1),
         torch.channels_last_3d: (0, 2, 3, 4, 1),
     }.get(memory_format)
+    current().asked_layout = True
     answer = is_contiguous(meta, order)
     if not answer:
         for n in meta.shape:

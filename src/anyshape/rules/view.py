@@ -21,6 +21,7 @@ from anyshape.tensor.layout import (
     CONTIGUOUS,
     Layout,
     dense_strides,
+    is_contiguous,
     offset_of,
     permuted,
     strides_of,
@@ -204,9 +205,16 @@ def flatten(x: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
 
 @rule("ravel", view=True)
 def ravel(x: Any) -> Any:
-    """All dimensions as one."""
+    """All dimensions as one: a copy unless the elements lie in order."""
     meta = meta_of(x)
-    return reviewed(meta, (plain(product(meta.shape)),), copies=True)
+    shape = (plain(product(meta.shape)),)
+    if is_dense(meta):
+        return Meta(shape, meta.dtype, meta.layout)
+
+    def find() -> Layout:
+        return Layout(offset=offset_of(meta)) if is_contiguous(meta) else CONTIGUOUS
+
+    return Meta(shape, meta.dtype, Layout(make=find))
 
 
 @rule("unflatten", view=True)
