@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _OWN: Final = str(Path(__file__).resolve().parents[1]) + os.sep
 _PROGRAMS: Final = str(Path(_OWN, "cli")) + os.sep  # the programs in there are users of the rest
+_STANDARD: Final = str(Path(os.__file__).resolve().parent) + os.sep
 _TORCH: Final = os.sep.join(("", "site-packages", "torch", ""))
 
 
@@ -57,11 +58,23 @@ def is_own(filename: str) -> bool:
     return filename.startswith(_OWN) and not filename.startswith(_PROGRAMS)
 
 
+def is_torch(filename: str) -> bool:
+    """Whether a file belongs to torch."""
+    return _TORCH in filename
+
+
+def is_standard(filename: str) -> bool:
+    """Whether a file belongs to Python itself."""
+    return filename.startswith("<frozen") or (
+        filename.startswith(_STANDARD) and "site-packages" not in filename
+    )
+
+
 def is_framework(filename: str) -> bool:
-    """Whether a file belongs to anyshape or torch, or is frozen, rather than the user's."""
+    """Whether a file belongs to anyshape, torch or Python itself, rather than to the user."""
     known = _framework.get(filename)
     if known is None:
-        known = is_own(filename) or _TORCH in filename or filename.startswith("<frozen")
+        known = is_own(filename) or is_torch(filename) or is_standard(filename)
         _framework[filename] = known
     return known
 

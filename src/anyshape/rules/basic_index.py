@@ -21,7 +21,7 @@ def basic_index(meta: Meta, parts: tuple[Any, ...]) -> Meta:
     sizes: list[Any] = []
     plan: list[tuple[int, Any, Any]] = []  # the source, start and step of each dimension; -1 is new
     drops: list[tuple[int, Any]] = []  # the dimensions that numbers take away, with their places
-    cut = 0  # how many dimensions are taken apart
+    cut: list[int] = []  # the dimensions that are taken apart
     dim = 0
     for p in parts:
         if p is None:
@@ -41,11 +41,11 @@ def basic_index(meta: Meta, parts: tuple[Any, ...]) -> Meta:
                 start, count, step = slice_of(p, n)
                 sizes.append(count)
                 plan.append((dim, start, step))
-                cut += 1
+                cut.append(dim)
             dim += 1
         else:
             drops.append((dim, place_of(p, shape[dim], dim)))
-            cut += 1
+            cut.append(dim)
             dim += 1
     for d in range(dim, rank):
         sizes.append(shape[d])
@@ -53,7 +53,7 @@ def basic_index(meta: Meta, parts: tuple[Any, ...]) -> Meta:
     return Meta(tuple(sizes), meta.dtype, _layout(meta, plan, drops, cut))
 
 
-def _layout(meta: Meta, plan: list[Any], drops: list[Any], cut: int) -> Layout:
+def _layout(meta: Meta, plan: list[Any], drops: list[Any], cut: list[int]) -> Layout:
     layout = meta.layout
     dense = layout.dense and layout.order is None
     if dense and not cut:
@@ -69,7 +69,7 @@ def _layout(meta: Meta, plan: list[Any], drops: list[Any], cut: int) -> Layout:
             total = total + place * strides[d]
         return plain(total)
 
-    if dense and cut == 1 and (drops[0][0] == 0 if drops else _cuts_first(plan)):
+    if dense and cut == [0] and all(type(step) is int and step == 1 for _, _, step in plan):
         return Layout(offset=offset)
 
     def find() -> Layout:
@@ -85,16 +85,3 @@ def _layout(meta: Meta, plan: list[Any], drops: list[Any], cut: int) -> Layout:
         return Layout(strides=tuple(made))
 
     return Layout(make=find, offset=offset)
-
-
-def _cuts_first(plan: list[Any]) -> bool:
-    """Whether the one cut is that of the outermost dimension, without steps."""
-    first = next((p for p in plan if p[0] == 0), None)
-    return (
-        first is not None
-        and type(first[2]) is int
-        and first[2] == 1
-        and all(
-            type(s) is int and s == 0 and type(t) is int and t == 1 for d, s, t in plan if d > 0
-        )
-    )

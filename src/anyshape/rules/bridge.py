@@ -32,6 +32,8 @@ _NO_KERNEL: Final = (
     "_local_scalar_dense",
     "meta tensor",
     "internal assert",
+    "no fake impl",
+    "as opposed to faketensors",
 )
 
 

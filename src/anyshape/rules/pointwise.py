@@ -434,8 +434,10 @@ def requires_grad_(x: Any, requires_grad: bool = True) -> Any:
     from anyshape.tensor.current import current  # noqa: PLC0415
 
     tracer = current()
-    tracer.mutate(torch.Tensor.requires_grad_, (x, requires_grad), {}, x)
+    tracer.emit(torch.Tensor.requires_grad_, (x, requires_grad))
     meta = meta_of(x)
+    if not meta.requires_grad:
+        x._leaf = True
     x._meta = Meta(meta.shape, meta.dtype, meta.layout, meta.device, requires_grad)
     return Done(x)
 

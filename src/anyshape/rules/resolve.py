@@ -277,9 +277,14 @@ def _meta_kernel(tracer: Any, func: Any, args: Any, kwargs: Any) -> Any:
         changed = [
             a for a, s in zip(args, schema.arguments, strict=False) if s.alias_info is not None
         ]
-        given = tracer.record(func, args, kwargs, result) if result.value is not None else None
+        if type(result) is Done and result.value is None:
+            tracer.emit(func, args, kwargs)
+            given = None
+        else:
+            given = tracer.record(func, args, kwargs, result)
         for x in changed:
-            tracer.touch(x)
+            if is_tensor(x):
+                tracer.touch(x)
         return given
     if name.endswith("_") and not name.endswith("__") and type(result) is Meta:
         tracer.mutate(func, args, kwargs, args[0])

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
-from anyshape.env.site import is_framework, is_own
+from anyshape.env.site import is_own, is_torch
 from anyshape.expr import boolean
 from anyshape.expr.evaluate import evaluate
 from anyshape.expr.traverse import symbols_of
@@ -53,6 +53,6 @@ def answer_for_torch(env: Env, condition: Bool) -> bool | None:
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and is_own(frame.f_code.co_filename):
         frame = frame.f_back
-    if frame is None or not is_framework(frame.f_code.co_filename):
+    if frame is None or not is_torch(frame.f_code.co_filename):
         return None
     return typical(env, condition)

@@ -148,6 +148,7 @@ def expect(condition: Any, say: Callable[[], str], error: type[ShapeError] = Sha
         return
     env = condition.env
     if answer is False or env.hint_for_guard(condition.condition) is False:
+        env.guard(condition.condition)  # a caller may catch the error and go on
         raise error(say())
     env.assume(condition.condition, say())
 

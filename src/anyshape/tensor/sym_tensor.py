@@ -123,7 +123,7 @@ def _on(*kinds: str) -> property:
 
 
 def _is_leaf(t: SymTensor) -> bool:
-    return not t._meta.requires_grad or t._value.node is None
+    return not t._meta.requires_grad or t._value.node is None or "_leaf" in t.__dict__
 
 
 def _refuse_set(name: str) -> Any:
@@ -135,6 +135,11 @@ def _refuse_set(name: str) -> Any:
         )
 
     return refuse
+
+
+def _requires_grad(t: SymTensor) -> bool:
+    t._tracer.asked_grad = True
+    return bool(t._meta.requires_grad)
 
 
 def _set_requires_grad(t: SymTensor, value: bool) -> None:
@@ -149,7 +154,7 @@ _PROPERTIES: Final[dict[str, property]] = {
     "itemsize": property(lambda t: t._meta.dtype.itemsize),
     "nbytes": property(lambda t: plain(product(t._meta.shape)) * t._meta.dtype.itemsize),
     "layout": _flag(torch.strided),
-    "requires_grad": property(lambda t: bool(t._meta.requires_grad), _set_requires_grad),
+    "requires_grad": property(_requires_grad, _set_requires_grad),
     "is_leaf": property(_is_leaf),
     "grad": property(lambda _: None, _refuse_set("grad")),
     "grad_fn": property(lambda t: None if _is_leaf(t) else t._value),
@@ -202,7 +207,13 @@ def _dim(t: SymTensor, dim: Any) -> Any:
     return dim
 
 
+def _storage_offset(t: SymTensor) -> Any:
+    t._tracer.asked_layout = True
+    return offset_of(t._meta)
+
+
 def _stride(t: SymTensor, dim: Any = None) -> Any:
+    t._tracer.asked_layout = True
     strides = strides_of(t._meta)
     return strides if dim is None else strides[_dim(t, dim)]
 
@@ -234,7 +245,7 @@ def _contains(t: SymTensor, item: Any) -> bool:
 _METHODS: Final[dict[str, Any]] = {
     "size": _size,
     "stride": _stride,
-    "storage_offset": lambda t: offset_of(t._meta),
+    "storage_offset": _storage_offset,
     "dim": lambda t: len(t._meta.shape),
     "ndimension": lambda t: len(t._meta.shape),
     "numel": lambda t: plain(product(t._meta.shape)),
@@ -255,6 +266,7 @@ _METHODS: Final[dict[str, Any]] = {
     "__hash__": id,
     "__repr__": _repr,
     "__format__": _format,
+    "__copy__": lambda t: t.view_as(t),
     "__deepcopy__": lambda t, _: t.clone(),
 }
 

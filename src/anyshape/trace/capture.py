@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import torch
 from torch.utils import _pytree as pytree
 
-from anyshape.errors import ArgumentError, ConstraintError
+from anyshape.errors import ArgumentError
 from anyshape.tensor import current
 from anyshape.trace.codegen import Program, guard_function
+from anyshape.trace.door import Door
 from anyshape.trace.hazards import escapes_named, guarded_python, need_no_exact_types
 from anyshape.trace.inputs import BACKED, STATIC, UNBACKED, Inputs, Spot
 from anyshape.trace.mode import TraceMode
@@ -81,51 +81,21 @@ class Captured:
             raise ArgumentError(
                 f"the inputs have another structure: {spec}, not {self.inputs.spec}"
             )
-        self.check(flat)
+        self.door.check(flat)
         return pytree.tree_unflatten(self.program.function()(flat), self.out_spec)
 
-    def check(self, flat: list[Any]) -> None:
-        """Raise unless the inputs are those that the program was traced for."""
-        for leaf, x in zip(self.inputs.leaves, flat, strict=True):
-            if isinstance(leaf.example, torch.Tensor):
-                self._check_tensor(leaf, x)
-            elif type(leaf.example) is not type(x):
-                raise ArgumentError(
-                    f"{leaf.name} is {type(x).__name__}, not {type(leaf.example).__name__}"
-                )
-        binds = self.inputs.binds
-        bound = {i for _, i, dim in binds if dim is None}
-        for i, (leaf, x) in enumerate(zip(self.inputs.leaves, flat, strict=True)):
-            if i not in bound and isinstance(x, int | float | str) and x != leaf.example:
-                raise ConstraintError(
-                    f"{leaf.name} is {x}; the program was traced for {leaf.example}"
-                )
-        values = [flat[i] if dim is None else flat[i].size(dim) for _, i, dim in binds]
-        failed = self._guards_hold(*values)
-        if failed >= 0:
-            raise ConstraintError(
-                f"a guard fails: {self.guards[failed].text}",
-                why=self.guards[failed].describe(),
-            )
-
-    def _check_tensor(self, leaf: Any, x: Any) -> None:
-        if not isinstance(x, torch.Tensor):
-            raise ArgumentError(f"{leaf.name} is {type(x).__name__}, not a tensor")
-        example = leaf.example
-        if x.dtype is not example.dtype or x.dim() != example.dim() or x.device != example.device:
-            raise ConstraintError(
-                f"{leaf.name} is {x.dtype} of rank {x.dim()} on {x.device}; the program was traced"
-                f" for {example.dtype} of rank {example.dim()} on {example.device}"
-            )
-        for d, n in enumerate(leaf.shape):
-            if type(n) is int and x.size(d) != n:
-                raise ConstraintError(
-                    f"{leaf.name}.size({d}) is {x.size(d)}; the program was traced for {n}"
-                )
-
     @cached_property
-    def _guards_hold(self) -> Callable[..., int]:
-        return guard_function(self.guards, [name for name, _, _ in self.inputs.binds])
+    def door(self) -> Door:
+        """What the inputs must be."""
+        names = [name for name, _, _ in self.inputs.binds]
+        hold = guard_function(self.guards, names)
+        return Door(
+            self.inputs,
+            self.guards,
+            hold,
+            layouts=self.tracer.asked_layout,
+            gradients=self.tracer.asked_grad,
+        )
 
 
 def capture(

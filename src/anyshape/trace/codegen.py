@@ -16,8 +16,9 @@ from anyshape.errors import RuntimeAssertError
 from anyshape.expr.op import power_of
 from anyshape.expr.python import source
 from anyshape.symbolic.condition import SymBool
+from anyshape.tensor.sym_tensor import SymSize
 from anyshape.trace.graph import SYMBOLIC, Name, Node, Value, leaves, op_name, operand_of
-from anyshape.trace.modes import keep_modes, set_autocast
+from anyshape.trace.modes import MODE_CHANGES, keep_modes
 from anyshape.trace.spelling import OPERATORS, method_name, path_of
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ class Program:
             self.scope[str(value)] = tensor
         restores = False
         for place, node in enumerate(graph.nodes):
-            restores |= node.func in (torch._C._set_grad_enabled, set_autocast)
+            restores |= node.func in MODE_CHANGES
             lines.append(self._call(node))
             dead = last.get(place)
             if dead:
@@ -160,6 +161,8 @@ class Program:
             return repr(a)
         if kind in SYMBOLIC:
             return source(operand_of(a), _Same())
+        if kind is SymSize:
+            return f"torch.Size({self._arg(tuple(a))})"
         if kind is tuple:
             return f"({''.join(f'{self._arg(part)}, ' for part in a)})"
         if kind is list:

@@ -1,8 +1,8 @@
 """Python that would bake a value into a trace: random numbers, clocks, seeds, exact types.
 
 While a trace runs, the functions of `random`, `numpy.random` and `time` that give another value
-each time raise in the thread that traces, `torch.manual_seed` is recorded, and the state of the random
-generators is compared afterwards, to catch what was imported by another name.
+each time raise in the thread that traces, `torch.manual_seed` is recorded, and the state of the
+random generators is compared afterwards, to catch what was imported by another name.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from anyshape.env.site import is_framework, user_site
+from anyshape.env.site import Site, is_framework, user_site
 from anyshape.errors import AnyshapeError, UnsupportedError
 from anyshape.tensor.current import current, is_tracing
 from anyshape.tensor.sym_tensor import ESCAPED
@@ -67,8 +67,8 @@ _NUMPY_DRAWS: Final = (
     "permutation",
     "random_sample",
 )
+_WRAPPED: Final = (ESCAPED, "TorchScript interpreter")
 _TRANSFORMS: Final = ("vmap", "grad", "grad_and_value", "vjp", "jvp", "jacrev", "jacfwd", "hessian")
-_STANDARD: Final = inspect.getfile(inspect).rsplit("/", 1)[0]
 
 
 def _refusal(what: str, why: str, fix: str) -> UnsupportedError:
@@ -87,10 +87,8 @@ def _baked(what: str) -> UnsupportedError:
 def _guarded(original: Any, name: str) -> Any:
     @functools.wraps(original)
     def guarded(*args: Any, **kwargs: Any) -> Any:
-        if is_tracing():
-            file = sys._getframe(1).f_code.co_filename
-            if not is_framework(file) and not file.startswith(_STANDARD):
-                raise _baked(name)
+        if is_tracing() and not is_framework(sys._getframe(1).f_code.co_filename):
+            raise _baked(name)
         return original(*args, **kwargs)
 
     return guarded
@@ -119,6 +117,20 @@ def _transform(original: Any, name: str) -> Any:
         return original(*args, **kwargs)
 
     return transform
+
+
+def _generator(original: Any) -> Any:
+    class _Kind(type(original)):  # type: ignore[misc]  # the metaclass of torch's class
+        def __instancecheck__(cls, x: Any) -> bool:
+            return isinstance(x, original)
+
+    class Generator(metaclass=_Kind):
+        def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+            if is_tracing():
+                raise _baked("a torch.Generator made")
+            return original(*args, **kwargs)
+
+    return Generator
 
 
 class _Patches:
@@ -176,6 +188,8 @@ def _replace() -> list[tuple[Any, str, Any]]:
     for name in _TRANSFORMS:
         put(torch.func, name, _transform, name)
     put(torch, "vmap", _transform, "vmap")
+    put(torch, "cond", _transform, "cond")
+    put(torch, "Generator", _generator)
     return undo
 
 
@@ -229,14 +243,27 @@ def escapes_named() -> Iterator[None]:
         yield
     except RuntimeError as e:
         text = str(e)
-        if isinstance(e, AnyshapeError) or ESCAPED not in text:
+        if isinstance(e, AnyshapeError) or not any(sign in text for sign in _WRAPPED):
             raise
-        op = text[: text.index(ESCAPED)].rsplit(maxsplit=1)[-1]
+        site = _site_of(e)
         raise UnsupportedError(
-            f"{op} {ESCAPED}",
-            why="the call went around the tracer, as inside torch.jit.script",
-            fix="call the op on the tensors directly, or keep this code out of the traced function",
+            "a traced tensor reached code that is not Python" + (f" at {site}" if site else ""),
+            why="the call went around the tracer, as inside torch.jit.script; a traced tensor has"
+            " no data to compute with",
+            fix="call the ops on the tensors directly, or keep this code out of the function",
         ) from e
+
+
+def _site_of(e: BaseException) -> Site | None:
+    """The user's line that an exception came through last."""
+    found = None
+    trace = e.__traceback__
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        if not is_framework(code.co_filename):
+            found = Site(code, trace.tb_lasti)
+        trace = trace.tb_next
+    return found
 
 
 # ---------------------------------------------------------------------- exact types

@@ -39,12 +39,17 @@ class Spot(NamedTuple):
 
 
 class Leaf(NamedTuple):
-    """One input: its name, and what the door checks of it."""
+    """One input: its name, and what the door checks of it.
+
+    `value` is its place in the graph; None for a number, and for a tensor that was given before, as
+    leaf number `twin`.
+    """
 
     name: str
     value: Value | None
     example: Any
-    shape: tuple[Any, ...]
+    shape: tuple[Any, ...] = ()
+    twin: int | None = None
 
 
 class Inputs:
@@ -61,17 +66,20 @@ class Inputs:
     def symbolize(self, tracer: Tracer, choose: Callable[[Spot], Any]) -> tuple[Any, Any]:
         """The arguments to run the program with."""
         made: dict[int, Any] = {}
+        places: dict[int, int] = {}
         stand_ins = []
         for i, example in enumerate(self.examples):
             if isinstance(example, torch.Tensor):
                 stand_in = made.get(id(example))
                 if stand_in is None:
                     stand_in = made[id(example)] = self._tensor(tracer, i, example, choose)
+                    places[id(example)] = i
                 else:
-                    self.leaves.append(Leaf(self.names[i], None, example, ()))
+                    twin = places[id(example)]
+                    self.leaves.append(Leaf(self.names[i], None, example, twin=twin))
             else:
                 stand_in = self._number(tracer, i, example, choose)
-                self.leaves.append(Leaf(self.names[i], None, example, ()))
+                self.leaves.append(Leaf(self.names[i], None, example))
             stand_ins.append(stand_in)
         args, kwargs = pytree.tree_unflatten(stand_ins, self.spec)
         return args, kwargs

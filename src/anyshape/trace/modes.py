@@ -1,4 +1,4 @@
-"""The modes that ops run in besides the tracer's: whether gradients are recorded, and autocast."""
+"""The modes that ops run in besides the tracer's: gradients, autocast, the default dtype."""
 
 from __future__ import annotations
 
@@ -37,8 +37,14 @@ class keep_modes:  # noqa: N801  used as a statement of generated code
     def __enter__(self) -> None:
         self.grad = torch.is_grad_enabled()
         self.autocast = autocast_state()
+        self.dtype = torch.get_default_dtype()
 
     def __exit__(self, *_: object) -> None:
         torch._C._set_grad_enabled(self.grad)
         if autocast_state() != self.autocast:
             set_autocast(self.autocast)
+        if torch.get_default_dtype() is not self.dtype:
+            torch.set_default_dtype(self.dtype)
+
+
+MODE_CHANGES: Final = (torch._C._set_grad_enabled, set_autocast, torch.set_default_dtype)

@@ -11,6 +11,7 @@ import torch
 from torch import fx
 
 from anyshape.expr.python import source
+from anyshape.tensor.sym_tensor import SymSize
 from anyshape.trace.graph import SYMBOLIC, Name, Value, operand_of
 from anyshape.trace.spelling import OPERATORS, method_name
 
@@ -155,6 +156,8 @@ class _Writer:
             return self.nodes[x]
         if kind in SYMBOLIC:
             return self.number(source(operand_of(x), _Same()))
+        if kind is SymSize:
+            return tuple([self.arg(part) for part in x])
         if kind in (tuple, list):
             return kind([self.arg(part) for part in x])
         if kind is dict:

@@ -23,7 +23,7 @@ from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.layout import CONTIGUOUS, Layout
 from anyshape.tensor.meta import Meta
-from anyshape.tensor.sym_tensor import DUMMY, SymTensor, make, make_subclass
+from anyshape.tensor.sym_tensor import DUMMY, SymSize, SymTensor, make, make_subclass
 from anyshape.trace.graph import CONSTANT, RESULT, Graph, Name, Node, Value, leaves
 from anyshape.trace.modes import autocast_state, set_autocast
 from anyshape.trace.scan import Scan, hidden_in
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from anyshape.expr import Bool, Expr
 
 _is_grad_enabled: Final = torch.is_grad_enabled
+_default_dtype: Final = torch.get_default_dtype
 _is_any_autocast: Final = torch._C._is_any_autocast_enabled
 
 
@@ -57,6 +58,9 @@ class Tracer:
         self.deviations: list[Deviation] = []
         self.memo: dict[Any, Any] = {}
         self.epoch = 0
+        self.outer_epoch = 0  # mutations of what comes from outside
+        self.asked_layout = False
+        self.asked_grad = False
         self.depth = 0
         self.mode: Any = None
         self.device = torch.get_default_device()
@@ -65,6 +69,7 @@ class Tracer:
         self._fresh: list[tuple[SymInt, Any, tuple[Any, ...]]] = []
         self._lifted: dict[int, Value] = {}
         self._grad = _is_grad_enabled()
+        self._dtype = _default_dtype()
         self._autocast: tuple[Any, ...] = ()
 
     # ------------------------------------------------------------------ calls
@@ -102,6 +107,8 @@ class Tracer:
             self._switch_grad()
         if self._autocast or _is_any_autocast():
             self._switch_autocast()
+        if _default_dtype() is not self._dtype:
+            self._switch_dtype()
         node = Node(func, args, kwargs, user_site(4) if self._sites else None, self.epoch)
         self.graph.nodes.append(node)
         if meta.device is None:
@@ -151,6 +158,8 @@ class Tracer:
             self._switch_grad()
         if _is_any_autocast() or self._autocast:
             self._switch_autocast()
+        if _default_dtype() is not self._dtype:
+            self._switch_dtype()
         node = Node(func, args, kwargs, user_site(1) if self._sites else None, self.epoch)
         self.graph.nodes.append(node)
         return node
@@ -180,6 +189,8 @@ class Tracer:
         value = changed._value if type(changed) is SymTensor else self.lift(changed)
         value.root.version += 1
         self.epoch += 1
+        if value.root.node is None:
+            self.outer_epoch += 1
 
     def alias(self, result: Any, of: Any) -> None:
         """Note that a result is a view of an operand."""
@@ -280,8 +291,8 @@ class Tracer:
     def number(self, value: Value) -> Any:
         """A key that is equal for values that are surely equal: made by the same calls."""
         node = value.node
-        if node is None:
-            return (value, value.root.version)
+        if node is None:  # tensors from outside may share memory
+            return (value, self.outer_epoch)
         found = self.memo.get(value)
         if found is None:
             if node.func in IMPURE:
@@ -296,6 +307,8 @@ class Tracer:
 
     def output(self, leaf: Any) -> Any:
         """A leaf of what the program returns, as the graph holds it."""
+        if type(leaf) is SymSize:
+            return leaf
         hidden = hidden_in(leaf, (SymTensor, SymInt, SymFloat, SymBool))
         if hidden is not None and type(leaf) is not type(hidden):
             raise UnsupportedError(
@@ -321,6 +334,12 @@ class Tracer:
         self._grad = _is_grad_enabled()
         self.graph.nodes.append(
             Node(torch._C._set_grad_enabled, (self._grad,), {}, capture_site(), self.epoch)
+        )
+
+    def _switch_dtype(self) -> None:
+        self._dtype = _default_dtype()
+        self.graph.nodes.append(
+            Node(torch.set_default_dtype, (self._dtype,), {}, capture_site(), self.epoch)
         )
 
     def _switch_autocast(self) -> None:

@@ -1,0 +1,122 @@
+"""The door of a traced program: are these inputs among those that it was traced for?
+
+Checked always: structure, types, dtypes, ranks, devices, static sizes, numbers and other plain
+values, which inputs are one tensor, the default dtype. Checked where the program asked while
+tracing: layouts and requires_grad. Guards over sizes come last.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from anyshape.errors import ArgumentError, ConstraintError
+from anyshape.tensor.layout import dense_strides
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from anyshape.env import Obligation
+    from anyshape.trace.inputs import Inputs, Leaf
+
+
+class Door:
+    """What the inputs of one program must be."""
+
+    def __init__(
+        self,
+        inputs: Inputs,
+        guards: Sequence[Obligation],
+        hold: Callable[..., int],
+        *,
+        layouts: bool,
+        gradients: bool,
+    ) -> None:
+        self.inputs = inputs
+        self.guards = guards
+        self.hold = hold
+        self.layouts = layouts
+        self.gradients = gradients
+        self.dtype = torch.get_default_dtype()
+        self.bound = {i for _, i, dim in inputs.binds if dim is None}
+
+    def check(self, flat: list[Any]) -> None:
+        """Raise unless the flat inputs may pass."""
+        if torch.get_default_dtype() is not self.dtype:
+            raise ConstraintError(
+                f"the default dtype is {torch.get_default_dtype()}; the program was traced under"
+                f" {self.dtype}"
+            )
+        for i, (leaf, x) in enumerate(zip(self.inputs.leaves, flat, strict=True)):
+            if leaf.twin is not None:
+                if x is not flat[leaf.twin]:
+                    twin = self.inputs.leaves[leaf.twin].name
+                    raise ConstraintError(
+                        f"{leaf.name} was the same tensor as {twin} while tracing, and is not now"
+                    )
+            elif leaf.value is not None:
+                self._tensor(leaf, x)
+            elif type(x) is not type(leaf.example):
+                raise ArgumentError(
+                    f"{leaf.name} is {type(x).__name__}, not {type(leaf.example).__name__}"
+                )
+            elif i not in self.bound and not _same(x, leaf.example):
+                raise ConstraintError(
+                    f"{leaf.name} is {x!r}; the program was traced for {leaf.example!r}"
+                )
+        values = [flat[i] if dim is None else flat[i].size(dim) for _, i, dim in self.inputs.binds]
+        failed = self.hold(*values)
+        if failed >= 0:
+            guard = self.guards[failed]
+            raise ConstraintError(f"a guard fails: {guard.text}", why=guard.describe())
+
+    def _tensor(self, leaf: Leaf, x: Any) -> None:
+        if not isinstance(x, torch.Tensor):
+            raise ArgumentError(f"{leaf.name} is {type(x).__name__}, not a tensor")
+        example = leaf.example
+        if x.dtype is not example.dtype or x.dim() != example.dim() or x.device != example.device:
+            raise ConstraintError(
+                f"{leaf.name} is {x.dtype} of rank {x.dim()} on {x.device}; the program was traced"
+                f" for {example.dtype} of rank {example.dim()} on {example.device}"
+            )
+        for d, n in enumerate(leaf.shape):
+            if type(n) is int and x.size(d) != n:
+                raise ConstraintError(
+                    f"{leaf.name}.size({d}) is {x.size(d)}; the program was traced for {n}"
+                )
+        if self.gradients and x.requires_grad is not example.requires_grad:
+            raise ConstraintError(
+                f"{leaf.name}.requires_grad is {x.requires_grad}; the program asked for it while"
+                f" tracing, when it was {example.requires_grad}"
+            )
+        if self.layouts and not _same_layout(leaf, x):
+            raise ConstraintError(
+                f"{leaf.name} has strides {x.stride()} and offset {x.storage_offset()}; the program"
+                f" asked for its layout while tracing, when it had {example.stride()} and"
+                f" {example.storage_offset()}"
+            )
+
+
+def _same(x: Any, example: Any) -> bool:
+    if x is example:
+        return True
+    if isinstance(x, float) and math.isnan(x):
+        return math.isnan(example)
+    try:
+        return bool(x == example)
+    except Exception:  # a comparison of the user's own
+        return False
+
+
+def _same_layout(leaf: Leaf, x: torch.Tensor) -> bool:
+    assert leaf.value is not None
+    layout = leaf.value.meta.layout.found()
+    if x.storage_offset() != leaf.example.storage_offset():
+        return False
+    if layout.strides is not None:
+        wanted = tuple(layout.strides)
+    else:
+        wanted = dense_strides(tuple(x.shape), layout.order)
+    return all(n <= 1 or a == b for n, a, b in zip(x.shape, x.stride(), wanted, strict=True))
