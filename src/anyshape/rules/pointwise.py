@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import torch
 
@@ -22,10 +22,24 @@ from anyshape.rules.result import Done, Many
 from anyshape.rules.table import rule
 from anyshape.tensor.layout import CONTIGUOUS, Layout, pointwise
 from anyshape.tensor.meta import Meta
+from anyshape.tensor.sym_tensor import SymTensor
+
+_NUMBERS: Final = (int, float, bool)
 
 
 def elementwise(dtype: torch.dtype, *operands: Any) -> Meta:
     """The result of an elementwise op on tensors and numbers."""
+    if len(operands) == 2:
+        x, y = operands
+        if type(x) is SymTensor:
+            a = x._meta
+            if type(y) in _NUMBERS:
+                if a.layout is CONTIGUOUS:
+                    return Meta(a.shape, dtype)
+            elif type(y) is SymTensor:
+                b = y._meta
+                if a.shape is b.shape and a.layout is b.layout is CONTIGUOUS:
+                    return Meta(a.shape, dtype)
     metas = [meta_of(x) for x in operands if is_tensor(x)]
     shape = metas[0].shape if len(metas) == 1 else broadcast(*[m.shape for m in metas])
     return Meta(shape, dtype, pointwise(shape, metas))
@@ -44,15 +58,21 @@ def like(x: Any, dtype: torch.dtype | None = None) -> Meta:
 
 
 @rule(
-    "neg", "negative", "relu", "sign", "sgn", "square", "positive", "bitwise_not", "relu6",
+    "neg", "negative", "relu", "sign", "sgn", "positive", "bitwise_not", "relu6",
     "hardtanh", "leaky_relu", "elu", "celu", "selu", "hardswish", "hardsigmoid", "silu", "mish",
     "threshold", "nan_to_num", "conj_physical", "softplus", "hardshrink", "softshrink",
-    "rrelu_with_noise", "F.silu", "F.mish", "F.softsign", "log_sigmoid",
-    "zero", "fill_diagonal", "F.tanhshrink",
+    "rrelu_with_noise", "F.silu", "F.mish", "log_sigmoid",
+    "zero", "fill_diagonal",
 )  # fmt: skip
 def same(x: Any, *_: Any, inplace: bool = False, **__: Any) -> Any:
     """The shape and dtype of the operand."""
     return NotImplemented if inplace else like(x)
+
+
+@rule("square")
+def square(x: Any) -> Any:
+    """A power of 2: truth values count as integers."""
+    return like(x, result_dtype(x, 2))
 
 
 @rule("gelu", "F.logsigmoid", "logit_backward")
@@ -100,7 +120,7 @@ def angle(x: Any) -> Any:
     "special_modified_bessel_i0", "special_modified_bessel_i1", "special_modified_bessel_k0",
     "special_modified_bessel_k1", "special_scaled_modified_bessel_k0",
     "special_scaled_modified_bessel_k1", "special_spherical_bessel_j0", "special_airy_ai",
-    "F.sigmoid", "F.tanh", "polygamma_",
+    "F.sigmoid", "F.tanh", "F.softsign", "F.tanhshrink", "polygamma_",
 )  # fmt: skip
 def to_floating(x: Any, *_: Any, **__: Any) -> Any:
     """Floating results; integers become the default floating dtype."""

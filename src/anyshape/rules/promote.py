@@ -78,9 +78,12 @@ def result_dtype(*operands: Any) -> torch.dtype:
     """The dtype of an elementwise op on tensors and numbers."""
     if len(operands) == 2:
         a, b = operands
-        if type(a) is SymTensor and type(b) is SymTensor:
+        if type(a) is SymTensor:
             found = a._meta.dtype
-            if b._meta.dtype is found:
+            if type(b) is SymTensor:
+                if b._meta.dtype is found:
+                    return found
+            elif (type(b) is float or type(b) is int) and found.is_floating_point:
                 return found
     groups: list[torch.dtype | None] = [None, None, None]  # tensors, 0-d tensors, numbers
     for x in operands:

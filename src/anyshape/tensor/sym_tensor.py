@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from anyshape.tensor.meta import Meta
 
 
+ROWS: Final[dict[Any, Any]] = {}  # what handles the calls of each torch function met so far
 ESCAPED: Final = "reached torch's dispatcher with a traced tensor"
 
 
@@ -295,7 +296,10 @@ _KEPT: Final = {
 
 def _method(func: Any, name: str) -> Any:
     def method(t: SymTensor, *args: Any, **kwargs: Any) -> Any:
-        return t._tracer.call(func, (t, *args), kwargs)
+        row = ROWS.get(func)
+        if row is None:
+            return t._tracer.call(func, (t, *args), kwargs)
+        return row(t._tracer, func, (t, *args), kwargs)
 
     method.__name__ = name
     return method

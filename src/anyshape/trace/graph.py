@@ -28,6 +28,7 @@ INPUT: Final = "input"
 CONSTANT: Final = "constant"
 RESULT: Final = "result"
 _PREFIX: Final = {INPUT: "i", CONSTANT: "c", RESULT: "v"}
+_NONE: Final[dict[str, Any]] = {}
 SYMBOLIC: Final = (SymInt, SymBool, SymFloat)
 
 
@@ -129,17 +130,21 @@ class Graph:
         return "\n".join(lines)
 
 
-def values_in(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Value]:
+def values_in(args: Any, kwargs: dict[str, Any]) -> list[Value]:
     """The values among the arguments of a node."""
     found = []
     for a in args:
         kind = type(a)
         if kind is Value:
             found.append(a)
-        elif kind is tuple or kind is list or kind is slice:
-            found += [leaf for leaf in leaves(a) if type(leaf) is Value]
+        elif kind is tuple or kind is list:
+            found += values_in(a, _NONE)
+        elif kind is slice:
+            found += values_in((a.start, a.stop, a.step), _NONE)
+        elif kind is dict:
+            found += values_in(a.values(), _NONE)
     if kwargs:
-        found += [leaf for leaf in leaves(kwargs) if type(leaf) is Value]
+        found += values_in(kwargs.values(), _NONE)
     return found
 
 

@@ -13,13 +13,13 @@ from anyshape.errors import ArgumentError
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.layout import CONTIGUOUS, Layout
 from anyshape.tensor.meta import Meta
-from anyshape.tensor.sym_tensor import SymTensor, make
-from anyshape.trace.graph import INPUT, Value
+from anyshape.tensor.sym_tensor import SymTensor
 from anyshape.trace.tracer import symbol_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from anyshape.trace.graph import Value
     from anyshape.trace.tracer import Tracer
 
 STATIC: Final = "static"
@@ -96,10 +96,9 @@ class Inputs:
             for d, n in enumerate(t.shape)
         )
         meta = Meta(shape, t.dtype, _layout(t), t.device, t.requires_grad)
-        value = Value(len(tracer.graph.inputs), INPUT, meta)
-        tracer.graph.inputs.append(value)
-        self.leaves.append(Leaf(self.names[i], value, t, shape))
-        return make(meta, value, tracer)
+        stand_in = tracer.input(meta)
+        self.leaves.append(Leaf(self.names[i], stand_in._value, t, shape))
+        return stand_in
 
     def _size(self, tracer: Tracer, spot: Spot, choose: Callable[[Spot], Any]) -> Any:
         kind = choose(spot)
@@ -158,8 +157,20 @@ def _layout(t: torch.Tensor) -> Layout:
     return Layout(order=order, offset=int(t.storage_offset()))
 
 
+def _plain_names(target: Any) -> list[str] | None:
+    """The names of the positional parameters of a Python function, found without a signature."""
+    bound = hasattr(target, "__self__")
+    code = getattr(target, "__code__", None)
+    if code is None or hasattr(target, "__wrapped__"):
+        return None
+    return list(code.co_varnames[int(bound) : code.co_argcount])
+
+
 def _parameter_names(fn: Any, args: tuple[Any, ...]) -> list[str]:
     target = fn.forward if isinstance(fn, torch.nn.Module) else fn
+    plain = _plain_names(target)
+    if plain is not None and len(plain) >= len(args):
+        return plain[: len(args)]
     try:
         parameters = list(inspect.signature(target).parameters.values())
     except (TypeError, ValueError):

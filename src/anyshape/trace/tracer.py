@@ -23,10 +23,10 @@ from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.layout import CONTIGUOUS, Layout
 from anyshape.tensor.meta import Meta
-from anyshape.tensor.sym_tensor import DUMMY, SymSize, SymTensor, make, make_subclass
-from anyshape.trace.graph import CONSTANT, RESULT, Graph, Name, Node, Value, leaves
+from anyshape.tensor.sym_tensor import DUMMY, ROWS, SymSize, SymTensor, make, make_subclass
+from anyshape.trace.graph import CONSTANT, INPUT, RESULT, Graph, Name, Node, Value, leaves
 from anyshape.trace.modes import autocast_state, set_autocast
-from anyshape.trace.scan import Scan, hidden_in
+from anyshape.trace.scan import PLAIN, Scan, hidden_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,6 +64,9 @@ class Tracer:
         self.depth = 0
         self.mode: Any = None
         self.device = torch.get_default_device()
+        self._device: torch.device | None = None  # of all tensors so far
+        self._mixed = False
+        self._grads = False
         self._count = 0
         self._sites = not config.do_not_emit_stack_traces
         self._fresh: list[tuple[SymInt, Any, tuple[Any, ...]]] = []
@@ -76,41 +79,74 @@ class Tracer:
 
     def call(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Record a call of a torch function and give what it returns."""
-        row = _ROWS.get(func)
+        row = ROWS.get(func)
         if row is None:
-            row = _ROWS[func] = resolve(func)
+            row = ROWS[func] = resolve(func)
         return row(self, func, args, kwargs)
 
     def record(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
         """Write a node for a call whose rule gave `out`; the tensors for its results."""
+        if type(out) is not Meta:
+            return self._record_other(func, args, kwargs, out)
+        if _is_grad_enabled() is not self._grad or self._autocast or _is_any_autocast():
+            self._switch_modes()
+        if _default_dtype() is not self._dtype:
+            self._switch_dtype()
+        if self._mixed or (self._grad and self._grads):
+            scan = Scan(self)
+            frozen, named = scan.args(args), scan.named(kwargs)
+            self._complete(out, scan)
+        else:  # one device and no gradients: nothing to sum up
+            freeze = self._freeze
+            frozen = tuple(
+                [
+                    x._value if type(x) is SymTensor else x if type(x) in PLAIN else freeze(x)
+                    for x in args
+                ]
+            )
+            named = {k: freeze(x) for k, x in kwargs.items()} if kwargs else kwargs
+            if out.device is None:
+                out.device = self._device or self.device
+            if not out.requires_grad:
+                out.requires_grad = False
+        if out.requires_grad or out.device is not self._device:
+            self._note(out)
+        node = Node(func, frozen, named, user_site(3) if self._sites else None, self.epoch)
+        self.graph.nodes.append(node)
+        count = self._count
+        self._count = count + 1
+        node.outs = value = Value(count, RESULT, out, node)
+        if self._fresh:
+            self._bind(node)
+        t: SymTensor = make_subclass(SymTensor, DUMMY)
+        t._meta = out
+        t._value = value
+        t._tracer = self
+        return t
+
+    def _record_other(self, func: Any, args: Any, kwargs: Any, out: Any) -> Any:
+        """Write a node for what is not one tensor, if there is anything to write."""
         kind = type(out)
         if kind is Done:
             return out.value
         if kind is Instead:
             return self.record(out.func, out.args, out.kwargs, out.out)
+        if kind is not Many:
+            raise AnyshapeError(f"the rule of {func} returned {kind.__name__}, not a Meta")
         scan = Scan(self)
-        if kind is Meta:
-            return self._record_one(func, scan, scan.args(args), scan.named(kwargs), out)
         node = self._node(func, scan.args(args), scan.named(kwargs))
-        if kind is Many:
-            outs: list[Any] = []
-            tensors = [self._part(node, part, scan, outs) for part in out.parts]
-            node.outs = tuple(outs)
-            if self._fresh:
-                self._bind(node)
-            return out.build(tensors)
-        raise AnyshapeError(f"the rule of {func} returned {kind.__name__}, not a Meta")
+        outs: list[Any] = []
+        tensors = [self._part(node, part, scan, outs) for part in out.parts]
+        node.outs = tuple(outs)
+        if self._fresh:
+            self._bind(node)
+        return out.build(tensors)
 
-    def _record_one(self, func: Any, scan: Scan, args: Any, kwargs: Any, meta: Meta) -> SymTensor:
-        """Write a node with one result: the common case, without detours."""
-        if _is_grad_enabled() is not self._grad:
-            self._switch_grad()
-        if self._autocast or _is_any_autocast():
-            self._switch_autocast()
-        if _default_dtype() is not self._dtype:
-            self._switch_dtype()
-        node = Node(func, args, kwargs, user_site(4) if self._sites else None, self.epoch)
-        self.graph.nodes.append(node)
+    def _freeze(self, x: Any) -> Any:
+        return Scan(self).freeze(x)
+
+    def _complete(self, meta: Meta, scan: Scan) -> None:
+        """Fill in what a rule left to the operands: the device, and whether gradients flow."""
         if meta.device is None:
             meta.device = scan.device or self.device
         if meta.requires_grad is None:
@@ -118,16 +154,15 @@ class Tracer:
             meta.requires_grad = (
                 scan.grad and self._grad and (dtype.is_floating_point or dtype.is_complex)
             )
-        count = self._count
-        self._count = count + 1
-        node.outs = value = Value(count, RESULT, meta, node)
-        if self._fresh:
-            self._bind(node)
-        t: SymTensor = make_subclass(SymTensor, DUMMY)
-        t._meta = meta
-        t._value = value
-        t._tracer = self
-        return t
+
+    def _note(self, meta: Meta) -> None:
+        """Keep track of whether all tensors are on one device, and whether any requires grad."""
+        if meta.requires_grad:
+            self._grads = True
+        if self._device is None:
+            self._device = meta.device
+        elif meta.device != self._device:
+            self._mixed = True
 
     def _part(self, node: Node, part: Any, scan: Scan, outs: list[Any]) -> Any:
         if type(part) is Meta:
@@ -141,23 +176,16 @@ class Tracer:
         return part
 
     def _result(self, node: Node, meta: Meta, scan: Scan, outs: list[Any]) -> SymTensor:
-        if meta.device is None:
-            meta.device = scan.device or self.device
-        if meta.requires_grad is None:
-            dtype = meta.dtype
-            meta.requires_grad = (
-                scan.grad and self._grad and (dtype.is_floating_point or dtype.is_complex)
-            )
+        self._complete(meta, scan)
+        self._note(meta)
         value = Value(self._count, RESULT, meta, node)
         self._count += 1
         outs.append(value)
         return make(meta, value, self)
 
     def _node(self, func: Any, args: Any, kwargs: Any) -> Node:
-        if _is_grad_enabled() is not self._grad:
-            self._switch_grad()
-        if _is_any_autocast() or self._autocast:
-            self._switch_autocast()
+        if _is_grad_enabled() is not self._grad or self._autocast or _is_any_autocast():
+            self._switch_modes()
         if _default_dtype() is not self._dtype:
             self._switch_dtype()
         node = Node(func, args, kwargs, user_site(1) if self._sites else None, self.epoch)
@@ -203,6 +231,13 @@ class Tracer:
 
     # ------------------------------------------------------------------ tensors from outside
 
+    def input(self, meta: Meta) -> SymTensor:
+        """A new input of the graph."""
+        self._note(meta)
+        value = Value(len(self.graph.inputs), INPUT, meta)
+        self.graph.inputs.append(value)
+        return make(meta, value, self)
+
     def lift(self, tensor: torch.Tensor) -> Value:
         """The constant for a real tensor: a parameter, a buffer, or one the program closes over."""
         value = self._lifted.get(id(tensor))
@@ -219,6 +254,7 @@ class Tracer:
             if tensor.layout is not torch.strided:
                 raise UnsupportedError(f"a constant with layout {tensor.layout}")
             meta = meta_of_real(tensor)
+        self._note(meta)
         value = Value(len(self.graph.constants), CONSTANT, meta)
         self.graph.constants.append((value, tensor))
         self._lifted[id(tensor)] = value
@@ -330,28 +366,24 @@ class Tracer:
 
     # ------------------------------------------------------------------ modes that ops run in
 
-    def _switch_grad(self) -> None:
-        self._grad = _is_grad_enabled()
-        self.graph.nodes.append(
-            Node(torch._C._set_grad_enabled, (self._grad,), {}, capture_site(), self.epoch)
-        )
+    def _switch_modes(self) -> None:
+        if _is_grad_enabled() is not self._grad:
+            self._grad = _is_grad_enabled()
+            self._mode_change(torch._C._set_grad_enabled, self._grad)
+        now = autocast_state()
+        if now != self._autocast:
+            self._autocast = now
+            self._mode_change(set_autocast, now)
 
     def _switch_dtype(self) -> None:
         self._dtype = _default_dtype()
-        self.graph.nodes.append(
-            Node(torch.set_default_dtype, (self._dtype,), {}, capture_site(), self.epoch)
-        )
+        self._mode_change(torch.set_default_dtype, self._dtype)
 
-    def _switch_autocast(self) -> None:
-        now = autocast_state()
-        if now == self._autocast:
-            return
-        self._autocast = now
-        self.graph.nodes.append(Node(set_autocast, (now,), {}, capture_site(), self.epoch))
+    def _mode_change(self, func: Any, state: Any) -> None:
+        self.graph.nodes.append(Node(func, (state,), {}, capture_site(), self.epoch))
 
 
-_ROWS: dict[Any, Any] = {}
-when_registered(_ROWS.clear)
+when_registered(ROWS.clear)
 IMPURE: set[Any] = set()
 
 
