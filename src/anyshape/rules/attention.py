@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from anyshape.errors import ShapeError
+from anyshape.expr import evaluate
+from anyshape.expr.traverse import symbols_of
 from anyshape.rules.broadcast import broadcast
 from anyshape.rules.conv import is_plain
 from anyshape.rules.matmul import autocast_dtype
 from anyshape.rules.operand import meta_of
 from anyshape.rules.table import rule
-from anyshape.tensor.layout import CONTIGUOUS, Layout, pointwise, strides_of
+from anyshape.tensor.layout import CONTIGUOUS, Layout, strides_of
 from anyshape.tensor.meta import Meta
 from anyshape.tensor.size import equal, expect, expect_equal, text
 
@@ -95,4 +97,18 @@ def _layout(q: Meta, k: Meta, v: Meta, gqa: bool, mask_grad: bool) -> Layout:
         same = same and (gqa or equal(m.shape[1], q.shape[1]))
     if not same or not all(equal(strides_of(m)[-1], 1) for m in (q, k, v)):
         return CONTIGUOUS
-    return pointwise(q.shape, [q])
+    layout = q.layout.found()
+    return Layout(order=layout.order if layout.dense else _order(q))
+
+
+def _order(meta: Meta) -> tuple[int, ...]:
+    """The order of the dimensions in memory, outermost first, where no size is 0 or 1."""
+    strides = [_example(s) for s in strides_of(meta)]
+    return tuple(sorted(range(len(strides)), key=lambda d: -strides[d]))
+
+
+def _example(n: Any) -> Any:
+    """The value of a size where all symbols are 2: strides of dense tensors compare as always."""
+    if type(n) is int:
+        return n
+    return evaluate(n.expr, {s.name: 2 for s in symbols_of(n.expr)})

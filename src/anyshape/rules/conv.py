@@ -58,10 +58,12 @@ def channels_last(meta: Meta) -> bool:
     if type(strides[1]) is int and strides[1] == 0:
         return False
     least: Any = 0
+    before: Any = 0
     for dim in reversed(order):
         n, stride = shape[dim], strides[dim]
-        if (type(n) is int and n == 0) or ask(stride < least, True):
+        if (type(n) is int and n == 0) or ask(stride < least, ask(stride <= before, True)):
             return False
+        before = stride
         if dim == 0 and equal(least, strides[1]):
             return False
         least = stride if is_one(n) else stride * n

@@ -10,6 +10,7 @@ from anyshape.errors import ShapeError
 from anyshape.rules.broadcast import broadcast
 from anyshape.rules.conv import kept_format, need_multiple
 from anyshape.rules.operand import dim_of, meta_of, shape_of
+from anyshape.rules.pointwise import like
 from anyshape.rules.promote import floating, real_of, result_dtype
 from anyshape.rules.reduce import reduced
 from anyshape.rules.result import Done, Many
@@ -67,6 +68,9 @@ def layer_norm(
     """Each row shifted and scaled to mean 0 and deviation 1."""
     meta = meta_of(x)
     _need_tail("layer_norm", meta.shape, normalized_shape)
+    for w in (weight, bias):
+        if w is not None:
+            _need_tail("layer_norm weights", shape_of(w), normalized_shape)
     return Meta(meta.shape, _full_on_gpu(meta))
 
 
@@ -271,6 +275,17 @@ def batch_norm_no_update(
 ) -> Any:
     """Batch normalization by running statistics, with what the backward pass needs."""
     return _batch_stats(x, weight, bias, running_mean, running_var, False, extra=1)
+
+
+@rule("F.local_response_norm")
+def local_response_norm(
+    x: Any, size: int, alpha: Any = 1e-4, beta: Any = 0.75, k: Any = 1.0
+) -> Any:
+    """Elements scaled by their neighbours in other channels."""
+    meta = meta_of(x)
+    if len(meta.shape) < 3:
+        raise ShapeError(f"local_response_norm: expected 3 dimensions, got {text(meta.shape)}")
+    return like(x, full_dtype(meta) if len(meta.shape) > 3 else meta.dtype)
 
 
 # ---------------------------------------------------------------------- distances

@@ -10,7 +10,7 @@ from anyshape.rules.norm import full_dtype
 from anyshape.rules.operand import meta_of
 from anyshape.rules.table import rule
 from anyshape.rules.view import part
-from anyshape.tensor.layout import CONTIGUOUS, pointwise
+from anyshape.tensor.layout import CONTIGUOUS, Layout, pointwise
 from anyshape.tensor.meta import Meta
 from anyshape.tensor.size import ask, expect, plain, text
 
@@ -51,10 +51,18 @@ def _constant(meta: Meta, pad: Any) -> Meta:
     widths = [w for _, *both in pairs for w in both]
     if any(ask(w > 0, True) for w in widths):
         return Meta(shape, meta.dtype, kept_format(meta))
-    view = meta  # only less: a copy of a part
+    return Meta(shape, meta.dtype, Layout(make=lambda: _less(meta, pairs, shape)))
+
+
+def _less(meta: Meta, pairs: list[tuple[int, Any, Any]], shape: tuple[Any, ...]) -> Layout:
+    """The layout of a copy of a part: the order of the dimensions stays."""
+    layout = meta.layout.found()
+    if layout.dense:
+        return Layout(order=layout.order)
+    view = meta
     for dim, before, after in pairs:
         view = part(view, dim, -before, plain(view.shape[dim] + before + after))
-    return Meta(shape, meta.dtype, pointwise(shape, [view]))
+    return pointwise(shape, [view])
 
 
 def _reflected(meta: Meta, pad: Any) -> Meta:

@@ -122,8 +122,13 @@ def _of_rank(rank: int) -> None:
     def adaptive_avg_pool(x: Any, output_size: Any) -> Any:
         meta = meta_of(x)
         batched(meta, rank, mean)
+        sizes = _output(output_size, meta, rank)
+        if any(type(n) is not int or n != 1 for n in sizes):  # else a mean, also of nothing
+            for n in meta.shape[-rank:]:
+                need_some(n, "adaptive average pooling: the input")
         layout = CONTIGUOUS if rank == 3 else _layout(meta, rank)
-        return Meta((*meta.shape[:-rank], *_output(output_size, meta, rank)), meta.dtype, layout)
+        dtype = full_dtype(meta) if rank == 3 else meta.dtype
+        return Meta((*meta.shape[:-rank], *sizes), dtype, layout)
 
     @rule(f"adaptive_max_pool{rank}d")
     def adaptive_max_pool(x: Any, output_size: Any) -> Any:
