@@ -151,8 +151,9 @@ def resized(tensors: list[torch.Tensor], by: int) -> list[torch.Tensor]:
 
 
 def one_line(e: BaseException) -> str:
-    """An error in a line."""
-    return f"{type(e).__name__}: {(str(e).splitlines() or [''])[0]}"
+    """An error in a line, without the place in this file."""
+    text = (str(e).splitlines() or [""])[0]
+    return f"{type(e).__name__}: {text.split(' at op_db.py')[0]}"
 
 
 def trace(call: Call, kind: str) -> Any:

@@ -12,7 +12,6 @@ from anyshape.rules.operand import is_tensor, meta_of, shape_of, sizes_of
 from anyshape.rules.pointwise import formatted, like
 from anyshape.rules.promote import complex_of, number_dtype, promote_types
 from anyshape.rules.table import rule
-from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.current import current
 from anyshape.tensor.layout import CONTIGUOUS, Layout
@@ -187,7 +186,7 @@ def _nested(data: Any) -> tuple[tuple[Any, ...], torch.dtype]:
         return tuple(real.shape), real.dtype
 
 
-@rule("arange", "range")
+@rule("arange")
 def arange(
     start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None,
     requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
@@ -199,16 +198,32 @@ def arange(
     default = torch.int64
     if any(isinstance(n, float) for n in (start, end, step)):
         default = torch.get_default_dtype()
+    if (dtype or default) is torch.int64:  # numbers are cut off first
+        start, end, step = map(_whole, (start, end, step))
     n = _count(start, end, step)
     return made((n,), dtype, device, requires_grad, default=default)
+
+
+def _whole(n: Any) -> Any:
+    return math.trunc(n) if isinstance(n, float) else n
+
+
+@rule("range")
+def range_(
+    start: Any, end: Any, step: Any = 1, *, dtype: Any = None, device: Any = None,
+    requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
+) -> Any:  # fmt: skip
+    """Numbers at equal distances, the end included where it is reached."""
+    if any(type(n) not in (int, float) for n in (start, end, step)):
+        return NotImplemented
+    n = math.floor((end - start) / step) + 1
+    return made((n,), dtype, device, requires_grad)
 
 
 def _count(start: Any, end: Any, step: Any) -> Any:
     if all(type(n) in (int, float) for n in (start, end, step)):
         return max(math.ceil((end - start) / step), 0)
-    if type(SymFloat) in map(type, (start, end, step)) or any(
-        isinstance(n, float) for n in (start, end, step)
-    ):
+    if any(isinstance(n, float) for n in (start, end, step)):
         return math.ceil((end - start) / step)
     expect(step != 0, lambda: "arange: the step must not be 0")
     negative = ask(step < 0, False)

@@ -85,6 +85,11 @@ def result_dtype(*operands: Any) -> torch.dtype:
                     return found
             elif (type(b) is float or type(b) is int) and found.is_floating_point:
                 return found
+    return _promoted(operands)
+
+
+def _promoted(operands: tuple[Any, ...]) -> torch.dtype:
+    """Tensors decide first, then 0-d tensors, then numbers: a later group only by its category."""
     groups: list[torch.dtype | None] = [None, None, None]  # tensors, 0-d tensors, numbers
     for x in operands:
         if is_tensor(x):
