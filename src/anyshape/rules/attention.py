@@ -14,7 +14,7 @@ from anyshape.rules.operand import meta_of
 from anyshape.rules.table import rule
 from anyshape.tensor.layout import CONTIGUOUS, Layout, strides_of
 from anyshape.tensor.meta import Meta
-from anyshape.tensor.size import equal, expect, expect_equal, text
+from anyshape.tensor.size import equal, expect, expect_equal, product, surely_equal, text
 
 
 @rule("scaled_dot_product_attention", random=True)
@@ -44,6 +44,12 @@ def scaled_dot_product_attention(
     if attn_mask is not None:
         _need_mask(batch, q, k, meta_of(attn_mask))
     shape = (*batch, q.shape[-2], v.shape[-1])
+    if len(shape) != len(q.shape) or not all(map(surely_equal, batch, q.shape)):
+        count = product((*shape, *k.shape[-2:]))
+        expect(
+            count != 0,
+            lambda: f"attention of no elements has the shape of the queries, not {text(shape)}",
+        )
     layout = CONTIGUOUS
     if len(shape) == 4 and not is_plain(q) and dropout_p == 0:
         mask_grad = attn_mask is not None and bool(meta_of(attn_mask).requires_grad)

@@ -188,6 +188,7 @@ def _convolved(
         raise ShapeError(f"{op}: expected a weight of {rank + 2} dimensions, got {text(w.shape)}")
     dtype = _operand_dtype(a, w, op)
     _need_channels(a.shape[-rank - 1], plain(w.shape[1] * groups), op, a, w)
+    need_some(w.shape[1], f"{op}: the channels of the weight")
     if bias is not None:
         _need_bias(bias, w.shape[0], op)
     strides, dilations = per_dim(stride, rank, op), per_dim(dilation, rank, op)

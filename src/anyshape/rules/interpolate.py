@@ -13,7 +13,7 @@ from anyshape.rules.pool import scaled
 from anyshape.rules.table import rule
 from anyshape.tensor.layout import CONTIGUOUS
 from anyshape.tensor.meta import Meta
-from anyshape.tensor.size import expect_equal, plain, text
+from anyshape.tensor.size import expect, expect_equal, plain, product, text
 
 
 def _upsampled(rank: int, x: Any, output_size: Any, scale_factors: Any, op: str) -> Meta:
@@ -134,6 +134,10 @@ def pixel_unshuffle(x: Any, downscale_factor: Any) -> Any:
     r = plain(downscale_factor)
     for n in (height, width):
         need_multiple(n, r, "pixel_unshuffle: pixels and factor")
+    count = plain(product(meta.shape))
+    if type(count) is int and count == 0:
+        return Meta(meta.shape, meta.dtype)
+    expect(count != 0, lambda: "pixel_unshuffle gives a tensor without elements back as it is")
     shape = (*meta.shape[:-3], plain(channels * r * r), plain(height // r), plain(width // r))
     return Meta(shape, meta.dtype, kept_format(meta) if len(shape) == 4 else CONTIGUOUS)
 
