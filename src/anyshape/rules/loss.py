@@ -9,7 +9,7 @@ from anyshape.rules.broadcast import broadcast
 from anyshape.rules.norm import full_dtype
 from anyshape.rules.operand import is_tensor, meta_of, shape_of
 from anyshape.rules.pointwise import elementwise
-from anyshape.rules.promote import floating, result_dtype
+from anyshape.rules.promote import floating, real_of, result_dtype
 from anyshape.rules.table import rule
 from anyshape.rules.view import unsqueeze_meta
 from anyshape.tensor.layout import CONTIGUOUS, pointwise
@@ -62,7 +62,7 @@ def _elementwise(*names: str) -> None:
 
     @rule(*names)
     def loss(x: Any, target: Any, reduction: Any = 1, *_: Any, **__: Any) -> Any:
-        return _loss(reduction, elementwise(_promoted(x, target), x, target))
+        return _loss(reduction, elementwise(real_of(_promoted(x, target)), x, target))
 
     @rule(*[f"F.{name}" for name in names])
     def functional(
@@ -163,7 +163,7 @@ def poisson_nll_loss(
     x: Any, target: Any, log_input: bool, full: bool, eps: Any, reduction: Any
 ) -> Any:
     """The negative log likelihood of counts."""
-    return _loss(reduction, elementwise(_promoted(x, target), x, target))
+    return _loss(reduction, elementwise(floating(_promoted(x, target)), x, target))
 
 
 @rule("F.gaussian_nll_loss")
@@ -291,7 +291,7 @@ def cosine_embedding_loss(
     """Small for pairs that point the same way, or for those that do not."""
     a = broadcast(shape_of(input1), shape_of(input2))
     shape = broadcast(a[:-1], shape_of(target))
-    return _loss(reduction, Meta(shape, _promoted(input1, input2)))
+    return _loss(reduction, Meta(shape, floating(_promoted(input1, input2))))
 
 
 @rule("hinge_embedding_loss")
@@ -305,7 +305,7 @@ def margin_ranking_loss(
     input1: Any, input2: Any, target: Any, margin: Any = 0.0, reduction: Any = 1
 ) -> Any:
     """Small where the first is ranked as the target says."""
-    dtype = _promoted(input1, input2, target)
+    dtype = floating(_promoted(input1, input2, target))
     return _loss(reduction, elementwise(dtype, input1, input2, target))
 
 
@@ -317,7 +317,8 @@ def triplet_margin_loss(
     """Small where the anchor is nearer to the positive than to the negative."""
     near = broadcast(shape_of(anchor), shape_of(positive))
     shape = broadcast(near, shape_of(negative))
-    return _loss(reduction, Meta(shape[:-1], _promoted(anchor, positive, negative)))
+    dtype = real_of(floating(_promoted(anchor, positive, negative)))
+    return _loss(reduction, Meta(shape[:-1], dtype))
 
 
 @rule("ctc_loss", "F.ctc_loss")

@@ -285,7 +285,13 @@ def local_response_norm(
     meta = meta_of(x)
     if len(meta.shape) < 3:
         raise ShapeError(f"local_response_norm: expected 3 dimensions, got {text(meta.shape)}")
-    return like(x, full_dtype(meta) if len(meta.shape) > 3 else meta.dtype)
+    count = plain(product(meta.shape))
+    if type(count) is int and count == 0:
+        return Done(x)
+    dtype = floating(full_dtype(meta) if len(meta.shape) > 3 else meta.dtype)
+    if dtype is not meta.dtype:
+        expect(count != 0, lambda: "local_response_norm of no elements gives them back as they are")
+    return like(x, dtype)
 
 
 # ---------------------------------------------------------------------- distances

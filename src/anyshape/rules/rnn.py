@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
+
 from anyshape.errors import ShapeError
 from anyshape.rules.matmul import autocast_dtype
 from anyshape.rules.operand import is_tensor, meta_of, shape_of
 from anyshape.rules.result import Many
 from anyshape.rules.table import rule
+from anyshape.symbolic.condition import SymBool
+from anyshape.tensor.current import current
 from anyshape.tensor.layout import CONTIGUOUS, Layout
 from anyshape.tensor.meta import Meta
-from anyshape.tensor.size import expect_equal, plain, text
+from anyshape.tensor.size import expect, expect_equal, plain, text
 
 
 def _need(n: Any, m: Any, op: str, what: str) -> None:
@@ -127,3 +131,50 @@ def _cell(name: str) -> None:
 
 for _name in ("gru_cell", "rnn_tanh_cell", "rnn_relu_cell"):
     _cell(_name)
+
+
+# ---------------------------------------------------------------------- packed sequences
+
+
+@rule("_pack_padded_sequence")
+def pack_padded_sequence(x: Any, lengths: Any, batch_first: bool) -> Any:
+    """Sequences of several lengths packed step by step, with the size of the batch at each."""
+    meta = meta_of(x)
+    if len(meta.shape) < 2:
+        raise ShapeError(f"pack_padded_sequence: expected 2 dimensions, got {text(meta.shape)}")
+    batch, steps = meta.shape[:2] if batch_first else reversed(meta.shape[:2])
+    (count,) = shape_of(lengths)
+    _need(count, batch, "pack_padded_sequence", "lengths and sequences")
+    tracer = current()
+    longest, total = tracer.fresh_size(min=1), tracer.fresh_size(min=1)
+    for known in (longest <= steps, total <= steps * batch, longest <= total, batch <= total):
+        if type(known) is SymBool:
+            tracer.env.learn(known.condition)
+    cpu = torch.device("cpu")
+    return Many(
+        [Meta((total, *meta.shape[2:]), meta.dtype), Meta((longest,), torch.int64, device=cpu)]
+    )
+
+
+@rule("_pad_packed_sequence")
+def pad_packed_sequence(
+    data: Any, batch_sizes: Any, batch_first: bool, padding_value: Any, total_length: Any
+) -> Any:
+    """Sequences of one length, padded at their ends, with their own lengths."""
+    meta = meta_of(data)
+    (steps,) = shape_of(batch_sizes)
+    length = plain(total_length)
+    if length is not steps and not (type(length) is int and length <= 0):
+        expect(
+            length >= steps,
+            lambda: f"pad_packed_sequence: {text(steps)} steps do not fit in {text(length)}",
+        )
+    else:
+        length = steps
+    batch = current().fresh_size(min=1)
+    lengths = Meta((batch,), torch.int64, device=torch.device("cpu"))
+    rest = meta.shape[1:]
+    if not batch_first:
+        return Many([Meta((length, batch, *rest), meta.dtype), lengths])
+    layout = Layout(order=(1, 0, *range(2, len(rest) + 2)))
+    return Many([Meta((batch, length, *rest), meta.dtype, layout), lengths])
