@@ -15,11 +15,14 @@ from anyshape.errors import ArgumentError as ArgumentError
 from anyshape.errors import ConfigError as ConfigError
 from anyshape.errors import ConstraintError as ConstraintError
 from anyshape.errors import DataDependentError as DataDependentError
+from anyshape.errors import DimError as DimError
 from anyshape.errors import ParseError as ParseError
 from anyshape.errors import RuntimeAssertError as RuntimeAssertError
+from anyshape.errors import ShapeError as ShapeError
 from anyshape.errors import UnsupportedError as UnsupportedError
 
 if TYPE_CHECKING:
+    from anyshape.rules import register_rule as register_rule
     from anyshape.symbolic import ShapeEnv as ShapeEnv
     from anyshape.symbolic import SymBool as SymBool
     from anyshape.symbolic import SymFloat as SymFloat
@@ -58,24 +61,33 @@ _SYMBOLIC: Final = (
     "sym_sum",
 )
 
+_RULES: Final = ("register_rule",)
+
 __all__ = [  # noqa: PLE0604  the names that follow are strings too
     "AnyshapeError",
     "ArgumentError",
     "ConfigError",
     "ConstraintError",
     "DataDependentError",
+    "DimError",
     "ParseError",
     "RuntimeAssertError",
+    "ShapeError",
     "UnsupportedError",
     "config",
+    *_RULES,
     *_SYMBOLIC,
 ]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _SYMBOLIC:
+    if name in _SYMBOLIC:
+        home = "anyshape.symbolic"
+    elif name in _RULES:
+        home = "anyshape.rules"
+    else:
         raise AttributeError(f"module 'anyshape' has no attribute {name!r}")
-    value = getattr(import_module("anyshape.symbolic"), name)
+    value = getattr(import_module(home), name)
     globals()[name] = value
     return value
 

@@ -12,7 +12,8 @@ from anyshape.rules.result import Done
 from anyshape.rules.table import rule
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.current import current
-from anyshape.tensor.layout import is_contiguous
+from anyshape.tensor.layout import contiguity
+from anyshape.tensor.shown import expect_contiguity
 from anyshape.tensor.size import equal, known, plain, product
 from anyshape.tensor.sym_tensor import size_of
 
@@ -25,12 +26,15 @@ def is_contiguous_(x: Any, memory_format: Any = torch.contiguous_format) -> Any:
         torch.channels_last: (0, 2, 3, 1),
         torch.channels_last_3d: (0, 2, 3, 4, 1),
     }.get(memory_format)
-    current().asked_layout = True
-    answer = is_contiguous(meta, order)
+    tracer = current()
+    tracer.asked_layout = True
+    answer, certain = contiguity(meta, order)
+    if not certain:
+        tracer.emit(expect_contiguity, (x, memory_format, answer))
     if not answer:
         for n in meta.shape:
             if type(n) is SymInt and known(n <= 1) is None:
-                current().deviate("is_contiguous", n <= 1, "answers for sizes of at least 2")
+                tracer.deviate("is_contiguous", n <= 1, "answers for sizes of at least 2")
     return Done(answer)
 
 

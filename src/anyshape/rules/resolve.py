@@ -23,7 +23,7 @@ from anyshape.rules.names import NOT_OPS, PYTHON_OPERATORS, REFLECTED, REFUSED
 from anyshape.rules.operand import is_tensor, meta_of
 from anyshape.rules.promote import can_cast
 from anyshape.rules.result import Done, Instead, Many
-from anyshape.rules.table import RULES, USER, Rule
+from anyshape.rules.table import PURE, RULES, USER, Rule
 from anyshape.rules.user import run_user_rule
 from anyshape.symbolic import torch_calls
 from anyshape.symbolic.condition import SymBool
@@ -95,6 +95,8 @@ def resolve(func: Any) -> Row:
         name = _op_name(func)
     row = _by_name(func, name)
     if row is not None:
+        if not row.args[0].random:
+            PURE.add(func)
         return row
     return _body if isinstance(func, types.FunctionType) else _meta_kernel
 
@@ -105,7 +107,7 @@ def _op_name(func: Any) -> str:
     return rest.split(".")[0] if namespace == "aten" else ""
 
 
-def _by_name(func: Any, name: str) -> Row | None:
+def _by_name(func: Any, name: str) -> functools.partial[Any] | None:
     if isinstance(func, types.FunctionType) and func.__module__ == "torch.nn.functional":
         found = RULES.get(f"F.{name}")
         return None if found is None else functools.partial(_run, found)

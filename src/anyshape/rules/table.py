@@ -2,7 +2,8 @@
 
 A row serves the function, the method, the in-place and the `out=` form of an op. Its function has
 the signature of the op, gets the operands as the program gave them, and returns a `Meta` (or
-`Many`, `Done`, `Instead`). `NotImplemented` passes the call on to the next rung of the ladder in `resolve.py`.
+`Many`, `Done`, `Instead`). `NotImplemented` passes the call on to the next rung of the ladder in
+`resolve.py`.
 
 Names are those of torch's own functions: `add`, `linalg_norm`, `special_entr`, `fft_rfft`; a Python
 function of `torch.nn.functional` is `F.name`.
@@ -30,6 +31,7 @@ class Rule(NamedTuple):
 
 RULES: Final[dict[str, Rule]] = {}
 USER: Final[dict[Any, Rule]] = {}
+PURE: Final[set[Any]] = set()  # functions met so far whose equal calls give equal values
 _listeners: Final[list[Callable[[], None]]] = []
 
 
@@ -55,9 +57,10 @@ def register_rule(op: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]
     made with `torch.empty`, `x.new_empty` and the like, or a tuple of such.
 
     >>> import torch, anyshape
-    >>> def twice(x):
+    >>> @torch.library.custom_op("docs::twice", mutates_args=())
+    ... def twice(x: torch.Tensor) -> torch.Tensor:
     ...     return torch.cat([x, x])
-    >>> @anyshape.register_rule(twice)
+    >>> @anyshape.register_rule(torch.ops.docs.twice.default)
     ... def _(x):
     ...     return x.new_empty(2 * x.shape[0], *x.shape[1:])
     """

@@ -51,9 +51,9 @@ def reviewed(meta: Meta, shape: tuple[Any, ...], *, copies: bool = False) -> Met
             strides = view_strides(meta, shape)
             if strides is None:
                 return CONTIGUOUS if copies else Layout(strides=dense_strides(shape))
-            return Layout(strides=strides)
+            return Layout(strides=strides, offset=lambda: offset_of(meta))
 
-        layout = Layout(make=find, offset=lambda: offset_of(meta))
+        layout = Layout(make=find)
     return Meta(shape, meta.dtype, layout)
 
 

@@ -7,6 +7,7 @@ placeholder, so `__torch_function__` raises instead.
 
 from __future__ import annotations
 
+import sys
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,6 +17,8 @@ from anyshape.errors import UnsupportedError
 from anyshape.symbolic.inherited import MissingNodeError
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from anyshape.env import Env
     from anyshape.expr import Bool
 
@@ -31,7 +34,7 @@ class ConditionNode:
 
     def expect_true(self, _file: str = "", _line: int = 0) -> bool:
         """`torch._check`: a fact from here on, an error at run time when it fails."""
-        self.env.assume(self.condition)
+        self.env.assume(self.condition, _message_of_check())
         return True
 
     def guard_bool(self, _file: str = "", _line: int = 0) -> bool:
@@ -73,6 +76,19 @@ class ConditionNode:
     def is_float(self) -> bool:
         """False."""
         return False
+
+
+def _message_of_check() -> str | None:
+    """The message that the user gave to `torch._check`, which torch keeps to itself."""
+    frame: FrameType | None = sys._getframe(2)
+    for _ in range(2):  # torch's `expect_true`, and the check that called it
+        if frame is None:
+            return None
+        if frame.f_code.co_name == "_check_with":
+            message = frame.f_locals.get("message")
+            return str(message()) if callable(message) else None
+        frame = frame.f_back
+    return None
 
 
 class NumberNode:

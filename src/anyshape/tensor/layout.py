@@ -5,13 +5,18 @@ knows how to find out (`make`). Dense strides are eager's: products of `max(size
 empty tensor is no special case. Questions that only the run can answer get the answer of the
 general path, in which sizes are neither 0 nor 1; whoever lets such an answer decide something that
 a user can see records a deviation.
+
+Strides are compared `bare`, as products of sizes without the `max`: that differs for empty tensors
+alone, which have any strides. A comparison of strides that stays open leaves the layout
+`uncertain`: whoever shows such a layout to a user has it checked at run time.
 """
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING, Any, Final
 
-from anyshape.tensor.size import ask, equal, is_one, larger, plain, surely_equal
+from anyshape.tensor.size import ask, equal, is_one, known, larger, plain, surely_equal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -22,10 +27,20 @@ if TYPE_CHECKING:
     Shape = tuple[Size, ...]
 
 
+class _Finding(threading.local):
+    """How layouts are being found out in this thread."""
+
+    bare = False
+    doubts = 0  # comparisons that stayed open
+
+
+_finding = _Finding()
+
+
 class Layout:
     """One layout. `order` is None for the natural order of a dense layout."""
 
-    __slots__ = ("dense", "make", "offset", "order", "strides")
+    __slots__ = ("_bare", "dense", "make", "offset", "order", "strides", "uncertain")
 
     def __init__(
         self,
@@ -40,18 +55,29 @@ class Layout:
         self.strides = strides
         self.make = make
         self.offset = offset
+        self.uncertain: bool | None = None
+        self._bare: Layout | None = None
 
     def found(self) -> Layout:
         """This layout with nothing left to find out but its offset."""
         make = self.make
-        if make is not None:
+        if make is None:
+            return self
+        if _finding.bare:
+            if self._bare is None:
+                self._bare = make().found()
+            return self._bare
+        if self.uncertain is None:
+            before = _finding.doubts
             made = make().found()
             self.dense = made.dense
             self.order = made.order
             self.strides = made.strides
             if type(self.offset) is int and self.offset == 0:
                 self.offset = made.offset
-            self.make = None
+            self.uncertain = _finding.doubts > before
+        elif self.uncertain:
+            _finding.doubts += 1
         return self
 
 
@@ -70,8 +96,26 @@ def dense_strides(shape: Sequence[Size], order: Sequence[int] | None = None) -> 
         if type(n) is int:
             step = step * max(n, 1)
         else:
-            step = step * (n if n.expr.lo >= 1 else larger(n, 1))
+            step = step * (n if n.expr.lo >= 1 or _finding.bare else larger(n, 1))
     return tuple(map(plain, strides))
+
+
+def bare_strides(meta: Meta) -> Shape:
+    """The strides as products of sizes, for comparison; true of tensors that are not empty."""
+    before, _finding.bare = _finding.bare, True
+    try:
+        return strides_of(meta)
+    finally:
+        _finding.bare = before
+
+
+def _same_stride(a: Any, b: Any) -> bool:
+    """Whether two bare strides are equal: False where only the run can tell, which is noted."""
+    if equal(a, b):
+        return True
+    if known(a == b) is None:
+        _finding.doubts += 1
+    return False
 
 
 def strides_of(meta: Meta) -> Shape:
@@ -97,16 +141,28 @@ def is_contiguous(meta: Meta, order: Sequence[int] | None = None) -> bool:
         return True
     if order is not None and len(order) != len(meta.shape):
         return False
-    shape, strides = meta.shape, strides_of(meta)
+    shape, strides = meta.shape, bare_strides(meta)
     step: Any = 1
     for dim in reversed(range(len(shape)) if order is None else order):
         n: Any = shape[dim]
         if is_one(n):
             continue
-        if not equal(strides[dim], step):
+        if not _same_stride(strides[dim], step):
             return any(type(m) is int and m == 0 for m in shape)
-        step = step * (n if type(n) is int or n.expr.lo >= 1 else larger(n, 1))
+        step = step * n
     return True
+
+
+def contiguity(meta: Meta, order: Sequence[int] | None = None) -> tuple[bool, bool]:
+    """`is_contiguous`, and whether that is so at all sizes but 0 and 1."""
+    before = _finding.doubts
+    answer = is_contiguous(meta, order)
+    return answer, _finding.doubts == before
+
+
+def is_certain(meta: Meta) -> bool:
+    """Whether the layout is right at all sizes but 0 and 1."""
+    return not meta.layout.found().uncertain
 
 
 def permuted(meta: Meta, dims: Sequence[int]) -> Layout:
@@ -132,7 +188,7 @@ def view_strides(meta: Meta, shape: Sequence[Size]) -> Shape | None:
     layout = meta.layout.found()
     if layout.dense and layout.order is None:
         return dense_strides(shape)
-    old, strides = meta.shape, strides_of(meta)
+    old, strides, bare = meta.shape, strides_of(meta), bare_strides(meta)
     if not old:
         return (1,) * len(shape)
     if any(type(n) is int and n == 0 for n in old):
@@ -140,10 +196,13 @@ def view_strides(meta: Meta, shape: Sequence[Size]) -> Shape | None:
     result: list[Any] = [None] * len(shape)
     target = len(shape) - 1
     base: Any = strides[-1]
+    step: Any = bare[-1]
     chunk: Any = 1
     for dim in reversed(range(len(old))):
         chunk = chunk * old[dim]
-        ends = dim == 0 or (not is_one(old[dim - 1]) and not equal(strides[dim - 1], chunk * base))
+        ends = dim == 0 or (
+            not is_one(old[dim - 1]) and not _same_stride(bare[dim - 1], chunk * step)
+        )
         if not ends:
             continue
         covered: Any = 1
@@ -154,7 +213,7 @@ def view_strides(meta: Meta, shape: Sequence[Size]) -> Shape | None:
         if not equal(covered, chunk):
             return None
         if dim > 0:
-            base = strides[dim - 1]
+            base, step = strides[dim - 1], bare[dim - 1]
             chunk = 1
     return None if target != -1 else tuple(map(plain, result))
 
@@ -220,6 +279,8 @@ def _compare(shape: Shape, operands: Sequence[Meta], a: int, b: int) -> int:
                 return 1 if i < j else -1
             return 1 if order.index(i) < order.index(j) else -1
         strides = strides_of(meta)
+        if _is_zero(strides[i]) or _is_zero(strides[j]):
+            continue
         outer = _outer(strides[i], strides[j])
         if outer:
             return outer
@@ -228,17 +289,24 @@ def _compare(shape: Shape, operands: Sequence[Meta], a: int, b: int) -> int:
     return 0
 
 
+def _is_zero(stride: Any) -> bool:
+    return type(stride) is int and stride == 0
+
+
 def _gt(a: Any, b: Any) -> Any:
     return False if a is b else a > b
 
 
 def _outer(a: Any, b: Any) -> int:
-    zero = (type(a) is int and a == 0) or (type(b) is int and b == 0)
-    if zero or a is b:
+    if a is b:
         return 0
     if ask(a < b, False):
         return -1
-    return 1 if ask(a > b, False) else 0
+    if ask(a > b, False):
+        return 1
+    if known(a == b) is None:
+        _finding.doubts += 1
+    return 0
 
 
 def _broadcast(meta: Meta, dim: int, size: Size) -> bool:

@@ -15,7 +15,7 @@ import torch
 from anyshape.env.site import capture as capture_site
 from anyshape.errors import UnsupportedError
 from anyshape.tensor.current import current
-from anyshape.tensor.layout import offset_of, strides_of
+from anyshape.tensor.shown import shown_offset, shown_strides
 from anyshape.tensor.size import plain, product
 
 if TYPE_CHECKING:
@@ -78,6 +78,9 @@ def size_of(shape: tuple[Any, ...]) -> Any:
 class SymTensor(torch.Tensor):
     """See the module. `_meta` is what is known of it now, `_value` its place in the graph."""
 
+    __slots__ = ("_leaf", "_meta", "_tracer", "_value")
+
+    _leaf: bool
     _meta: Meta
     _value: Any
     _tracer: Any
@@ -124,7 +127,7 @@ def _on(*kinds: str) -> property:
 
 
 def _is_leaf(t: SymTensor) -> bool:
-    return not t._meta.requires_grad or t._value.node is None or "_leaf" in t.__dict__
+    return not t._meta.requires_grad or t._value.node is None or hasattr(t, "_leaf")
 
 
 def _refuse_set(name: str) -> Any:
@@ -208,14 +211,8 @@ def _dim(t: SymTensor, dim: Any) -> Any:
     return dim
 
 
-def _storage_offset(t: SymTensor) -> Any:
-    t._tracer.asked_layout = True
-    return offset_of(t._meta)
-
-
 def _stride(t: SymTensor, dim: Any = None) -> Any:
-    t._tracer.asked_layout = True
-    strides = strides_of(t._meta)
+    strides = shown_strides(t)
     return strides if dim is None else strides[_dim(t, dim)]
 
 
@@ -239,6 +236,10 @@ def _format(t: SymTensor, spec: str) -> str:
     return format(t.item(), spec) if not t._meta.shape and spec else _repr(t)
 
 
+def _hash(t: SymTensor) -> int:
+    return id(t)
+
+
 def _contains(t: SymTensor, item: Any) -> bool:
     return bool((t == item).any().item())
 
@@ -246,7 +247,7 @@ def _contains(t: SymTensor, item: Any) -> bool:
 _METHODS: Final[dict[str, Any]] = {
     "size": _size,
     "stride": _stride,
-    "storage_offset": _storage_offset,
+    "storage_offset": shown_offset,
     "dim": lambda t: len(t._meta.shape),
     "ndimension": lambda t: len(t._meta.shape),
     "numel": lambda t: plain(product(t._meta.shape)),
@@ -264,7 +265,7 @@ _METHODS: Final[dict[str, Any]] = {
     "__float__": lambda t: float(t.item()),
     "__complex__": lambda t: complex(t.item()),
     "__contains__": _contains,
-    "__hash__": id,
+    "__hash__": _hash,
     "__repr__": _repr,
     "__format__": _format,
     "__copy__": lambda t: t.view_as(t),

@@ -95,6 +95,7 @@ class Captured:
             hold,
             layouts=self.tracer.asked_layout,
             gradients=self.tracer.asked_grad,
+            dtype=self.tracer.dtype,
         )
 
 

@@ -33,13 +33,14 @@ class Door:
         *,
         layouts: bool,
         gradients: bool,
+        dtype: torch.dtype,
     ) -> None:
         self.inputs = inputs
         self.guards = guards
         self.hold = hold
         self.layouts = layouts
         self.gradients = gradients
-        self.dtype = torch.get_default_dtype()
+        self.dtype = dtype
         self.bound = {i for _, i, dim in inputs.binds if dim is None}
 
     def check(self, flat: list[Any]) -> None:

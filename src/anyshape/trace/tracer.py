@@ -16,7 +16,7 @@ from anyshape.expr.boolean import ge0
 from anyshape.expr.terms import terms
 from anyshape.rules.resolve import resolve
 from anyshape.rules.result import Done, Instead, Many
-from anyshape.rules.table import when_registered
+from anyshape.rules.table import PURE, when_registered
 from anyshape.rules.typical import answer_for_torch
 from anyshape.symbolic.condition import SymBool
 from anyshape.symbolic.sym_float import SymFloat
@@ -72,7 +72,7 @@ class Tracer:
         self._fresh: list[tuple[SymInt, Any, tuple[Any, ...]]] = []
         self._lifted: dict[int, Value] = {}
         self._grad = _is_grad_enabled()
-        self._dtype = _default_dtype()
+        self.dtype = self._dtype = _default_dtype()
         self._autocast: tuple[Any, ...] = ()
 
     # ------------------------------------------------------------------ calls
@@ -331,7 +331,7 @@ class Tracer:
             return (value, self.outer_epoch)
         found = self.memo.get(value)
         if found is None:
-            if node.func in IMPURE:
+            if node.func not in PURE:
                 found = value
             else:
                 args = _number((node.args, node.kwargs), self)
@@ -384,7 +384,6 @@ class Tracer:
 
 
 when_registered(ROWS.clear)
-IMPURE: set[Any] = set()
 
 
 def _place_of(n: SymInt, outs: Any) -> tuple[Value, int] | None:

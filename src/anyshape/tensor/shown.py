@@ -1,0 +1,61 @@
+"""Layouts that a user has seen: what was said of an uncertain one is checked at run time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from anyshape.errors import RuntimeAssertError
+from anyshape.tensor.layout import is_certain, offset_of, strides_of
+
+if TYPE_CHECKING:
+    import torch
+
+
+def shown_strides(t: Any) -> tuple[Any, ...]:
+    """The strides of a traced tensor for its user."""
+    tracer, meta = t._tracer, t._meta
+    tracer.asked_layout = True
+    strides = strides_of(meta)
+    if not is_certain(meta):
+        tracer.emit(expect_strides, (t, strides))
+    return strides
+
+
+def shown_offset(t: Any) -> Any:
+    """The storage offset of a traced tensor for its user."""
+    tracer, meta = t._tracer, t._meta
+    tracer.asked_layout = True
+    offset = offset_of(meta)
+    if not is_certain(meta):
+        tracer.emit(expect_offset, (t, offset))
+    return offset
+
+
+def expect_strides(t: torch.Tensor, strides: tuple[int, ...]) -> None:
+    """Raise unless a tensor has the strides that the program was told while tracing."""
+    if any(n > 1 and a != b for n, a, b in zip(t.shape, t.stride(), strides, strict=True)):
+        raise RuntimeAssertError(
+            f"a tensor of shape {tuple(t.shape)} has strides {t.stride()}; the program was told"
+            f" {strides} while tracing",
+            fix="call contiguous() before asking for the layout",
+        )
+
+
+def expect_offset(t: torch.Tensor, offset: int) -> None:
+    """Raise unless a tensor has the storage offset that the program was told while tracing."""
+    if t.numel() and t.storage_offset() != offset:
+        raise RuntimeAssertError(
+            f"a tensor has storage offset {t.storage_offset()}; the program was told {offset} while"
+            " tracing",
+            fix="call contiguous() before asking for the layout",
+        )
+
+
+def expect_contiguity(t: torch.Tensor, memory_format: torch.memory_format, answer: bool) -> None:
+    """Raise unless `is_contiguous()` is as the program was told; sizes of 0 and 1 pass."""
+    if min(t.shape, default=2) > 1 and t.is_contiguous(memory_format=memory_format) != answer:
+        raise RuntimeAssertError(
+            f"is_contiguous() of a tensor of shape {tuple(t.shape)} is {not answer}; the program"
+            f" was told {answer} while tracing",
+            fix="call contiguous() instead of asking",
+        )
