@@ -11,7 +11,8 @@ from anyshape.rules.basic_index import basic_index
 from anyshape.rules.broadcast import broadcast
 from anyshape.rules.data import count_true
 from anyshape.rules.operand import dim_of, is_tensor, meta_of, shape_of
-from anyshape.rules.part import part, selected
+from anyshape.rules.part import is_dense, part, selected
+from anyshape.rules.promote import INT, category
 from anyshape.rules.result import Done
 from anyshape.rules.slices import place_of, slice_of
 from anyshape.rules.table import rule
@@ -19,9 +20,9 @@ from anyshape.rules.view import unsqueeze_meta
 from anyshape.symbolic.condition import SymBool
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.current import current
-from anyshape.tensor.layout import Layout, pointwise, strides_of
+from anyshape.tensor.layout import Layout, strides_of
 from anyshape.tensor.meta import Meta
-from anyshape.tensor.size import expect_equal, text
+from anyshape.tensor.size import ask, expect_equal, is_one, text
 
 
 class Index:
@@ -35,7 +36,7 @@ class Index:
         if covered > rank:
             raise DimError(f"too many indices for tensor of dimension {rank}")
         self.view = meta
-        self.advanced: list[tuple[int, tuple[Any, ...]]] = []
+        self.advanced: list[tuple[int, Meta]] = []
         dim = 0
         for p in parts:
             dim = self._apply(p, dim, rank - covered)
@@ -56,7 +57,7 @@ class Index:
         if kind is bool or kind is SymBool:
             self._new_dim(dim)
             n = int(p) if kind is bool else SymInt(_number_of(p), p.env)
-            self.advanced.append((dim, (n,)))
+            self.advanced.append((dim, Meta((n,), torch.int64)))
             return dim + 1
         if kind is int or kind is SymInt:
             self.view = selected(view, dim, place_of(p, view.shape[dim], dim))
@@ -66,11 +67,10 @@ class Index:
             return self._mask(p, shape, dim)
         if meta_of(p).dtype not in (torch.int64, torch.int32, torch.int16, torch.int8):
             raise DimError("tensors used as indices must be long, int, byte or bool tensors")
-        self.advanced.append((dim, shape))
+        self.advanced.append((dim, meta_of(p)))
         return dim + 1
 
     def _new_dim(self, dim: int) -> int:
-
         self.view = unsqueeze_meta(self.view, dim)
         return dim + 1
 
@@ -80,13 +80,13 @@ class Index:
             expect_equal(
                 n, m, lambda: f"a mask of shape {text(shape)} does not fit {text(self.view.shape)}"
             )
+        places = Meta((count_true(mask),), torch.int64)
         if not shape:
             self._new_dim(dim)
-            self.advanced.append((dim, (count_true(mask),)))
+            self.advanced.append((dim, places))
             return dim + 1
-        count = count_true(mask)
         for i in range(len(shape)):
-            self.advanced.append((dim + i, (count,)))
+            self.advanced.append((dim + i, places))
         return dim + len(shape)
 
     def result(self) -> Meta:
@@ -95,24 +95,62 @@ class Index:
         if not self.advanced:
             return view
         dims = [d for d, _ in self.advanced]
-        common = broadcast(*[s for _, s in self.advanced])
-        rest = [n for d, n in enumerate(view.shape) if d not in dims]
+        common = broadcast(*[m.shape for _, m in self.advanced])
+        rest = [d for d in range(len(view.shape)) if d not in dims]
         adjacent = dims == list(range(dims[0], dims[0] + len(dims)))
         place = dims[0] if adjacent else 0
-        shape = (*rest[:place], *common, *rest[place:])
-        if view.layout.dense and view.layout.order is None:
+        sizes = [view.shape[d] for d in rest]
+        shape = (*sizes[:place], *common, *sizes[place:])
+        if is_dense(view) and all(is_dense(m) for _, m in self.advanced):
             return Meta(shape, view.dtype)
-        return Meta(
-            shape,
-            view.dtype,
-            Layout(make=lambda: self._layout(shape, rest, dims, place, len(common))),
-        )
+        origins: list[tuple[bool, int]] = [(True, i) for i in range(len(common))]
+        origins[:0] = [(False, d) for d in rest[:place]]
+        origins += [(False, d) for d in rest[place:]]
+        return Meta(shape, view.dtype, Layout(make=lambda: self._layout(origins)))
 
-    def _layout(self, shape: Any, rest: Any, dims: Any, place: int, width: int) -> Layout:
-        """The gathered dimensions lie where the first of them was; the others keep their order."""
-        strides = [s for d, s in enumerate(strides_of(self.view)) if d not in dims]
-        spread = (*strides[:place], *(0,) * width, *strides[place:])
-        return pointwise(shape, [Meta(shape, torch.float32, Layout(strides=spread))])
+    def _layout(self, origins: list[tuple[bool, int]]) -> Layout:
+        """Dimensions of the tensor keep their order, and so do those of the indices; between the
+        two nothing is decided.
+        """
+        order = list(reversed(range(len(origins))))  # innermost first
+        for i in range(1, len(order)):
+            at = i
+            for j in reversed(range(i)):
+                swap = self._outer(origins[order[j]], origins[order[at]])
+                if swap > 0:
+                    order[j], order[at] = order[at], order[j]
+                    at = j
+                elif swap < 0:
+                    break
+        return Layout(order=tuple(reversed(order)))
+
+    def _outer(self, a: tuple[bool, int], b: tuple[bool, int]) -> int:
+        """1 when the first is to lie outside of the second, -1 for inside, 0 when nothing tells."""
+        if a[0] != b[0]:
+            return 0
+        if not a[0]:
+            return _outer_of(self.view, a[1], b[1])
+        rank = max(len(m.shape) for _, m in self.advanced)
+        for _, m in self.advanced:
+            i, j = (d - rank + len(m.shape) for d in (a[1], b[1]))
+            if i >= 0 and j >= 0 and not is_one(m.shape[i]) and not is_one(m.shape[j]):
+                found = _outer_of(m, i, j)
+                if found:
+                    return found
+        return 0
+
+
+def _outer_of(meta: Meta, i: int, j: int) -> int:
+    layout = meta.layout.found()
+    if layout.dense:
+        order = layout.order or range(len(meta.shape))
+        return 1 if order.index(i) < order.index(j) else -1
+    strides = strides_of(meta)
+    if any(type(s) is int and s == 0 for s in (strides[i], strides[j])):
+        return 0
+    if ask(strides[i] < strides[j], False):
+        return -1
+    return 1 if ask(strides[i] > strides[j], False) else 0
 
 
 def _number_of(p: SymBool) -> Any:
@@ -128,9 +166,10 @@ def _as_tensor(p: Any) -> Any:
     if isinstance(p, int) or p is None or p is Ellipsis or type(p) in (slice, SymBool):
         return p
     if is_tensor(p):
-        if not shape_of(p) and meta_of(p).dtype not in (torch.bool, torch.uint8):
+        dtype = meta_of(p).dtype
+        if shape_of(p) or dtype in (torch.bool, torch.uint8) or category(dtype) > INT:
             return p
-        return p
+        return p.item()  # a view, as a number gives
     if hasattr(p, "__index__"):
         return p.__index__()
     if hasattr(p, "__array__"):
@@ -160,18 +199,27 @@ def getitem(x: Any, index: Any) -> Any:
     meta = meta_of(x)
     tracer = current()
     parts = index if type(index) is tuple else (index,)
-    if _is_basic(parts):
-        out = tracer.record(torch.Tensor.__getitem__, (x, index), {}, basic_index(meta, parts))
-        tracer.alias(out, x)
-    else:
+    basic = _is_basic(parts)
+    if not basic:
         index = _frozen(index)
-        result = Index(meta, index).result()
-        out = tracer.record(torch.Tensor.__getitem__, (x, index), {}, result)
+        parts = index if type(index) is tuple else (index,)
+        basic = _is_basic(parts)
+    result = basic_index(meta, parts) if basic else Index(meta, index).result()
+    out = tracer.record(torch.Tensor.__getitem__, (x, index), {}, result)
+    if basic:
+        tracer.alias(out, x)
     return Done(out)
+
+
+def _is_part(p: Any) -> bool:
+    """Whether a list with such an element is taken for a tuple of indices."""
+    return p is None or p is Ellipsis or isinstance(p, list | tuple | slice) or is_tensor(p)
 
 
 def _frozen(index: Any) -> Any:
     """The index with lists made tensors, so that it is parsed as it is recorded."""
+    if type(index) is list and len(index) < 32 and any(map(_is_part, index)):
+        index = tuple(index)
     if isinstance(index, tuple):
         return tuple([_as_tensor(p) for p in index])
     return _as_tensor(index)

@@ -8,6 +8,7 @@ import torch
 
 from anyshape.errors import ShapeError
 from anyshape.rules.broadcast import broadcast
+from anyshape.rules.data import nonzero
 from anyshape.rules.named import named
 from anyshape.rules.operand import is_tensor, meta_of
 from anyshape.rules.promote import (
@@ -288,6 +289,8 @@ def clamp_one(x: Any, limit: Any = None, *, min: Any = None, max: Any = None) ->
 @rule("where")
 def where(condition: Any, x: Any = None, other: Any = None) -> Any:
     """A choice for each element; with the condition alone, the places where it holds."""
+    if x is None and other is None:
+        return nonzero(condition, as_tuple=True)
     if x is None or other is None:
         return NotImplemented
     if not is_tensor(condition):

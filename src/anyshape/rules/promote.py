@@ -107,7 +107,7 @@ def _promoted(operands: tuple[Any, ...]) -> torch.dtype:
             result = dtype_
         elif category(dtype_) > category(result):
             if category(dtype_) == COMPLEX and category(result) == FLOAT:
-                result = _COMPLEX_OF[result]
+                result = _COMPLEX_OF.get(result, dtype_)
             else:
                 result = dtype_
     assert result is not None
