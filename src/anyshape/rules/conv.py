@@ -112,7 +112,7 @@ def per_dim(value: Any, count: int, op: str) -> tuple[Any, ...]:
 
 def window_count(n: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, op: str) -> Any:
     """How many windows fit in a padded dimension; makes sure that one does."""
-    room = n + 2 * padding - dilation * (kernel - 1) - 1
+    room = n + (2 * padding - dilation * (kernel - 1) - 1)
     expect(
         room >= 0,
         lambda: (
@@ -120,6 +120,8 @@ def window_count(n: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, 
             f" {text(plain(n + 2 * padding))} elements, padding included"
         ),
     )
+    if type(stride) is int and stride == 1:
+        return plain(room + 1)
     return plain(room // stride + 1)
 
 

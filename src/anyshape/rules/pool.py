@@ -32,7 +32,7 @@ def _pooled(
     if not ceil_mode:
         return window_count(n, kernel, stride, padding, dilation, op)
     reach = dilation * (kernel - 1) + 1
-    count = plain((n + 2 * padding - reach + stride - 1) // stride + 1)
+    count = plain((n + (2 * padding - reach + stride - 1)) // stride + 1)
     whole = all(type(v) is int for v in (reach, padding, stride)) and reach >= padding + stride
     if not whole:  # no window starts behind the end
         count = smaller(count, plain((n + padding - 1) // stride + 1))
@@ -206,7 +206,7 @@ def _fractional(rank: int) -> None:
         shape = (*meta.shape[:-rank], *sizes)
         return Many([Meta(shape, meta.dtype), Meta(shape, torch.int64)])
 
-    @rule(f"F.{name}_with_indices")
+    @rule(f"F.{name}_with_indices", random=True)
     def functional(
         x: Any, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
         return_indices: bool = False, _random_samples: Any = None,
