@@ -10,6 +10,8 @@ import functools
 import types
 from typing import Any, Final
 
+import torch
+
 from anyshape.env.site import capture as capture_site
 from anyshape.errors import UnsupportedError
 
@@ -24,6 +26,20 @@ def _never(*_: Any, **__: Any) -> bool:
     return False
 
 
+_ANSWERS: Final = dict.fromkeys(_CHECKS, _never)
+
+
+class _Quiet:
+    """A module with some attributes replaced."""
+
+    def __init__(self, module: Any, replaced: dict[str, Any]) -> None:
+        self._module = module
+        self.__dict__.update(replaced)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._module, name)
+
+
 @functools.cache
 def body_of(func: types.FunctionType) -> types.FunctionType:
     """A copy of the function that does not dispatch."""
@@ -33,6 +49,8 @@ def body_of(func: types.FunctionType) -> types.FunctionType:
         else:
             break
     scope = {**func.__globals__, **dict.fromkeys(_CHECKS, _never)}
+    if "overrides" in func.__code__.co_names and scope.get("torch") is torch:
+        scope["torch"] = _Quiet(torch, {"overrides": _Quiet(torch.overrides, _ANSWERS)})
     closure = func.__closure__
     if closure:
         closure = tuple(types.CellType(_content(cell)) for cell in closure)

@@ -8,7 +8,7 @@ import torch
 
 from anyshape.errors import ArgumentError, DimError, ShapeError
 from anyshape.symbolic.sym_int import SymInt
-from anyshape.tensor.current import current
+from anyshape.tensor.current import current, outside
 from anyshape.tensor.sym_tensor import SymTensor
 
 if TYPE_CHECKING:
@@ -23,6 +23,8 @@ def is_tensor(x: Any) -> bool:
 def meta_of(x: Any) -> Meta:
     """What is known of a tensor."""
     if type(x) is SymTensor:
+        if x._tracer.closed:
+            raise outside()
         return x._meta
     if not isinstance(x, torch.Tensor):
         raise ArgumentError(f"an op got {type(x).__name__} where it takes a tensor")

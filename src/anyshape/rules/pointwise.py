@@ -10,7 +10,8 @@ from anyshape.errors import ShapeError
 from anyshape.rules.broadcast import broadcast
 from anyshape.rules.data import nonzero
 from anyshape.rules.named import named
-from anyshape.rules.operand import is_tensor, meta_of
+from anyshape.rules.operand import dim_of, is_tensor, meta_of
+from anyshape.rules.part import is_dense, part
 from anyshape.rules.promote import (
     category,
     complex_of,
@@ -21,8 +22,16 @@ from anyshape.rules.promote import (
 )
 from anyshape.rules.result import Done, Many
 from anyshape.rules.table import rule
-from anyshape.tensor.layout import CONTIGUOUS, Layout, pointwise
+from anyshape.tensor.layout import (
+    CHANNELS_LAST_2D,
+    CHANNELS_LAST_3D,
+    CONTIGUOUS,
+    Layout,
+    is_contiguous,
+    pointwise,
+)
 from anyshape.tensor.meta import Meta
+from anyshape.tensor.size import expect, plain, text
 from anyshape.tensor.sym_tensor import SymTensor
 
 _NUMBERS: Final = (int, float, bool)
@@ -59,10 +68,10 @@ def like(x: Any, dtype: torch.dtype | None = None) -> Meta:
 
 
 @rule(
-    "neg", "negative", "relu", "sign", "sgn", "positive", "bitwise_not", "relu6",
+    "neg", "negative", "relu", "sign", "sgn", "bitwise_not", "relu6",
     "hardtanh", "leaky_relu", "elu", "celu", "selu", "hardswish", "hardsigmoid", "silu", "mish",
-    "threshold", "nan_to_num", "conj_physical", "softplus", "hardshrink", "softshrink",
-    "rrelu_with_noise", "F.silu", "F.mish", "log_sigmoid",
+    "threshold", "nan_to_num", "softplus", "hardshrink", "softshrink",
+    "rrelu_with_noise", "F.silu", "F.mish",
     "zero", "fill_diagonal",
 )  # fmt: skip
 def same(x: Any, *_: Any, inplace: bool = False, **__: Any) -> Any:
@@ -76,7 +85,25 @@ def square(x: Any) -> Any:
     return like(x, result_dtype(x, 2))
 
 
-@rule("gelu", "F.logsigmoid", "logit_backward")
+@rule("positive")
+def positive(x: Any) -> Any:
+    """The tensor itself."""
+    return Done(x)
+
+
+@rule("conj_physical")
+def conj_physical(x: Any) -> Any:
+    """The conjugate; the tensor itself where it is real."""
+    return like(x) if meta_of(x).dtype.is_complex else Done(x)
+
+
+@rule("log_sigmoid", "F.logsigmoid")
+def log_sigmoid(x: Any) -> Any:
+    """The logarithm of the sigmoid function, contiguous."""
+    return Meta(meta_of(x).shape, meta_of(x).dtype)
+
+
+@rule("gelu", "logit_backward")
 def same_floating(x: Any, *_: Any, **__: Any) -> Any:
     """The same, for ops that take floating operands only."""
     return like(x)
@@ -222,7 +249,10 @@ def binary_floating(x: Any, other: Any) -> Any:
 @rule("ldexp")
 def ldexp(x: Any, other: Any) -> Any:
     """`x * 2**other`."""
-    return elementwise(floating(promote_types(result_dtype(x), torch.float32)), x, other)
+    dtype = floating(promote_types(result_dtype(x), torch.float32))
+    metas = [meta_of(x), like(other)] if is_tensor(other) else [meta_of(x)]
+    shape = broadcast(*[m.shape for m in metas])
+    return Meta(shape, dtype, pointwise(shape, metas))
 
 
 @rule("heaviside")
@@ -312,8 +342,8 @@ def addc(x: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
 
 @rule("masked_fill")
 def masked_fill(x: Any, mask: Any, value: Any) -> Any:
-    """`value` where the mask holds."""
-    return elementwise(meta_of(x).dtype, x, mask)
+    """`value` where the mask holds: a contiguous copy."""
+    return Meta(broadcast(meta_of(x).shape, meta_of(mask).shape), meta_of(x).dtype)
 
 
 @rule("fill", "fill_")
@@ -333,14 +363,12 @@ def copy(x: Any, src: Any, non_blocking: bool = False) -> Any:
 @rule("glu", "F.glu")
 def glu(x: Any, dim: int = -1) -> Any:
     """Half of the channels gate the other half."""
-    from anyshape.rules.operand import dim_of  # noqa: PLC0415
-    from anyshape.tensor.size import expect, text  # noqa: PLC0415
-
-    shape = meta_of(x).shape
-    dim = dim_of(dim, len(shape))
-    n = shape[dim]
+    meta = meta_of(x)
+    dim = dim_of(dim, len(meta.shape))
+    n = meta.shape[dim]
     expect(n % 2 == 0, lambda: f"glu halves dimension {dim}, and {text(n)} is odd")
-    return Meta((*shape[:dim], n // 2, *shape[dim + 1 :]), meta_of(x).dtype)
+    half = part(meta, dim, 0, plain(n // 2))
+    return Meta(half.shape, meta.dtype, pointwise(half.shape, [half]))
 
 
 # ---------------------------------------------------------------------- casts
@@ -348,10 +376,20 @@ def glu(x: Any, dim: int = -1) -> Any:
 
 def _cast(x: Any, dtype: torch.dtype, memory_format: Any = None) -> Any:
     meta = meta_of(x)
-    if dtype is meta.dtype and memory_format in (None, torch.preserve_format):
+    if dtype is meta.dtype and memory_format in (None, torch.preserve_format, _format_of(meta)):
         return Meta(meta.shape, dtype, meta.layout, meta.device)
     result = like(x, dtype)
     return formatted(result, memory_format)
+
+
+def _format_of(meta: Meta) -> torch.memory_format:
+    """The memory format that torch takes a tensor for by its strides."""
+    rank = len(meta.shape)
+    if rank == 4 and not is_dense(meta) and is_contiguous(meta, CHANNELS_LAST_2D):
+        return torch.channels_last
+    if rank == 5 and not is_dense(meta) and is_contiguous(meta, CHANNELS_LAST_3D):
+        return torch.channels_last_3d
+    return torch.contiguous_format
 
 
 def formatted(meta: Meta, memory_format: Any) -> Meta:
@@ -462,6 +500,7 @@ def requires_grad_(x: Any, requires_grad: bool = True) -> Any:
     if not meta.requires_grad:
         x._leaf = True
     x._meta = Meta(meta.shape, meta.dtype, meta.layout, meta.device, requires_grad)
+    tracer.note(x._meta)
     return Done(x)
 
 

@@ -37,6 +37,7 @@ from anyshape.tensor.size import (
     known,
     plain,
     product,
+    surely_equal,
     text,
 )
 
@@ -370,7 +371,7 @@ def _expand(meta: Meta, sizes: tuple[Any, ...]) -> Meta:
             expect_size(n, "a size of expand")
             shape.append(n)
             stretched.append(True)
-        elif keep or n is m:
+        elif keep or surely_equal(n, m):
             shape.append(m)
             stretched.append(False)
         else:
@@ -381,7 +382,7 @@ def _expand(meta: Meta, sizes: tuple[Any, ...]) -> Meta:
                     m, n, lambda: f"expand {text(old)} to {text(sizes)}: sizes must be 1 or equal"
                 )
             shape.append(n if type(n) is int or one else m)
-            stretched.append(one and not is_one(n))
+            stretched.append(one and not (type(n) is int and n == 1))
     if not any(stretched):
         return Meta(tuple(shape), meta.dtype, meta.layout)
 

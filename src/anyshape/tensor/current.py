@@ -19,11 +19,16 @@ def current() -> Any:
     """The tracer of this thread."""
     tracer = _running.tracer
     if tracer is None:
-        raise UnsupportedError(
-            "a symbolic tensor was used outside the trace that made it",
-            fix="return it from the traced function, or keep what it is for inside",
-        )
+        raise outside()
     return tracer
+
+
+def outside() -> UnsupportedError:
+    """The error for a traced tensor that outlived its trace."""
+    return UnsupportedError(
+        "a traced tensor was used outside the trace that made it",
+        fix="return it from the traced function, or keep what it is for inside",
+    )
 
 
 def is_tracing() -> bool:

@@ -16,7 +16,16 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any, Final
 
-from anyshape.tensor.size import ask, equal, is_one, known, larger, plain, surely_equal
+from anyshape.tensor.size import (
+    ask,
+    at_least_at_two,
+    equal,
+    is_one,
+    known,
+    larger,
+    plain,
+    surely_equal,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -278,7 +287,7 @@ def _compare(shape: Shape, operands: Sequence[Meta], a: int, b: int) -> int:
             if order is None:
                 return 1 if i < j else -1
             return 1 if order.index(i) < order.index(j) else -1
-        strides = strides_of(meta)
+        strides = bare_strides(meta)
         if _is_zero(strides[i]) or _is_zero(strides[j]):
             continue
         outer = _outer(strides[i], strides[j])
@@ -298,14 +307,22 @@ def _gt(a: Any, b: Any) -> Any:
 
 
 def _outer(a: Any, b: Any) -> int:
+    """The order of two bare strides where sizes are at least 2; open ones are noted."""
     if a is b:
+        return 0
+    if type(a) is int and type(b) is int:
+        return (a > b) - (a < b)
+    if at_least_at_two(a - b, 1):
+        return 1
+    if at_least_at_two(b - a, 1):
+        return -1
+    if surely_equal(a, b):
         return 0
     if ask(a < b, False):
         return -1
     if ask(a > b, False):
         return 1
-    if known(a == b) is None:
-        _finding.doubts += 1
+    _finding.doubts += 1
     return 0
 
 

@@ -6,11 +6,14 @@ gets the answer of the general path (`ask`), or is made true by a runtime assert
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from anyshape.errors import ShapeError
 from anyshape.expr import extremum
 from anyshape.expr.boolean import eq0
+from anyshape.expr.op import PRODUCT, SYMBOL
+from anyshape.expr.terms import terms
 from anyshape.symbolic.condition import SymBool
 from anyshape.symbolic.sym_int import SymInt, expr_of
 
@@ -132,6 +135,29 @@ def is_negative(n: Any) -> bool:
     if type(n) is SymInt:
         return n.expr.lo < 0 and ask(n < 0, False)
     return bool(n < 0)
+
+
+def at_least_at_two(n: Any, bound: int) -> bool:
+    """Whether a number is at least `bound` wherever all sizes in it are at least 2; no search."""
+    if type(n) is int:
+        return n >= bound
+    low: int | float = n.expr.c
+    for atom, k in terms(n.expr).items():
+        low += k * (_low_at_two(atom) if k > 0 else atom.hi)
+    return low >= bound
+
+
+def _low_at_two(atom: Any) -> Any:
+    if atom.op is SYMBOL and atom.lo >= 0:
+        return max(2, atom.lo)
+    if atom.op is PRODUCT and all(a.op is SYMBOL and a.lo >= 0 for a in _bases(atom)):
+        return math.prod(max(2, a.lo) ** k for a, k in zip(_bases(atom), atom.data, strict=True))
+    return atom.lo
+
+
+def _bases(atom: Any) -> list[Any]:
+    """The atoms that a product multiplies; a base that is a sum counts as one that is no symbol."""
+    return [next(iter(terms(e))) if e.width == 1 and not e.c else atom for e in atom.args]
 
 
 # ---------------------------------------------------------------------- making sure

@@ -14,8 +14,9 @@ from anyshape.trace.door import Door
 from anyshape.trace.hazards import escapes_named, guarded_python, need_no_exact_types
 from anyshape.trace.inputs import BACKED, STATIC, UNBACKED, Inputs, Spot
 from anyshape.trace.mode import TraceMode
+from anyshape.trace.module_state import kept_modules
 from anyshape.trace.quiet import quietly
-from anyshape.trace.substitutes import codes_of, substituted
+from anyshape.trace.substitutes import codes_of, modules_of, substituted
 from anyshape.trace.to_fx import to_fx
 from anyshape.trace.tracer import Tracer
 
@@ -118,17 +119,27 @@ def capture(
         dynamic = lambda spot: STATIC if spot.dim is None else kind  # noqa: E731
     tracer = Tracer()
     inputs = Inputs(fn, args, kwargs or {})
-    stand_in_args, stand_in_kwargs = inputs.symbolize(tracer, dynamic)
+    stand_ins = inputs.symbolize(tracer, dynamic)
+    modules = modules_of(fn).values()
+    codes = codes_of(fn, modules)
     tracer.mode = mode = TraceMode(tracer)
     before = current.enter(tracer)
     try:
-        with quietly(), escapes_named(), guarded_python(), substituted(fn), mode:
-            out = fn(*stand_in_args, **stand_in_kwargs)
-        flat, out_spec = pytree.tree_flatten(out)
+        with (
+            quietly(),
+            escapes_named(),
+            guarded_python(codes),
+            substituted(codes),
+            kept_modules(modules),
+            mode,
+        ):
+            traced_args, traced_kwargs = pytree.tree_unflatten(stand_ins, inputs.spec)
+            flat, out_spec = pytree.tree_flatten(fn(*traced_args, **traced_kwargs))
         tracer.graph.outputs = [tracer.output(leaf) for leaf in flat]
     finally:
         current.leave(before)
-    codes = {node.site.code for node in tracer.graph.nodes if node.site}
-    need_no_exact_types(codes.union(f.__code__ for f in codes_of(fn)))
+        tracer.close()
+    seen = {node.site.code for node in tracer.graph.nodes if node.site}
+    need_no_exact_types(seen.union(f.__code__ for f in codes))
     tracer.graph.verify()
     return Captured(tracer, inputs, out_spec)

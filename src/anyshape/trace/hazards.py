@@ -16,7 +16,7 @@ import textwrap
 import threading
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import torch
 
@@ -24,6 +24,7 @@ from anyshape.env.site import Site, is_framework, user_site
 from anyshape.errors import AnyshapeError, UnsupportedError
 from anyshape.tensor.current import current, is_tracing
 from anyshape.tensor.sym_tensor import ESCAPED
+from anyshape.trace.substitutes import is_filled
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -71,16 +72,17 @@ _WRAPPED: Final = (ESCAPED, "TorchScript interpreter")
 _TRANSFORMS: Final = ("vmap", "grad", "grad_and_value", "vjp", "jvp", "jacrev", "jacfwd", "hessian")
 
 
-def _refusal(what: str, why: str, fix: str) -> UnsupportedError:
-    site = user_site(2)
+def _refusal(what: str, why: str, fix: str, site: Site | None = None) -> UnsupportedError:
+    site = site or user_site(2)
     return UnsupportedError(what + (f" at {site}" if site else ""), why=why, fix=fix)
 
 
-def _baked(what: str) -> UnsupportedError:
+def _baked(what: str, site: Site | None = None) -> UnsupportedError:
     return _refusal(
         f"{what} inside a traced function",
         "its value would be frozen into the program, the same for every call",
         "pass the value as an argument, or use a random op of torch",
+        site,
     )
 
 
@@ -194,15 +196,15 @@ def _replace() -> list[tuple[Any, str, Any]]:
 
 
 @contextmanager
-def guarded_python() -> Iterator[None]:
+def guarded_python(codes: Iterable[Any]) -> Iterator[None]:
     """Run a trace inside: what would bake a value in raises, and generators are as before."""
     alone = threading.active_count() == 1
-    states = _states() if alone else None
+    states = _states(codes) if alone else None
     _Patches.enter()
     try:
         yield
         if states is not None:
-            _need_same(states)
+            _need_same(states, next((Site(f.__code__, 0) for f in codes), None))
     except BaseException:
         if states is not None:
             _set_back(states)
@@ -211,26 +213,37 @@ def guarded_python() -> Iterator[None]:
         _Patches.leave()
 
 
-def _states() -> tuple[Any, Any]:
-    return random.getstate(), torch.default_generator.get_state()
+_States: TypeAlias = "tuple[Any, list[tuple[torch.Generator, torch.Tensor]]]"
 
 
-def _need_same(states: tuple[Any, Any]) -> None:
+def _states(codes: Iterable[Any]) -> _States:
+    """The state of Python's generator, and of those of torch that the program can reach."""
+    found = {id(torch.default_generator): torch.default_generator}
+    for f in codes:
+        reached = [f.__globals__.get(name) for name in f.__code__.co_names]
+        reached += [cell.cell_contents for cell in f.__closure__ or () if is_filled(cell)]
+        found.update({id(g): g for g in reached if isinstance(g, torch.Generator)})
+    return random.getstate(), [(g, g.get_state()) for g in found.values()]
+
+
+def _need_same(states: _States, site: Site | None) -> None:
     if random.getstate() != states[0]:
-        raise _baked("Python's random")
+        raise _baked("Python's random", site)
     with torch._C.DisableTorchFunction():
-        same = torch.equal(torch.default_generator.get_state(), states[1])
+        same = all(torch.equal(g.get_state(), state) for g, state in states[1])
     if not same:
         raise _refusal(
             "the traced function sets the state of torch's random generator",
             "only torch.manual_seed(seed) can be recorded",
             "set the state outside the traced function",
+            site,
         )
 
 
-def _set_back(states: tuple[Any, Any]) -> None:
+def _set_back(states: _States) -> None:
     random.setstate(states[0])
-    torch.default_generator.set_state(states[1])
+    for g, state in states[1]:
+        g.set_state(state)
 
 
 # ---------------------------------------------------------------------- ways around the tracer

@@ -63,8 +63,8 @@ class Inputs:
         self.leaves: list[Leaf] = []
         self.binds: list[tuple[str, int, int | None]] = []  # symbol, leaf, dim
 
-    def symbolize(self, tracer: Tracer, choose: Callable[[Spot], Any]) -> tuple[Any, Any]:
-        """The arguments to run the program with."""
+    def symbolize(self, tracer: Tracer, choose: Callable[[Spot], Any]) -> list[Any]:
+        """The leaves to run the program with, in order."""
         made: dict[int, Any] = {}
         places: dict[int, int] = {}
         stand_ins = []
@@ -81,8 +81,7 @@ class Inputs:
                 stand_in = self._number(tracer, i, example, choose)
                 self.leaves.append(Leaf(self.names[i], None, example))
             stand_ins.append(stand_in)
-        args, kwargs = pytree.tree_unflatten(stand_ins, self.spec)
-        return args, kwargs
+        return stand_ins
 
     def _tensor(
         self, tracer: Tracer, i: int, t: torch.Tensor, choose: Callable[[Spot], Any]

@@ -30,7 +30,7 @@ from anyshape.tensor.current import is_tracing
 from anyshape.tensor.sym_tensor import SymTensor
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 _NUMBERS: Final = (SymInt, SymFloat, SymBool)
 
@@ -147,13 +147,24 @@ def _names_for(module: str) -> tuple[str, ...]:
     return tuple(name for name in _SUBSTITUTES if name not in compared)
 
 
-def codes_of(fn: Any) -> list[Any]:
-    """The functions that the program is known to consist of: itself, and the forward of modules."""
+def modules_of(fn: Any) -> dict[int, torch.nn.Module]:
+    """The modules that the program is known to use: itself, its object, and what it closes over."""
     roots = [fn, getattr(fn, "__self__", None)]
-    roots += [
-        cell.cell_contents for cell in getattr(fn, "__closure__", None) or () if _filled(cell)
-    ]
-    kinds = {type(m) for r in roots if isinstance(r, torch.nn.Module) for m in r.modules()}
+    cells = getattr(fn, "__closure__", None) or ()
+    roots += [cell.cell_contents for cell in cells if is_filled(cell)]
+    found: dict[int, torch.nn.Module] = {}
+    todo = [r for r in roots if isinstance(r, torch.nn.Module)]
+    while todo:
+        module = todo.pop()
+        if id(module) not in found:
+            found[id(module)] = module
+            todo += [m for m in module._modules.values() if m is not None]
+    return found
+
+
+def codes_of(fn: Any, modules: Iterable[torch.nn.Module]) -> list[Any]:
+    """The functions that the program is known to consist of: itself, and the forward of modules."""
+    kinds = {type(m) for m in modules}
     found = [inspect.unwrap(kind.forward) for kind in kinds]
     if hasattr(fn, "__code__"):
         found.append(inspect.unwrap(fn))
@@ -162,7 +173,8 @@ def codes_of(fn: Any) -> list[Any]:
     return [f for f in found if hasattr(f, "__code__")]
 
 
-def _filled(cell: Any) -> bool:
+def is_filled(cell: Any) -> bool:
+    """Whether a cell of a closure holds something."""
     try:
         cell.cell_contents  # noqa: B018  an empty cell raises
     except ValueError:
@@ -170,10 +182,10 @@ def _filled(cell: Any) -> bool:
     return True
 
 
-def _scopes(fn: Any) -> dict[int, dict[str, Any]]:
+def _scopes(codes: Iterable[Any]) -> dict[int, dict[str, Any]]:
     """The globals of the program's functions, and of torch's modules that need it."""
     scopes = [vars(sys.modules[name]) for name in _TORCH_MODULES]
-    scopes += [f.__globals__ for f in codes_of(fn) if not is_framework(f.__code__.co_filename)]
+    scopes += [f.__globals__ for f in codes if not is_framework(f.__code__.co_filename)]
     return {id(scope): scope for scope in scopes}
 
 
@@ -189,9 +201,9 @@ _ABSENT: Final = object()
 
 
 @contextmanager
-def substituted(fn: Any) -> Iterator[None]:
-    """Put the substitutes into the modules of a program for the body of a `with` block."""
-    scopes = _scopes(fn)
+def substituted(codes: Iterable[Any]) -> Iterator[None]:
+    """Put the substitutes where the functions of a program look, for the body of a `with` block."""
+    scopes = _scopes(codes)
     with _Shared.lock:
         for key, scope in scopes.items():
             count = _Shared.users.get(key, 0)

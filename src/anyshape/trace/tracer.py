@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 
 import torch
 
@@ -21,6 +22,7 @@ from anyshape.rules.typical import answer_for_torch
 from anyshape.symbolic.condition import SymBool
 from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
+from anyshape.tensor.current import outside
 from anyshape.tensor.layout import CONTIGUOUS, Layout
 from anyshape.tensor.meta import Meta
 from anyshape.tensor.sym_tensor import DUMMY, ROWS, SymSize, SymTensor, make, make_subclass
@@ -62,6 +64,7 @@ class Tracer:
         self.asked_layout = False
         self.asked_grad = False
         self.depth = 0
+        self.closed = False
         self.mode: Any = None
         self.device = torch.get_default_device()
         self._device: torch.device | None = None  # of all tensors so far
@@ -92,11 +95,10 @@ class Tracer:
             self._switch_modes()
         if _default_dtype() is not self._dtype:
             self._switch_dtype()
-        if self._mixed or (self._grad and self._grads):
-            scan = Scan(self)
-            frozen, named = scan.args(args), scan.named(kwargs)
-            self._complete(out, scan)
-        else:  # one device and no gradients: nothing to sum up
+        frozen: Any = None
+        named: Any = None
+        simple = not self._mixed and not (self._grad and self._grads)
+        if simple:  # one device and no gradients: nothing to sum up
             freeze = self._freeze
             frozen = tuple(
                 [
@@ -105,12 +107,18 @@ class Tracer:
                 ]
             )
             named = {k: freeze(x) for k, x in kwargs.items()} if kwargs else kwargs
-            if out.device is None:
-                out.device = self._device or self.device
-            if not out.requires_grad:
-                out.requires_grad = False
+            simple = not self._mixed and not (self._grad and self._grads)
+            if simple:
+                if out.device is None:
+                    out.device = self._device or self.device
+                if not out.requires_grad:
+                    out.requires_grad = False
+        if not simple:
+            scan = Scan(self)
+            frozen, named = scan.args(args), scan.named(kwargs)
+            self._complete(out, scan)
         if out.requires_grad or out.device is not self._device:
-            self._note(out)
+            self.note(out)
         node = Node(func, frozen, named, user_site(3) if self._sites else None, self.epoch)
         self.graph.nodes.append(node)
         count = self._count
@@ -155,7 +163,7 @@ class Tracer:
                 scan.grad and self._grad and (dtype.is_floating_point or dtype.is_complex)
             )
 
-    def _note(self, meta: Meta) -> None:
+    def note(self, meta: Meta) -> None:
         """Keep track of whether all tensors are on one device, and whether any requires grad."""
         if meta.requires_grad:
             self._grads = True
@@ -177,7 +185,7 @@ class Tracer:
 
     def _result(self, node: Node, meta: Meta, scan: Scan, outs: list[Any]) -> SymTensor:
         self._complete(meta, scan)
-        self._note(meta)
+        self.note(meta)
         value = Value(self._count, RESULT, meta, node)
         self._count += 1
         outs.append(value)
@@ -233,7 +241,7 @@ class Tracer:
 
     def input(self, meta: Meta) -> SymTensor:
         """A new input of the graph."""
-        self._note(meta)
+        self.note(meta)
         value = Value(len(self.graph.inputs), INPUT, meta)
         self.graph.inputs.append(value)
         return make(meta, value, self)
@@ -254,7 +262,7 @@ class Tracer:
             if tensor.layout is not torch.strided:
                 raise UnsupportedError(f"a constant with layout {tensor.layout}")
             meta = meta_of_real(tensor)
-        self._note(meta)
+        self.note(meta)
         value = Value(len(self.graph.constants), CONSTANT, meta)
         self.graph.constants.append((value, tensor))
         self._lifted[id(tensor)] = value
@@ -345,6 +353,8 @@ class Tracer:
         """A leaf of what the program returns, as the graph holds it."""
         if type(leaf) is SymSize:
             return leaf
+        if type(leaf) is str:
+            self._need_plain(leaf)
         hidden = hidden_in(leaf, (SymTensor, SymInt, SymFloat, SymBool))
         if hidden is not None and type(leaf) is not type(hidden):
             raise UnsupportedError(
@@ -354,6 +364,22 @@ class Tracer:
                 " torch.utils._pytree.register_pytree_node",
             )
         return Scan(self).freeze(leaf)
+
+    def _need_plain(self, text: str) -> None:
+        """Refuse text that a symbolic number was formatted into."""
+        name = next((n for n in re.findall(r"\b[suf]\d+\b", text) if n in self.env.symbols), None)
+        if name is not None:
+            raise UnsupportedError(
+                f"the program returns the text {text!r} with the symbolic number {name} in it",
+                why="its value is known only when the program runs",
+                fix="return the number itself, or use int(n) to specialize on its value",
+            )
+
+    def close(self) -> None:
+        """Nothing more can be traced: a tensor that outlives its trace raises when it is used."""
+        self.closed = True
+        for door in ("call", "record", "mutate", "emit"):
+            setattr(self, door, _outside)
 
     @contextmanager
     def unrecorded(self) -> Iterator[None]:
@@ -394,6 +420,10 @@ def _place_of(n: SymInt, outs: Any) -> tuple[Value, int] | None:
                 if type(m) is SymInt and m.expr is n.expr:
                     return value, dim
     return None
+
+
+def _outside(*_: Any, **__: Any) -> NoReturn:
+    raise outside()
 
 
 def symbol_name(e: Expr) -> str:
