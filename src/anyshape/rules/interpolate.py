@@ -105,6 +105,28 @@ def affine_grid_generator(theta: Any, size: Any, align_corners: bool) -> Any:
     return Meta((batch, *[plain(n) for n in size[2:]], rank), autocast_dtype(meta))
 
 
+@rule("F.affine_grid")
+def affine_grid(theta: Any, size: Any, align_corners: Any = None) -> Any:
+    """The same by its functional name."""
+    meta = meta_of(theta)
+    rank = len(size) - 2
+    if rank not in (2, 3) or len(meta.shape) != 3 or not meta.dtype.is_floating_point:
+        raise ShapeError(
+            f"affine_grid: maps of shape {text(meta.shape)} for images of shape {text(tuple(size))}"
+        )
+    for n, m in zip(meta.shape[1:], (rank, rank + 1), strict=True):
+        _need_map(n, m, meta)
+    for n in size:
+        need_some(n, "affine_grid: the output")
+    return affine_grid_generator(theta, size, align_corners)
+
+
+def _need_map(n: Any, m: int, meta: Meta) -> None:
+    expect_equal(
+        n, m, lambda: f"affine_grid: maps of shape {text(meta.shape)}, {text(n)} is not {m}"
+    )
+
+
 # ---------------------------------------------------------------------- channels and pixels
 
 
