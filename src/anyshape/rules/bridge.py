@@ -10,6 +10,8 @@ from typing import Any, Final
 
 import torch
 from torch._dispatch.python import enable_python_dispatcher
+from torch._library.fake_impl import set_ctx_getter
+from torch._library.simple_registry import singleton
 
 from anyshape.env.site import capture as capture_site
 from anyshape.errors import AnyshapeError, ShapeError, UnsupportedError
@@ -19,6 +21,7 @@ from anyshape.rules.sym_node import number_of, stock
 from anyshape.symbolic.condition import SymBool
 from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
+from anyshape.tensor.current import current
 from anyshape.tensor.layout import CONTIGUOUS, Layout, dense_strides, strides_of
 from anyshape.tensor.meta import Meta
 from anyshape.tensor.size import surely_equal
@@ -105,7 +108,7 @@ def run_meta_kernel(tracer: Any, func: Any, args: tuple[Any, ...], kwargs: dict[
             if not crossing.seen and "device" not in named:
                 named = {**named, "device": _META}
                 crossing.given = torch.get_default_device()
-            out = func(*there, **named)
+            out = _run(func, there, named)
             for original, converted in crossing.seen.values():
                 if out is converted and not name.endswith("_"):
                     return Done(original)
@@ -126,6 +129,27 @@ def run_meta_kernel(tracer: Any, func: Any, args: tuple[Any, ...], kwargs: dict[
     if type(result) in (Meta, Many):
         return result
     return Done(result)
+
+
+def _run(func: Any, args: Any, kwargs: Any) -> Any:
+    """Call the kernel; a custom op's own fake, which may ask for sizes that only the run knows."""
+    qualified = getattr(func, "_qualified_op_name", None) or getattr(func, "_name", "")
+    entry = singleton.find(qualified.split(".")[0]) if qualified else None
+    kernel = entry.fake_impl.kernel if entry is not None else None
+    if kernel is None:
+        return func(*args, **kwargs)
+    with set_ctx_getter(_Context):
+        return kernel(*args, **kwargs)
+
+
+class _Context:
+    """What `torch.library.get_ctx()` gives to a fake."""
+
+    def new_dynamic_size(self, *, min: int = 0, max: int | None = None) -> Any:
+        """A size that the op finds out when it runs."""
+        return stock(current().fresh_size(min=min, max=max))
+
+    create_unbacked_symint = new_dynamic_size
 
 
 def _brief(e: Exception) -> str:

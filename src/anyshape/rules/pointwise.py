@@ -360,6 +360,12 @@ def copy(x: Any, src: Any, non_blocking: bool = False) -> Any:
     return Meta(meta.shape, meta.dtype, like(x).layout, meta.device)
 
 
+@rule("_weight_norm")
+def weight_norm(v: Any, g: Any, dim: int = 0) -> Any:
+    """A direction times a learnt length."""
+    return elementwise(meta_of(v).dtype, v, g)
+
+
 @rule("glu", "F.glu")
 def glu(x: Any, dim: int = -1) -> Any:
     """Half of the channels gate the other half."""

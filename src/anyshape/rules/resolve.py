@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
     Row = Callable[[Any, Any, tuple[Any, ...], dict[str, Any]], Any]
 
+# Python functions of these modules have the signatures of the ops that they are named after.
+_SAME_SIGNATURES: Final = ("torch.functional", "torch._tensor", "torch")
 SYMBOLIC: Final = (SymInt, SymBool, SymFloat)
 _FAMILIES: Final = (
     "pointwise",
@@ -48,6 +50,7 @@ _FAMILIES: Final = (
     "question",
     "reduce",
     "join",
+    "sequence",
     "factory",
     "matmul",
     "index",
@@ -111,6 +114,8 @@ def _by_name(func: Any, name: str) -> functools.partial[Any] | None:
     if isinstance(func, types.FunctionType) and func.__module__ == "torch.nn.functional":
         found = RULES.get(f"F.{name}")
         return None if found is None else functools.partial(_run, found)
+    if isinstance(func, types.FunctionType) and func.__module__ not in _SAME_SIGNATURES:
+        return None
     if name in REFLECTED:
         return functools.partial(_run_reflected, RULES[REFLECTED[name]])
     inplace = name in PYTHON_OPERATORS and name.startswith("__i") and name != "__invert__"
