@@ -39,7 +39,7 @@ from anyshape.expr.traverse import symbols_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from anyshape.env.fact import Verdict
+    from anyshape.env.fact import Message, Verdict
     from anyshape.env.site import Site
     from anyshape.expr import Expr
 
@@ -233,14 +233,14 @@ class Env:
         answer = decide(self.knowledge, p, effort)
         return fallback if answer is None else answer
 
-    def defer(self, p: Bool, message: str | None = None) -> None:
+    def defer(self, p: Bool, message: Message | None = None) -> None:
         """Have `p` asserted when the program runs, without making it knowledge."""
         site = capture()
         condition = self._open(p, site, message)
         if condition is not None:
             self._oblige(condition, origin.CHECK, site, message)
 
-    def assume(self, p: Bool, message: str | None = None) -> None:
+    def assume(self, p: Bool, message: Message | None = None) -> None:
         """Take the user's word for `p`: a fact, and a runtime assert or a guard."""
         site = capture()
         condition = self._open(p, site, message)
@@ -261,7 +261,7 @@ class Env:
 
     # ------------------------------------------------------------------ recording
 
-    def _open(self, p: Bool, site: Site | None, message: str | None) -> Bool | None:
+    def _open(self, p: Bool, site: Site | None, message: Message | None) -> Bool | None:
         """What of `p` is left to be checked at run time; None when it is proved."""
         answer = decide(self.knowledge, p)
         if answer is None:
@@ -271,7 +271,7 @@ class Env:
             if backed.hint:
                 return backed
             raise RuntimeAssertError(
-                message or f"{self.text(p)} does not hold",
+                (message() if callable(message) else message) or f"{self.text(p)} does not hold",
                 why=f"{self.text(backed)} is false for the values seen while tracing"
                 + (f", checked at {site}" if site else ""),
             )
@@ -286,12 +286,16 @@ class Env:
         spelt = form_bool(self.knowledge, p)
         return spelt if spelt.hint is not None else None
 
-    def _record(self, condition: Bool, from_: str, site: Site | None, message: str | None) -> None:
+    def _record(
+        self, condition: Bool, from_: str, site: Site | None, message: Message | None
+    ) -> None:
         """Learn a condition and oblige the program to it."""
         learn(self.knowledge, Fact(condition, from_, site, message))
         self._oblige(condition, from_, site, message)
 
-    def _oblige(self, condition: Bool, from_: str, site: Site | None, message: str | None) -> None:
+    def _oblige(
+        self, condition: Bool, from_: str, site: Site | None, message: Message | None
+    ) -> None:
         listed = self._asserts if condition.hint is None else self._guards
         listed.append(Fact(condition, from_, site, message))
 

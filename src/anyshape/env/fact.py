@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import TypeAlias
+
+    Message: TypeAlias = str | Callable[[], str]
 
     from anyshape.env.site import Site
     from anyshape.expr import Bool
@@ -25,12 +28,20 @@ ORIGINS: Final = {
 
 
 class Fact(NamedTuple):
-    """A condition that holds, where it comes from, and the message to show when it is violated."""
+    """A condition that holds, where it comes from, and the message to show when it is violated.
+
+    A message may be a function, which is called when somebody reads it.
+    """
 
     condition: Bool
     origin: str
     site: Site | None = None
-    message: str | None = None
+    message: Message | None = None
+
+    @property
+    def said(self) -> str | None:
+        """The message as text."""
+        return self.message() if callable(self.message) else self.message
 
     def describe(self, text: Callable[[Bool], str]) -> str:
         """The condition with its origin and the user's line; `text` writes the condition."""

@@ -80,7 +80,7 @@ def _error(k: Knowledge, fact: Fact, contradiction: ContradictionError) -> Const
     if against is not None:
         why = f"known before: {against.describe(k.brief)}; {why}"
     what = f"this cannot hold: {fact.describe(k.brief)}"
-    return ConstraintError(f"{fact.message}: {what}" if fact.message else what, why=why)
+    return ConstraintError(f"{fact.said}: {what}" if fact.message else what, why=why)
 
 
 def _rival(k: Knowledge, fact: Fact) -> Fact | None:

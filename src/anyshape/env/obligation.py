@@ -41,14 +41,19 @@ WIDE: Final = 64
 class Obligation:
     """One condition with its origin, the user's line and message; text is made when asked for."""
 
-    __slots__ = ("_knowledge", "condition", "message", "origin", "site")
+    __slots__ = ("_knowledge", "_message", "condition", "origin", "site")
 
     def __init__(self, fact: Fact, knowledge: Knowledge) -> None:
         self.condition: Bool = fact.condition
         self.origin = fact.origin
         self.site: Site | None = fact.site
-        self.message = fact.message
+        self._message = fact.message
         self._knowledge = knowledge
+
+    @property
+    def message(self) -> str | None:
+        """What the user, or the rule of an op, has to say when it fails."""
+        return self._message() if callable(self._message) else self._message
 
     @property
     def symbol(self) -> str:

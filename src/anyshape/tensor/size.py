@@ -176,7 +176,7 @@ def expect(condition: Any, say: Callable[[], str], error: type[ShapeError] = Sha
     if answer is False or env.hint_for_guard(condition.condition) is False:
         env.guard(condition.condition)  # a caller may catch the error and go on
         raise error(say())
-    env.assume(condition.condition, say())
+    env.assume(condition.condition, say)
 
 
 def expect_equal(a: Size, b: Size, say: Callable[[], str]) -> None:

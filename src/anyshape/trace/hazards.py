@@ -16,7 +16,7 @@ import textwrap
 import threading
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import torch
 
@@ -140,59 +140,71 @@ class _Patches:
 
     lock = threading.Lock()
     users = 0
-    undo: list[tuple[Any, str, Any]] = []  # noqa: RUF012  shared on purpose
+    plan: list[_Patch] = []  # noqa: RUF012  shared on purpose
+    with_numpy = False
 
     @classmethod
     def enter(cls) -> None:
         with cls.lock:
             if cls.users == 0:
-                cls.undo = _replace()
+                cls._refresh()
+                for owner, name, _, stand_in in cls.plan:
+                    setattr(owner, name, stand_in)
             cls.users += 1
+
+    @classmethod
+    def _refresh(cls) -> None:
+        """Plan again if numpy came in, or somebody else replaced one of the functions."""
+        with_numpy = "numpy.random" in sys.modules
+        fresh = with_numpy is cls.with_numpy and cls.plan
+        if not fresh or any(getattr(p[0], p[1]) is not p[2] for p in cls.plan):
+            cls.plan = _plan()
+            cls.with_numpy = with_numpy
 
     @classmethod
     def leave(cls) -> None:
         with cls.lock:
             cls.users -= 1
             if cls.users == 0:
-                for owner, name, original in cls.undo:
+                for owner, name, original, _ in cls.plan:
                     setattr(owner, name, original)
-                cls.undo = []
 
 
-_made: dict[Any, Any] = {}  # an original function to what stands in for it
+class _Patch(NamedTuple):
+    """A function of a module, and what stands in for it while a trace runs."""
+
+    owner: Any
+    name: str
+    original: Any
+    stand_in: Any
 
 
-def _stand_in(original: Any, make: Any, *args: Any) -> Any:
-    found = _made.get(original)
-    if found is None:
-        found = _made[original] = make(original, *args)
-    return found
+@functools.cache
+def _made(original: Any, make: Any, *args: Any) -> Any:
+    return make(original, *args)
 
 
-def _replace() -> list[tuple[Any, str, Any]]:
-    undo = []
-
-    def put(owner: Any, name: str, make: Any, *args: Any) -> None:
-        original = getattr(owner, name, None)
-        if original is not None:
-            undo.append((owner, name, original))
-            setattr(owner, name, _stand_in(original, make, *args))
-
+def _plan() -> list[_Patch]:
+    """All functions to replace, as they are now."""
+    wanted: list[tuple[Any, str, Any, Any]] = []
     for module, names in ((time, _CLOCKS), (random, _DRAWS)):
-        for name in names:
-            put(module, name, _guarded, f"{module.__name__}.{name}")
+        wanted += [(module, n, _guarded, f"{module.__name__}.{n}") for n in names]
     numpy_random = sys.modules.get("numpy.random")
     if numpy_random is not None:
-        for name in _NUMPY_DRAWS:
-            put(numpy_random, name, _guarded, f"numpy.random.{name}")
+        wanted += [(numpy_random, n, _guarded, f"numpy.random.{n}") for n in _NUMPY_DRAWS]
+    wanted += [(torch.func, n, _transform, n) for n in _TRANSFORMS]
+    wanted += [(torch, n, _transform, n) for n in ("vmap", "cond")]
+    found = [
+        _Patch(owner, name, getattr(owner, name), _made(getattr(owner, name), make, arg))
+        for owner, name, make, arg in wanted
+        if hasattr(owner, name)
+    ]
     for owner in (torch, torch.random):
-        put(owner, "manual_seed", _seeded)
-    for name in _TRANSFORMS:
-        put(torch.func, name, _transform, name)
-    put(torch, "vmap", _transform, "vmap")
-    put(torch, "cond", _transform, "cond")
-    put(torch, "Generator", _generator)
-    return undo
+        found.append(
+            _Patch(owner, "manual_seed", owner.manual_seed, _made(owner.manual_seed, _seeded))
+        )
+    found.append(_Patch(torch, "Generator", torch.Generator, _made(torch.Generator, _generator)))
+    return found
 
 
 @contextmanager
