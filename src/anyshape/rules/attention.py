@@ -11,6 +11,7 @@ from anyshape.rules.broadcast import broadcast
 from anyshape.rules.conv import is_plain
 from anyshape.rules.matmul import autocast_dtype
 from anyshape.rules.operand import meta_of
+from anyshape.rules.reduce import softmax
 from anyshape.rules.table import rule
 from anyshape.tensor.layout import CONTIGUOUS, Layout, strides_of
 from anyshape.tensor.meta import Meta
@@ -118,3 +119,9 @@ def _example(n: Any) -> Any:
     if type(n) is int:
         return n
     return evaluate(n.expr, {s.name: 2 for s in symbols_of(n.expr)})
+
+
+@rule("_safe_softmax")
+def safe_softmax(x: Any, dim: Any, dtype: Any = None) -> Any:
+    """A distribution along a dimension, of zeros where everything is masked."""
+    return softmax(x, dim, dtype)

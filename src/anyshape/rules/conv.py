@@ -24,6 +24,7 @@ from anyshape.tensor.size import (
     equal,
     expect,
     expect_equal,
+    expect_size,
     is_one,
     plain,
     product,
@@ -31,7 +32,7 @@ from anyshape.tensor.size import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 _ORDERS: Final = {4: CHANNELS_LAST_2D, 5: CHANNELS_LAST_3D}
 _LINE_ORDER: Final = (0, 2, 1)
@@ -169,14 +170,41 @@ def _need_channels(n: Any, m: Any, op: str, x: Meta, weight: Meta) -> None:
     )
 
 
-def _layout(rank: int, x: Meta, weight: Meta, dtype: torch.dtype) -> Layout:
-    if len(x.shape) != rank + 2:
-        x = Meta((1, *x.shape), x.dtype)
-    if rank == 1:
-        return kept_line_format(weight)
-    if rank == 3 and dtype is torch.float64:  # the slow kernel gives contiguous results
+def _layout(rank: int, x: Meta, weight: Meta, fast: Callable[[Meta], bool]) -> Layout:
+    """The layout of a result; `fast`: whether a batch goes to the kernel that keeps formats."""
+    if is_plain(x) and is_plain(weight):
         return CONTIGUOUS
-    return kept_format(x, weight)
+    single = len(x.shape) == rank + 1
+
+    def find() -> Layout:
+        if rank == 1:
+            layout = kept_line_format(weight)
+        else:
+            batch = unsqueeze_meta(x, 0) if single else x
+            if rank == 3 and not fast(batch):
+                return CONTIGUOUS
+            layout = kept_format(batch, weight)
+        order = layout.found().order
+        return Layout(order=tuple([d - 1 for d in order if d > 0])) if single and order else layout
+
+    return Layout(make=find)
+
+
+def _is_fast(
+    x: Meta, dtype: torch.dtype, groups: Any, weight: Meta, steps: tuple[Any, ...]
+) -> bool:
+    """Whether volumes are convolved by the fast kernel: not single small ones, nor in double."""
+    if dtype is torch.float64:
+        return False
+    if dtype is not torch.float32:
+        return True
+    kernel = weight.shape[-2:]
+    small = all(type(n) is int and n == 1 for n in (*kernel, *steps))
+    if small and torch.get_num_threads() == 1 and not ask(x.shape[0] >= 16, True):
+        return False
+    if not (type(groups) is int and groups == 1) or not is_one(x.shape[0]):
+        return True
+    return all(ask(n > 3, False) for n in kernel) or ask(product(x.shape[:4]) > 20480, False)
 
 
 def _convolved(
@@ -207,7 +235,9 @@ def _convolved(
                 for n, k, s, p, d in zip(sizes, w.shape[2:], strides, pads, dilations, strict=True)
             ]
         )
-    return Meta((*batch, w.shape[0], *sizes), dtype, _layout(rank, a, w, dtype))
+    steps = (*strides, *dilations)
+    layout = _layout(rank, a, w, lambda x: _is_fast(x, dtype, groups, w, steps))
+    return Meta((*batch, w.shape[0], *sizes), dtype, layout)
 
 
 def _need_bias(bias: Any, channels: Any, op: str) -> None:
@@ -240,9 +270,21 @@ def _transposed(
         strict=True,
     ):
         size = plain((n - 1) * s - 2 * p + d * (k - 1) + o + 1)
-        need_some(size, f"{op}: the output")
+        expect_size(size, f"a size of the output of {op}")
         sizes.append(size)
-    return Meta((*batch, channels, *sizes), dtype, _layout(rank, a, w, dtype))
+    layout = _layout(rank, a, w, lambda x: _is_fast_back(x, dtype, w, options))
+    return Meta((*batch, channels, *sizes), dtype, layout)
+
+
+def _is_fast_back(
+    x: Meta, dtype: torch.dtype, weight: Meta, options: tuple[Any, Any, Any, Any, Any]
+) -> bool:
+    """The same for transposed convolutions: the fast kernel pads outputs by less than a stride."""
+    stride, _, output_padding, groups, dilation = options
+    steps = [per_dim(v, 3, "convolution") for v in (stride, output_padding, dilation)]
+    if any(ask(o >= s, False) for s, o in zip(steps[0], steps[1], strict=True)):
+        return False
+    return _is_fast(x, dtype, groups, weight, (*steps[0], *steps[2]))
 
 
 def _of_rank(rank: int) -> None:

@@ -12,25 +12,25 @@ from anyshape.rules.table import rule
 from anyshape.rules.view import part
 from anyshape.tensor.layout import CONTIGUOUS, Layout, pointwise
 from anyshape.tensor.meta import Meta
-from anyshape.tensor.size import ask, expect, plain, text
+from anyshape.tensor.size import ask, expect, expect_size, plain, text
 
 if TYPE_CHECKING:
     import torch
 
 
-def _pairs(meta: Meta, pad: Any, op: str) -> list[tuple[int, Any, Any]]:
+def _pairs(meta: Meta, pad: Any) -> list[tuple[int, Any, Any]]:
     """The dimension of each pair of widths, with the widths."""
     rank = len(meta.shape)
     if len(pad) % 2 or len(pad) > 2 * rank:
-        raise ShapeError(f"{op}: padding {text(tuple(pad))} does not fit shape {text(meta.shape)}")
+        raise ShapeError(f"pad: padding {text(tuple(pad))} does not fit shape {text(meta.shape)}")
     return [(rank - 1 - i, plain(pad[2 * i]), plain(pad[2 * i + 1])) for i in range(len(pad) // 2)]
 
 
-def _padded(meta: Meta, pairs: list[tuple[int, Any, Any]], least: int, op: str) -> tuple[Any, ...]:
+def _padded(meta: Meta, pairs: list[tuple[int, Any, Any]]) -> tuple[Any, ...]:
     shape = list(meta.shape)
     for dim, before, after in pairs:
         shape[dim] = n = plain(shape[dim] + before + after)
-        _need_at_most(least, n, f"{op}: the least size of dimension {dim} and what padding leaves")
+        expect_size(n, f"what padding leaves of dimension {dim}")
     return tuple(shape)
 
 
@@ -40,14 +40,13 @@ def _need_at_most(a: Any, b: Any, what: str) -> None:
 
 
 def _constant(meta: Meta, pad: Any) -> Meta:
-    op = "pad"
-    pairs = _pairs(meta, pad, op)
+    pairs = _pairs(meta, pad)
     for dim, before, after in pairs:
         n = meta.shape[dim]
         for width in (before, after):
             if type(width) is not int or width < 0:
-                _need_at_most(-width, n, f"{op}: what is taken off dimension {dim} and its size")
-    shape = _padded(meta, pairs, 0, op)
+                _need_at_most(-width, n, f"pad: what is taken off dimension {dim} and its size")
+    shape = _padded(meta, pairs)
     widths = [w for _, *both in pairs for w in both]
     if any(ask(w > 0, True) for w in widths):
         return Meta(shape, meta.dtype, kept_format(meta))
@@ -66,7 +65,7 @@ def _less(meta: Meta, pairs: list[tuple[int, Any, Any]], shape: tuple[Any, ...])
 
 
 def _reflected(meta: Meta, pad: Any) -> Meta:
-    pairs = _pairs(meta, pad, "pad")
+    pairs = _pairs(meta, pad)
     for dim, before, after in pairs:
         n = meta.shape[dim]
         for width in (before, after):
@@ -75,11 +74,11 @@ def _reflected(meta: Meta, pad: Any) -> Meta:
 
 
 def _edged(meta: Meta, pad: Any, dtype: torch.dtype) -> Meta:
-    pairs = _pairs(meta, pad, "pad")
+    pairs = _pairs(meta, pad)
     _need_rank(meta, pairs)
     batched = len(meta.shape) == len(pairs) + 2
     layout = kept_format(meta) if batched and len(pairs) > 1 else CONTIGUOUS
-    return Meta(_padded(meta, pairs, 1, "pad"), dtype, layout)
+    return Meta(_padded(meta, pairs), dtype, layout)
 
 
 def _need_rank(meta: Meta, pairs: list[Any]) -> None:
@@ -91,13 +90,13 @@ def _need_rank(meta: Meta, pairs: list[Any]) -> None:
 
 
 def _circular(meta: Meta, pad: Any) -> Meta:
-    pairs = _pairs(meta, pad, "pad")
+    pairs = _pairs(meta, pad)
     _need_rank(meta, pairs)
     for dim, before, after in pairs:
         n = meta.shape[dim]
         for width in (before, after):
             _need_at_most(width, n, f"pad: repeated elements of dimension {dim}")
-    return Meta(_padded(meta, pairs, 0, "pad"), meta.dtype)
+    return Meta(_padded(meta, pairs), meta.dtype)
 
 
 @rule("pad", "F.pad")

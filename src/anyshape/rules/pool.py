@@ -152,6 +152,13 @@ for _rank in (1, 2, 3):
     _of_rank(_rank)
 
 
+@rule("max_pool2d_with_indices_backward")
+def max_pool2d_backward(grad_output: Any, x: Any, *_: Any, **__: Any) -> Any:
+    """The gradient of the input."""
+    meta = meta_of(x)
+    return Meta(meta.shape, meta.dtype, _layout(meta, 2))
+
+
 # ---------------------------------------------------------------------- the inverse
 
 
