@@ -8,6 +8,9 @@ that dtype), and "small" (below). An op passes where all its samples are traced 
 generated program gives what eager gives (values, shapes, dtypes and strides), each intermediate is
 as predicted, and on resized inputs the program agrees with eager or refuses.
 
+"strided", "inplace" and "out" are as "unbacked", with inputs that do not lie in order, with the
+in-place form, and with results that are written into tensors of the right shape.
+
 "small": traced with unbacked sizes, then run with all dimensions of one size made 1 and made 0. The
 program must give what eager gives, refuse, or have noted a deviation for it.
 """
@@ -32,7 +35,9 @@ from anyshape.trace import capture
 from tests.differential.replay import Replay
 
 TABLE = Path(__file__).with_name("op_db.json")
-COLUMNS = ("backed", "unbacked", "small", "int64", "bool", "complex64")
+COLUMNS = (
+    "backed", "unbacked", "small", "strided", "inplace", "out", "int64", "bool", "complex64",
+)  # fmt: skip
 TABLE_SAMPLES = 3  # for the table and the test that checks it
 DTYPES = (torch.float32, torch.int64, torch.bool, torch.complex64)
 # Their values are whatever lies in memory.
@@ -71,7 +76,8 @@ class Call:
 
     def __init__(self, op: Any, sample: Any) -> None:
         self.op = op
-        leaves, self.spec = pytree.tree_flatten(((sample.input, *sample.args), sample.kwargs))
+        given = ((sample.input, *sample.args), sample.kwargs)
+        leaves, self.spec = pytree.tree_flatten(given)
         self.leaves = leaves
         self.places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
         self.tensors = [leaves[i] for i in self.places]
@@ -165,14 +171,42 @@ def trace(call: Call, kind: str) -> Any:
     return capture(call, tuple(copies(call.tensors)), dynamic=choose)
 
 
-def run_sample(name: str, op: Any, sample: Any, column: str, counts: Any) -> str:
-    """What is wrong with one sample; empty for nothing."""
+def call_of(op: Any, sample: Any, column: str) -> Call | None:
+    """The call that a column is about; None where there is none."""
+    if column == "inplace":
+        return Call(op.get_inplace(), sample) if op.get_inplace() is not None else None
     call = Call(op, sample)
     if any(t.layout is not torch.strided for t in call.tensors):
-        return ""
+        return None
+    if column == "strided":
+        call.tensors = list(map(out_of_order, call.tensors))
+    if column == "out":
+        if not op.supports_out:
+            return None
+        results = seeded(call, copies(call.tensors))
+        if not isinstance(results, torch.Tensor | tuple):
+            return None
+        sample = sample.transform(lambda x: x)
+        sample.kwargs["out"] = pytree.tree_map(torch.empty_like, results)
+        call = Call(op, sample)
+    return call
+
+
+def out_of_order(t: torch.Tensor) -> torch.Tensor:
+    """The same elements with the first dimension innermost."""
+    if t.dim() < 2 or not t.is_contiguous():
+        return t
+    return t.detach().movedim(0, -1).contiguous().movedim(-1, 0)
+
+
+def run_sample(name: str, op: Any, sample: Any, column: str, counts: Any) -> str | None:
+    """What is wrong with one sample; empty for nothing, None where there is no such call."""
+    call = call_of(op, sample, column)
+    if call is None:
+        return None
     expected = seeded(call, copies(call.tensors))
     if isinstance(expected, Exception):
-        return ""
+        return None
     try:
         captured = trace(call, "backed" if column == "backed" else "unbacked")
         if column == "small":
@@ -277,7 +311,7 @@ def deviates(captured: Any, tensors: list[torch.Tensor]) -> bool:
 
 
 def run_op(name: str, op: Any, column: str, counts: Any, count: int = TABLE_SAMPLES) -> str | None:
-    """ "pass", or what went wrong first; None where the op does not take the dtype."""
+    """ "pass", or what went wrong first; None where the op has no such form or dtype."""
     dtype = dtype_for(op, column)
     if dtype is None or (column == "small" and name in CRASHES):
         return None
@@ -288,11 +322,13 @@ def run_op(name: str, op: Any, column: str, counts: Any, count: int = TABLE_SAMP
             samples = list(itertools.islice(op.sample_inputs("cpu", dtype), 32))
         except Exception as e:
             return f"no samples: {type(e).__name__}"
+        applies = False
         for sample in samples[:: max(1, len(samples) // count)][:count]:
             wrong = run_sample(name, op, sample, column, counts)
             if wrong:
                 return wrong
-    return "pass"
+            applies |= wrong is not None
+    return "pass" if applies else None
 
 
 def main() -> None:

@@ -208,15 +208,20 @@ def masked_select(x: Any, mask: Any) -> Any:
     same = len(shape) == len(mask_shape) and all(map(surely_equal, shape, mask_shape))
     if same:
         return Meta((count_true(mask),), dtype)
-    return Meta((_fresh_at_most(product(shape)),), dtype)
+    return Meta((_fresh_at_most(product(shape), _count_selected, (x, mask)),), dtype)
 
 
-def _fresh_at_most(n: Any, low: int = 0) -> Any:
-    """A new size in `low .. n`, read off the result."""
+def _count_selected(x: Any, mask: Any) -> int:
+    """The number of elements where the mask holds, stretched as it has to be."""
+    return torch.masked_select(x, mask).numel()
+
+
+def _fresh_at_most(n: Any, func: Any = None, args: tuple[Any, ...] = ()) -> Any:
+    """A new size in `0 .. n`, read off the result, or else what `func` gives."""
     tracer = current()
     n = plain(n)
     known = {"max": n} if type(n) is int else {}
-    u = tracer.fresh_size(min=low, **known)
+    u = tracer.fresh_size(func, args, min=0, **known)
     if type(n) is SymInt:
         tracer.env.learn((n - u >= 0).condition)
     return u

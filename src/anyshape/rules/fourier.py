@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 from anyshape.errors import ShapeError
 from anyshape.rules.factory import made
 from anyshape.rules.operand import dim_of, dims_of, is_tensor, meta_of
-from anyshape.rules.part import part
+from anyshape.rules.part import is_dense, part
 from anyshape.rules.pointwise import like
 from anyshape.rules.promote import complex_of, floating, real_of
 from anyshape.rules.table import rule
-from anyshape.tensor.layout import Layout, strides_of
+from anyshape.tensor.layout import CONTIGUOUS, Layout, strides_of
 from anyshape.tensor.meta import Meta
 from anyshape.tensor.size import ask, expect, larger, plain, text
 
@@ -39,17 +39,28 @@ def _outwards(meta: Meta, dims: tuple[int, ...]) -> list[int]:
     return found
 
 
-def _transformed(meta: Meta, shape: tuple[Any, ...], dims: list[int], dtype: torch.dtype) -> Meta:
-    """What one pass over `dims` gives."""
+def _transformed(
+    meta: Meta,
+    shape: tuple[Any, ...],
+    dtype: torch.dtype,
+    sorted_dims: tuple[int, ...],
+    last: tuple[int, ...] = (),
+) -> Meta:
+    """What one pass gives: over dimensions that it takes in the order of strides, then the last."""
+    dims = (*sorted_dims, *last)
     batch = tuple([d for d in range(len(shape)) if d not in dims])
-    return Meta(shape, dtype, Layout(order=(*_outwards(meta, batch), *dims)))
+
+    def find() -> Layout:
+        return Layout(order=(*_outwards(meta, batch), *_outwards(meta, sorted_dims), *last))
+
+    return Meta(shape, dtype, find() if meta.layout.dense else Layout(make=find))
 
 
 def _to_complex(meta: Meta, dims: tuple[int, ...]) -> Meta:
     """From complex to complex."""
     if not dims:
         return Meta(meta.shape, meta.dtype, meta.layout)
-    return _transformed(meta, meta.shape, _outwards(meta, dims), complex_of(meta.dtype))
+    return _transformed(meta, meta.shape, complex_of(meta.dtype), dims)
 
 
 def _half(meta: Meta, dims: tuple[int, ...]) -> Meta:
@@ -57,7 +68,7 @@ def _half(meta: Meta, dims: tuple[int, ...]) -> Meta:
     last = dims[-1]
     n = plain(meta.shape[last] // 2 + 1)
     shape = (*meta.shape[:last], n, *meta.shape[last + 1 :])
-    return _transformed(meta, shape, [*_outwards(meta, dims[:-1]), last], complex_of(meta.dtype))
+    return _transformed(meta, shape, complex_of(meta.dtype), dims[:-1], (last,))
 
 
 def _to_real(meta: Meta, dims: tuple[int, ...], n: Any) -> Meta:
@@ -66,28 +77,35 @@ def _to_real(meta: Meta, dims: tuple[int, ...], n: Any) -> Meta:
         meta = _to_complex(meta, dims[:-1])
     last = dims[-1]
     shape = (*meta.shape[:last], n, *meta.shape[last + 1 :])
-    return _transformed(meta, shape, [last], real_of(meta.dtype))
+    return _transformed(meta, shape, real_of(meta.dtype), (), (last,))
 
 
 def _resized(meta: Meta, dims: tuple[int, ...], sizes: tuple[Any, ...]) -> Meta:
-    """Cut or padded with zeros to given sizes; None keeps one."""
-    pads = False
-    shape = meta.shape
-    natural = meta.layout.dense and meta.layout.order is None
-    for d, n in zip(dims, sizes, strict=True):
-        old = shape[d]
-        if n is None or n is old:
-            continue
-        if not natural and not pads:
-            pads = ask(n > old, False)
-            if not pads:
-                expect(n <= old, lambda: f"fft: {text(sizes)} points need a contiguous tensor")
-        shape = (*shape[:d], n, *shape[d + 1 :])
-        if not natural:
-            meta = part(meta, d, 0, n)
-    if pads or natural:
-        return Meta(shape, meta.dtype)
-    return meta
+    """Cut or padded with zeros to given sizes; None keeps one. Padding makes a contiguous copy."""
+    changed = [
+        (d, n) for d, n in zip(dims, sizes, strict=True) if n is not None and n is not meta.shape[d]
+    ]
+    if not changed:
+        return meta
+    shape = list(meta.shape)
+    cut = meta
+    for d, n in changed:
+        shape[d] = n
+        cut = part(cut, d, 0, n)
+    if is_dense(meta):
+        return Meta(tuple(shape), meta.dtype)
+
+    def find() -> Layout:
+        if any(ask(n > meta.shape[d], False) for d, n in changed):
+            return CONTIGUOUS
+        for d, n in changed:
+            expect(
+                n <= meta.shape[d],
+                lambda: f"the strides of a transform of {text(meta.shape)} by {text(shape)} points",
+            )
+        return cut.layout
+
+    return Meta(tuple(shape), meta.dtype, Layout(make=find))
 
 
 def _points(sizes: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -177,7 +195,7 @@ def fft(x: Any, n: Any = None, dim: Any = -1, norm: Any = None) -> Any:
         meta = _operand(x, real=True)
         found = _resized(meta, dims, _points((n,)))
         _need_points(found, dims)
-        return _transformed(found, found.shape, list(dims), complex_of(meta.dtype))
+        return _transformed(found, found.shape, complex_of(meta.dtype), (), dims)
     return _complex(meta, dims, _points((n,)))
 
 

@@ -6,7 +6,8 @@ from typing import Any
 
 from anyshape.errors import ShapeError
 from anyshape.rules.operand import dim_of, is_tensor, meta_of, shape_of, sizes_of
-from anyshape.rules.part import part, selected
+from anyshape.rules.part import is_dense, part, selected
+from anyshape.rules.pointwise import format_of, formatted
 from anyshape.rules.promote import promote_types
 from anyshape.rules.result import Done, Many
 from anyshape.rules.table import rule
@@ -57,7 +58,11 @@ def joined(metas: list[Meta], dim: Any) -> Meta:
                     lambda: f"cat of shapes {text([m.shape for m in metas])} along {dim}",
                 )
     size = plain(total([m.shape[dim] for m in solid]))
-    return Meta((*first[:dim], size, *first[dim + 1 :]), dtype)
+    result = Meta((*first[:dim], size, *first[dim + 1 :]), dtype)
+    if rank in (4, 5) and not any(map(is_dense, metas)):
+        formats = set(map(format_of, metas))
+        return formatted(result, formats.pop()) if len(formats) == 1 else result
+    return result
 
 
 def _is(n: Any, value: int) -> bool:

@@ -11,6 +11,7 @@ from anyshape.rules.broadcast import broadcast, fits
 from anyshape.rules.operand import meta_of, shape_of
 from anyshape.rules.promote import result_dtype
 from anyshape.rules.table import rule
+from anyshape.tensor.layout import pointwise
 from anyshape.tensor.meta import Meta
 from anyshape.tensor.size import expect, expect_equal, is_one, text
 
@@ -149,8 +150,10 @@ def addmv(x: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
 def addr(x: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
     """A matrix plus an outer product."""
     out = outer(vec1, vec2)
-    found = _plus(x, out, "addr")
-    return Meta(found.shape, result_dtype(x, vec1, vec2))
+    shape = _plus(x, out, "addr").shape
+    column = Meta((shape[0], 1), out.dtype)
+    layout = pointwise(shape, [meta_of(x), column, meta_of(vec2)])
+    return Meta(shape, result_dtype(x, vec1, vec2), layout)
 
 
 def _plus(x: Any, out: Meta, op: str) -> Meta:

@@ -91,10 +91,11 @@ def positive(x: Any) -> Any:
     return Done(x)
 
 
-@rule("conj_physical")
+@rule("conj_physical", view=True)
 def conj_physical(x: Any) -> Any:
     """The conjugate; the tensor itself where it is real."""
-    return like(x) if meta_of(x).dtype.is_complex else Done(x)
+    meta = meta_of(x)
+    return like(x) if meta.dtype.is_complex else Meta(meta.shape, meta.dtype, meta.layout)
 
 
 @rule("log_sigmoid", "F.logsigmoid")
@@ -382,13 +383,13 @@ def glu(x: Any, dim: int = -1) -> Any:
 
 def _cast(x: Any, dtype: torch.dtype, memory_format: Any = None) -> Any:
     meta = meta_of(x)
-    if dtype is meta.dtype and memory_format in (None, torch.preserve_format, _format_of(meta)):
+    if dtype is meta.dtype and memory_format in (None, torch.preserve_format, format_of(meta)):
         return Meta(meta.shape, dtype, meta.layout, meta.device)
     result = like(x, dtype)
     return formatted(result, memory_format)
 
 
-def _format_of(meta: Meta) -> torch.memory_format:
+def format_of(meta: Meta) -> torch.memory_format:
     """The memory format that torch takes a tensor for by its strides."""
     rank = len(meta.shape)
     if rank == 4 and not is_dense(meta) and is_contiguous(meta, CHANNELS_LAST_2D):

@@ -6,9 +6,11 @@ from typing import Any
 
 import torch
 
+from anyshape.rules.broadcast import broadcast
 from anyshape.rules.factory import made, zeros_like
 from anyshape.rules.operand import is_tensor, meta_of, shape_of, sizes_of
 from anyshape.rules.pointwise import elementwise, formatted, like
+from anyshape.rules.result import Done
 from anyshape.rules.table import rule
 from anyshape.tensor.meta import Meta
 from anyshape.tensor.size import plain
@@ -66,8 +68,8 @@ def filled(x: Any, *_: Any, **__: Any) -> Any:
 
 @rule("bernoulli", "poisson", "binomial", random=True)
 def drawn(x: Any, *_: Any, **__: Any) -> Any:
-    """A draw for each element."""
-    return like(x)
+    """A draw for each element, contiguous."""
+    return Meta(meta_of(x).shape, meta_of(x).dtype)
 
 
 @rule("normal", random=True)
@@ -79,7 +81,8 @@ def normal(  # noqa: PLR0913  the signature is torch's
     if size is not None:
         return made(tuple(size), dtype, device, requires_grad)
     operands = [x for x in (mean, std) if is_tensor(x)]
-    return elementwise(meta_of(operands[0]).dtype, *operands)
+    shape = broadcast(*[shape_of(x) for x in operands])
+    return Meta(shape, meta_of(operands[0]).dtype)
 
 
 @rule("multinomial", random=True)
@@ -92,8 +95,14 @@ def multinomial(
 
 @rule("dropout", "alpha_dropout", "feature_dropout", "feature_alpha_dropout", random=True)
 def dropout(x: Any, p: Any, train: bool) -> Any:
-    """Elements dropped at random."""
-    return like(x)
+    """Elements dropped at random; the tensor itself where none are."""
+    return Done(x) if not train or p == 0 else like(x)
+
+
+@rule("native_dropout_backward")
+def native_dropout_backward(grad_output: Any, mask: Any, scale: Any) -> Any:
+    """The gradient of dropout."""
+    return elementwise(meta_of(grad_output).dtype, grad_output, mask)
 
 
 @rule("rrelu", random=True)
@@ -105,13 +114,14 @@ def rrelu(x: Any, *_: Any, **__: Any) -> Any:
 @rule("F.dropout", random=True)
 def functional_dropout(x: Any, p: Any = 0.5, training: bool = True, inplace: bool = False) -> Any:
     """Elements dropped at random while training."""
-    return NotImplemented if inplace or not 0 <= p <= 1 else like(x)
+    if inplace or not 0 <= p <= 1:
+        return NotImplemented
+    return dropout(x, p, training)
 
 
 @rule("manual_seed", "seed", random=True)
 def manual_seed(*args: Any) -> Any:
     """The state of the generator, set when the program runs."""
-    from anyshape.rules.result import Done  # noqa: PLC0415
     from anyshape.tensor.current import current  # noqa: PLC0415
 
     current().emit(torch.manual_seed if args else torch.seed, args)

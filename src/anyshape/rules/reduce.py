@@ -9,12 +9,14 @@ import torch
 from anyshape.errors import ShapeError
 from anyshape.rules.named import named
 from anyshape.rules.operand import dim_of, dims_of, is_tensor, meta_of, shape_of
-from anyshape.rules.pointwise import elementwise
+from anyshape.rules.part import part
+from anyshape.rules.pointwise import elementwise, like
 from anyshape.rules.promote import floating, real_of, result_dtype, summed
 from anyshape.rules.result import Many
 from anyshape.rules.table import rule
+from anyshape.tensor.layout import pointwise
 from anyshape.tensor.meta import Meta
-from anyshape.tensor.size import total
+from anyshape.tensor.size import larger, plain, total
 
 
 def reduced(shape: tuple[Any, ...], dim: Any, keepdim: bool = False) -> tuple[Any, ...]:
@@ -216,15 +218,17 @@ def functional_softmax(x: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any
 @rule("diff")
 def diff(x: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None) -> Any:
     """Differences of neighbours, taken `n` times."""
-    from anyshape.tensor.size import larger  # noqa: PLC0415
-
     meta = meta_of(x)
     dim = dim_of(dim, len(meta.shape))
-    parts = [x, *[y for y in (prepend, append) if y is not None]]
-    size = total([shape_of(y)[dim] for y in parts])
+    if n == 0:
+        return like(x)
+    parts = [y for y in (prepend, x, append) if y is not None]
     dtype = result_dtype(*parts)
-    result = larger(size - n, 0)
-    return Meta((*meta.shape[:dim], result, *meta.shape[dim + 1 :]), dtype)
+    if len(parts) > 1:
+        size = plain(total([shape_of(y)[dim] for y in parts]))
+        meta = Meta((*meta.shape[:dim], size, *meta.shape[dim + 1 :]), dtype)
+    rest = part(meta, dim, 0, larger(plain(meta.shape[dim] - n), 0))
+    return Meta(rest.shape, dtype, pointwise(rest.shape, [rest]))
 
 
 @rule("renorm")

@@ -94,12 +94,12 @@ def inferred(old: tuple[Any, ...], sizes: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _cancel(old: tuple[Any, ...], new: list[Any]) -> tuple[list[Any], list[Any]]:
-    """Both lists of factors without those that they share; a shared 0 makes eager raise."""
+    """Both lists of factors without those that they share; 0 stays where it is."""
     left = list(old)
     right = []
     for n in new:
         for i, m in enumerate(left):
-            same = n is m or (
+            same = (
                 n.expr is m.expr
                 if type(n) is SymInt and type(m) is SymInt
                 else type(n) is int and type(m) is int and n == m and n != 0
