@@ -7,10 +7,11 @@ from typing import Any
 from anyshape.errors import ShapeError
 from anyshape.rules.operand import dim_of, is_tensor, meta_of, shape_of, sizes_of
 from anyshape.rules.part import is_dense, part, selected
-from anyshape.rules.pointwise import format_of, formatted
+from anyshape.rules.pointwise import format_layout, format_of
 from anyshape.rules.promote import promote_types
 from anyshape.rules.result import Done, Many
 from anyshape.rules.table import rule
+from anyshape.tensor.layout import CONTIGUOUS, Layout
 from anyshape.tensor.meta import Meta
 from anyshape.tensor.size import (
     ask,
@@ -60,9 +61,14 @@ def joined(metas: list[Meta], dim: Any) -> Meta:
     size = plain(total([m.shape[dim] for m in solid]))
     result = Meta((*first[:dim], size, *first[dim + 1 :]), dtype)
     if rank in (4, 5) and not any(map(is_dense, metas)):
-        formats = set(map(format_of, metas))
-        return formatted(result, formats.pop()) if len(formats) == 1 else result
+        result.layout = Layout(make=lambda: _common_format(metas))
     return result
+
+
+def _common_format(metas: list[Meta]) -> Layout:
+    """The memory format that all operands have, else contiguous."""
+    formats = set(map(format_of, metas))
+    return format_layout(formats.pop()) if len(formats) == 1 else CONTIGUOUS
 
 
 def _is(n: Any, value: int) -> bool:

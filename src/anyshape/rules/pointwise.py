@@ -383,7 +383,11 @@ def glu(x: Any, dim: int = -1) -> Any:
 
 def _cast(x: Any, dtype: torch.dtype, memory_format: Any = None) -> Any:
     meta = meta_of(x)
-    if dtype is meta.dtype and memory_format in (None, torch.preserve_format, format_of(meta)):
+    if dtype is meta.dtype and (
+        memory_format is None
+        or memory_format is torch.preserve_format
+        or memory_format is format_of(meta)
+    ):
         return Meta(meta.shape, dtype, meta.layout, meta.device)
     result = like(x, dtype)
     return formatted(result, memory_format)
@@ -400,14 +404,17 @@ def format_of(meta: Meta) -> torch.memory_format:
 
 
 def formatted(meta: Meta, memory_format: Any) -> Meta:
-    """The same with the layout of a memory format."""
-    if memory_format is torch.contiguous_format:
-        meta.layout = CONTIGUOUS
-    elif memory_format is torch.channels_last:
-        meta.layout = Layout(order=(0, 2, 3, 1))
-    elif memory_format is torch.channels_last_3d:
-        meta.layout = Layout(order=(0, 2, 3, 4, 1))
+    """The same with the layout of a memory format; None and preserve_format change nothing."""
+    if memory_format is not None and memory_format is not torch.preserve_format:
+        meta.layout = format_layout(memory_format)
     return meta
+
+
+def format_layout(memory_format: torch.memory_format) -> Layout:
+    """The dense layout that a memory format stands for."""
+    if memory_format is torch.channels_last:
+        return Layout(order=CHANNELS_LAST_2D)
+    return Layout(order=CHANNELS_LAST_3D) if memory_format is torch.channels_last_3d else CONTIGUOUS
 
 
 for _name in (
