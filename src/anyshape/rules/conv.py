@@ -91,10 +91,17 @@ def kept_line_format(*operands: Meta) -> Layout:
         return CONTIGUOUS
 
     def find() -> Layout:
-        found = any(channels_last(unsqueeze_meta(m, 2)) for m in operands if len(m.shape) == 3)
+        found = any(_line_channels_last(m) for m in operands if len(m.shape) == 3)
         return Layout(order=_LINE_ORDER) if found else CONTIGUOUS
 
     return Layout(make=find)
+
+
+def _line_channels_last(meta: Meta) -> bool:
+    layout = meta.layout.found()
+    if layout.dense:
+        return layout.order == _LINE_ORDER
+    return channels_last(unsqueeze_meta(meta, 2))
 
 
 # ---------------------------------------------------------------------- arguments

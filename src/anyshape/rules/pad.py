@@ -10,7 +10,7 @@ from anyshape.rules.norm import full_dtype
 from anyshape.rules.operand import meta_of
 from anyshape.rules.table import rule
 from anyshape.rules.view import part
-from anyshape.tensor.layout import CONTIGUOUS, Layout, pointwise
+from anyshape.tensor.layout import Layout, pointwise
 from anyshape.tensor.meta import Meta
 from anyshape.tensor.size import ask, expect, expect_size, plain, text
 
@@ -76,9 +76,7 @@ def _reflected(meta: Meta, pad: Any) -> Meta:
 def _edged(meta: Meta, pad: Any, dtype: torch.dtype) -> Meta:
     pairs = _pairs(meta, pad)
     _need_rank(meta, pairs)
-    batched = len(meta.shape) == len(pairs) + 2
-    layout = kept_format(meta) if batched and len(pairs) > 1 else CONTIGUOUS
-    return Meta(_padded(meta, pairs), dtype, layout)
+    return Meta(_padded(meta, pairs), dtype, kept_format(meta))
 
 
 def _need_rank(meta: Meta, pairs: list[Any]) -> None:
