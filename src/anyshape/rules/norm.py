@@ -295,6 +295,19 @@ def local_response_norm(
     return like(x, dtype)
 
 
+# ---------------------------------------------------------------------- weights
+
+
+@rule("norm_except_dim")
+def norm_except_dim(v: Any, pow: int = 2, dim: int = 0) -> Any:
+    """The norm over all dimensions but one; over all for -1."""
+    meta = meta_of(v)
+    if dim == -1:
+        return Meta((), real_of(meta.dtype))
+    shape = tuple([n if d == dim else 1 for d, n in enumerate(meta.shape)])
+    return Meta(shape, real_of(meta.dtype))
+
+
 # ---------------------------------------------------------------------- distances
 
 
