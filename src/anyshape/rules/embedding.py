@@ -7,7 +7,7 @@ from typing import Any, Final
 import torch
 
 from anyshape.errors import ShapeError
-from anyshape.rules.operand import meta_of, shape_of
+from anyshape.rules.operand import is_tensor, meta_of, shape_of
 from anyshape.rules.promote import promote_types
 from anyshape.rules.result import Done, Many
 from anyshape.rules.table import rule
@@ -100,7 +100,7 @@ def functional_embedding_bag(  # noqa: PLR0913, PLR0917  torch's signature
     per_sample_weights: Any = None, include_last_offset: bool = False, padding_idx: Any = None,
 ) -> Any:  # fmt: skip
     """Sums, means or maxima of the rows of each bag."""
-    if not torch.is_tensor(weight) or not meta_of(weight).dtype.is_floating_point:
+    if not is_tensor(weight) or not meta_of(weight).dtype.is_floating_point:
         return NotImplemented  # an older order of arguments
     table, indices = meta_of(weight), meta_of(x)
     _need_table(table)

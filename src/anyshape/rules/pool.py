@@ -122,7 +122,7 @@ def _of_rank(rank: int) -> None:
     def adaptive_avg_pool(x: Any, output_size: Any) -> Any:
         meta = meta_of(x)
         batched(meta, rank, mean)
-        sizes = _output(output_size, meta, rank)
+        sizes = _output(output_size, rank)
         if any(type(n) is not int or n != 1 for n in sizes):  # else a mean, also of nothing
             for n in meta.shape[-rank:]:
                 need_some(n, "adaptive average pooling: the input")
@@ -134,14 +134,14 @@ def _of_rank(rank: int) -> None:
     def adaptive_max_pool(x: Any, output_size: Any) -> Any:
         meta = meta_of(x)
         batched(meta, rank, name)
-        shape = (*meta.shape[:-rank], *_output(output_size, meta, rank))
+        shape = (*meta.shape[:-rank], *_output(output_size, rank))
         for n in meta.shape[-rank:]:
             need_some(n, "adaptive max pooling: the input")
         layout = CONTIGUOUS if rank == 3 else _layout(meta, rank)
         return Many([Meta(shape, meta.dtype, layout), Meta(shape, torch.int64, layout)])
 
 
-def _output(size: Any, meta: Meta, rank: int) -> tuple[Any, ...]:
+def _output(size: Any, rank: int) -> tuple[Any, ...]:
     sizes = per_dim(size, rank, "adaptive pooling")
     for n in sizes:
         expect_size(n, "an output size of adaptive pooling")
@@ -162,16 +162,12 @@ def max_pool2d_backward(grad_output: Any, x: Any, *_: Any, **__: Any) -> Any:
 # ---------------------------------------------------------------------- the inverse
 
 
-def _unpool_layout(meta: Meta, rank: int) -> Layout:
-    return kept_format(meta) if rank == 2 and len(meta.shape) == 4 else CONTIGUOUS
-
-
 @rule("max_unpool2d")
 def max_unpool2d(x: Any, indices: Any, output_size: Any) -> Any:
     """The extrema back at their places in images."""
     meta = meta_of(x)
     sizes = per_dim(output_size, 2, "max_unpool2d")
-    return Meta((*meta.shape[:-2], *sizes), meta.dtype, _unpool_layout(meta, 2))
+    return Meta((*meta.shape[:-2], *sizes), meta.dtype, _layout(meta, 2))
 
 
 @rule("max_unpool3d")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -60,6 +61,31 @@ def test_agrees_with_eager_at_other_sizes(name: str, kind: str) -> None:
             agrees(case.program, program, *args)
         else:
             check_run(case.program, program, *args)
+
+
+WINDOWS = [
+    (kernel, stride, padding, dilation)
+    for kernel, stride, padding, dilation in itertools.product((1, 2, 3), (1, 2, 3), (0, 1), (1, 2))
+    if 2 * padding <= kernel
+]
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+def test_every_window_over_every_size(window: tuple[int, int, int, int]) -> None:
+    kernel, stride, padding, dilation = window
+
+    def program(x: torch.Tensor) -> Any:
+        weight = torch.ones(2, 2, kernel)
+        return (
+            F.max_pool1d(x, kernel, stride, padding, dilation),
+            F.max_pool1d(x, kernel, stride, padding, dilation, ceil_mode=True),
+            F.conv1d(x, weight, None, stride, padding, dilation),
+            F.conv_transpose1d(x, weight, None, stride, padding, 0, 1, dilation),
+        )
+
+    traced = trace(Case(program, lambda b, h, w: (torch.rand(2, 2, h),)), "unbacked")
+    for n in range(1, 12):
+        agrees(program, traced, torch.rand(2, 2, n))
 
 
 # ---------------------------------------------------------------------- memory formats
