@@ -13,7 +13,7 @@ from anyshape.rules.data import count_true
 from anyshape.rules.operand import dim_of, is_tensor, meta_of, shape_of
 from anyshape.rules.part import is_dense, part, selected
 from anyshape.rules.promote import INT, category
-from anyshape.rules.result import Done
+from anyshape.rules.result import Done, Instead
 from anyshape.rules.slices import place_of, slice_of
 from anyshape.rules.table import rule
 from anyshape.rules.view import unsqueeze_meta
@@ -193,22 +193,17 @@ def _is_basic(parts: tuple[Any, ...]) -> bool:
     return True
 
 
-@rule("__getitem__")
+@rule("__getitem__", view=True)
 def getitem(x: Any, index: Any) -> Any:
     """`x[index]`: a view for numbers and slices, else a copy."""
     meta = meta_of(x)
-    tracer = current()
     parts = index if type(index) is tuple else (index,)
-    basic = _is_basic(parts)
-    if not basic:
-        index = _frozen(index)
-        parts = index if type(index) is tuple else (index,)
-        basic = _is_basic(parts)
-    result = basic_index(meta, parts) if basic else Index(meta, index).result()
-    out = tracer.record(torch.Tensor.__getitem__, (x, index), {}, result)
-    if basic:
-        tracer.alias(out, x)
-    return Done(out)
+    if _is_basic(parts):
+        return basic_index(meta, parts)
+    index = _frozen(index)
+    parts = index if type(index) is tuple else (index,)
+    result = basic_index(meta, parts) if _is_basic(parts) else Index(meta, index).result()
+    return Instead(torch.Tensor.__getitem__, (x, index), result)
 
 
 def _is_part(p: Any) -> bool:

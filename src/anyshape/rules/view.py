@@ -63,7 +63,18 @@ def reviewed(meta: Meta, shape: tuple[Any, ...], *, copies: bool = False) -> Met
 
 def inferred(old: tuple[Any, ...], sizes: tuple[Any, ...]) -> tuple[Any, ...]:
     """The sizes of a view, with the one that is -1 worked out."""
-    sizes = tuple([plain(n) for n in sizes])
+    shared = 0  # leading sizes that stay as they are
+    for n, m in zip(old, sizes, strict=False):
+        if n is not m and not (type(n) is type(m) is SymInt and n.expr is m.expr):
+            break
+        shared += 1
+    rest = _plain_rest(old[shared:], sizes[shared:])
+    if rest is not None:
+        return (*old[:shared], *rest)
+    return _inferred(old, tuple([plain(n) for n in sizes]))
+
+
+def _inferred(old: tuple[Any, ...], sizes: tuple[Any, ...]) -> tuple[Any, ...]:
     holes = [i for i, n in enumerate(sizes) if type(n) is int and n == -1]
     if len(holes) > 1:
         raise ShapeError("only one dimension can be inferred")
@@ -91,6 +102,32 @@ def inferred(old: tuple[Any, ...], sizes: tuple[Any, ...]) -> tuple[Any, ...]:
         expect(rest % others == 0, lambda: _misfit(old, sizes))
         found = plain(rest // others)
     return (*sizes[: holes[0]], found, *sizes[holes[0] + 1 :])
+
+
+def _plain_rest(old: tuple[Any, ...], sizes: tuple[Any, ...]) -> list[int] | None:
+    """The sizes where all are plain and fit; None leaves the question to the general case."""
+    hole, others = -1, 1
+    for i, n in enumerate(sizes):
+        if type(n) is not int or n < -1:
+            return None
+        if n == -1:
+            if hole >= 0:
+                return None
+            hole = i
+        else:
+            others *= n
+    count = 1
+    for n in old:
+        if type(n) is not int:
+            return None
+        count *= n
+    result = list(sizes)
+    if hole >= 0:
+        if others == 0 or count % others:
+            return None
+        result[hole] = count // others
+        return result
+    return result if count == others else None
 
 
 def _cancel(old: tuple[Any, ...], new: list[Any]) -> tuple[list[Any], list[Any]]:

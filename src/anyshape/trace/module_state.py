@@ -90,5 +90,6 @@ def kept_modules(modules: Iterable[torch.nn.Module]) -> Iterator[None]:
             raise UnsupportedError(
                 f"the traced function assigns {', '.join(f'{kind}.{n}' for n in names)}",
                 why="the program repeats ops, not assignments, so it would happen once",
-                fix="change a buffer in place, as in self.buffer.copy_(value), or return the value",
+                fix="change a buffer in place, as in self.buffer.copy_(value), or return the value;"
+                " if it is set in the first call only, call the module once before tracing",
             )

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 _is_grad_enabled: Final = torch.is_grad_enabled
 _default_dtype: Final = torch.get_default_dtype
+_KINDS: Final = (torch.Tensor, torch.nn.Parameter)
 _is_any_autocast: Final = torch._C._is_any_autocast_enabled
 
 
@@ -151,7 +152,8 @@ class Tracer:
         return out.build(tensors)
 
     def _freeze(self, x: Any) -> Any:
-        return Scan(self).freeze(x)
+        value = self._lifted.get(id(x))  # what is lifted stays alive, so its id is its own
+        return Scan(self).freeze(x) if value is None else value
 
     def _complete(self, meta: Meta, scan: Scan) -> None:
         """Fill in what a rule left to the operands: the device, and whether gradients flow."""
@@ -255,7 +257,7 @@ class Tracer:
 
     def _lift(self, tensor: torch.Tensor) -> Value:
         with torch._C.DisableTorchFunction():
-            if torch.nn.parameter.is_lazy(tensor):
+            if type(tensor) not in _KINDS and torch.nn.parameter.is_lazy(tensor):
                 raise UnsupportedError(
                     f"an uninitialized {type(tensor).__name__}", fix="run the module once first"
                 )
