@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 import torch
+from torch.utils import _pytree as pytree
 
 from anyshape import config
 from anyshape.errors import ConstraintError, UnsupportedError
@@ -127,3 +128,46 @@ def test_a_cache_in_the_output(kind: str) -> None:
     for sizes in ((B, S), *OTHERS):
         agrees(captured, model.module, (), model.inputs(*sizes))
     assert isinstance(captured(**model.inputs(2, 3)).past_key_values, DynamicCache)
+
+
+class Step(torch.nn.Module):
+    """One step of decoding with a cache; says what transformers takes for granted."""
+
+    def __init__(self, model: torch.nn.Module) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, token: torch.Tensor, cache: Any, attention_mask: torch.Tensor) -> Any:
+        length = cache.layers[0].keys.shape[2]
+        torch._check(attention_mask.shape[0] == token.shape[0])
+        torch._check(attention_mask.shape[1] == length + 1)
+        for layer in cache.layers:
+            for t in (layer.keys, layer.values):
+                torch._check(t.shape[0] == token.shape[0])
+                torch._check(t.shape[2] == length)
+        out = self.model(input_ids=token, past_key_values=cache, attention_mask=attention_mask)
+        return out.logits, out.past_key_values
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_decoding_with_a_cache_of_any_length(kind: str) -> None:
+    from transformers.integrations.executorch import register_dynamic_cache_export_support
+
+    register_dynamic_cache_export_support()
+    model = built(functools.partial(llama, masked=True, cache=True))
+    step = Step(model.module)
+
+    def inputs(b: int, s: int) -> tuple[Any, ...]:
+        torch.manual_seed(b)
+        cache = model.module(**model.inputs(b, s)).past_key_values
+        return torch.randint(0, 99, (b, 1)), cache, torch.ones(b, s + 1, dtype=torch.long)
+
+    where = {B: {"min": 1}, S: {"min": 2}, S + 1: {"min": 3}}
+    choose = Dynamic(kind, where)
+    with config.patch(specialize_zero_one=False):
+        captured = capture(
+            step, inputs(B, S), dynamic=lambda spot: "static" if spot.dim == 3 else choose(spot)
+        )
+    for sizes in ((B, S), (1, 4), (2, 12)):
+        actual, expected = captured(*inputs(*sizes)), step(*inputs(*sizes))
+        torch.testing.assert_close(pytree.tree_leaves(actual), pytree.tree_leaves(expected))
