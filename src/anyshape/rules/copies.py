@@ -8,8 +8,9 @@ import torch
 
 from anyshape.errors import ShapeError
 from anyshape.rules import diagonal, index, join, part, view
+from anyshape.rules.cast import detach
 from anyshape.rules.operand import dims_of, meta_of
-from anyshape.rules.pointwise import detach, like
+from anyshape.rules.pointwise import like
 from anyshape.rules.result import Instead, Many
 from anyshape.rules.table import rule
 from anyshape.tensor.layout import permuted

@@ -8,8 +8,9 @@ from typing import Any
 import torch
 
 from anyshape.errors import ArgumentError
+from anyshape.rules.cast import formatted
 from anyshape.rules.operand import is_tensor, meta_of, shape_of, sizes_of
-from anyshape.rules.pointwise import formatted, like
+from anyshape.rules.pointwise import like
 from anyshape.rules.promote import complex_of, number_dtype, promote_types
 from anyshape.rules.table import rule
 from anyshape.symbolic.sym_int import SymInt

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from anyshape.errors import ShapeError
+from anyshape.rules.cast import format_layout, format_of
 from anyshape.rules.operand import dim_of, is_tensor, meta_of, shape_of, sizes_of
 from anyshape.rules.part import is_dense, part, selected
-from anyshape.rules.pointwise import format_layout, format_of
 from anyshape.rules.promote import promote_types
 from anyshape.rules.result import Done, Many
 from anyshape.rules.table import rule

@@ -7,9 +7,10 @@ from typing import Any
 import torch
 
 from anyshape.rules.broadcast import broadcast
+from anyshape.rules.cast import formatted
 from anyshape.rules.factory import made, zeros_like
 from anyshape.rules.operand import is_tensor, meta_of, shape_of, sizes_of
-from anyshape.rules.pointwise import elementwise, formatted, like
+from anyshape.rules.pointwise import elementwise, like
 from anyshape.rules.result import Done
 from anyshape.rules.table import rule
 from anyshape.tensor.meta import Meta

@@ -44,6 +44,7 @@ _SAME_SIGNATURES: Final = ("torch.functional", "torch._tensor", "torch")
 SYMBOLIC: Final = (SymInt, SymBool, SymFloat)
 _FAMILIES: Final = (
     "pointwise",
+    "cast",
     "view",
     "part",
     "diagonal",

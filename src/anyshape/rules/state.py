@@ -7,8 +7,8 @@ from typing import Any
 import torch
 
 from anyshape.errors import ShapeError, UnsupportedError
+from anyshape.rules.cast import formatted
 from anyshape.rules.operand import meta_of, shape_of, sizes_of
-from anyshape.rules.pointwise import formatted
 from anyshape.rules.result import Done
 from anyshape.rules.table import rule
 from anyshape.tensor.current import current

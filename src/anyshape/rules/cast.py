@@ -1,0 +1,169 @@
+"""Casts to other dtypes, devices and memory formats; copies and what is taken for one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from anyshape.rules.operand import is_tensor, meta_of
+from anyshape.rules.part import is_dense
+from anyshape.rules.pointwise import like
+from anyshape.rules.result import Done
+from anyshape.rules.table import rule
+from anyshape.tensor.current import current
+from anyshape.tensor.layout import (
+    CHANNELS_LAST_2D,
+    CHANNELS_LAST_3D,
+    CONTIGUOUS,
+    Layout,
+    is_contiguous,
+)
+from anyshape.tensor.meta import Meta
+
+
+def _cast(x: Any, dtype: torch.dtype, memory_format: Any = None) -> Any:
+    meta = meta_of(x)
+    if dtype is meta.dtype and (
+        memory_format is None
+        or memory_format is torch.preserve_format
+        or memory_format is format_of(meta)
+    ):
+        return Meta(meta.shape, dtype, meta.layout, meta.device)
+    result = like(x, dtype)
+    return formatted(result, memory_format)
+
+
+def format_of(meta: Meta) -> torch.memory_format:
+    """The memory format that torch takes a tensor for by its strides."""
+    rank = len(meta.shape)
+    if rank == 4 and not is_dense(meta) and is_contiguous(meta, CHANNELS_LAST_2D):
+        return torch.channels_last
+    if rank == 5 and not is_dense(meta) and is_contiguous(meta, CHANNELS_LAST_3D):
+        return torch.channels_last_3d
+    return torch.contiguous_format
+
+
+def formatted(meta: Meta, memory_format: Any) -> Meta:
+    """The same with the layout of a memory format; None and preserve_format change nothing."""
+    if memory_format is not None and memory_format is not torch.preserve_format:
+        meta.layout = format_layout(memory_format)
+    return meta
+
+
+def format_layout(memory_format: torch.memory_format) -> Layout:
+    """The dense layout that a memory format stands for."""
+    if memory_format is torch.channels_last:
+        return Layout(order=CHANNELS_LAST_2D)
+    return Layout(order=CHANNELS_LAST_3D) if memory_format is torch.channels_last_3d else CONTIGUOUS
+
+
+for _name in (
+    "float", "double", "half", "bfloat16", "long", "int", "short", "char", "byte", "bool",
+    "cfloat", "cdouble", "chalf",
+):  # fmt: skip
+    _dtype = getattr(torch, {"char": "int8", "byte": "uint8"}.get(_name, _name))
+
+    def _named(x: Any, memory_format: Any = None, *, _dtype: torch.dtype = _dtype) -> Any:
+        return _cast(x, _dtype, memory_format)
+
+    rule(_name, view=True)(_named)
+
+
+@rule("to", view=True)
+def to(
+    x: Any,
+    *args: Any,
+    dtype: Any = None,
+    device: Any = None,
+    non_blocking: bool = False,
+    copy: bool = False,
+    memory_format: Any = None,
+    other: Any = None,
+) -> Any:
+    """Another dtype, device or memory format."""
+    for a in (*args, other):
+        if isinstance(a, torch.dtype):
+            dtype = a
+        elif isinstance(a, torch.device | str) or (type(a) is int):
+            device = a
+        elif is_tensor(a):
+            dtype, device = meta_of(a).dtype, meta_of(a).device
+    result = _cast(x, dtype or meta_of(x).dtype, memory_format)
+    if device is not None:
+        with torch._C.DisableTorchFunction():
+            result.device = torch.device(device)
+    return result
+
+
+@rule("type")
+def type_(x: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
+    """A cast, or the name of the type."""
+    if isinstance(dtype, torch.dtype):
+        return _cast(x, dtype)
+    meta = meta_of(x)
+    with torch._C.DisableTorchFunction():
+        if dtype is None:
+            return Done(torch.empty(0, dtype=meta.dtype, device=meta.device).type())
+        return _cast(x, torch.empty(0).type(dtype).dtype)
+
+
+@rule("type_as")
+def type_as(x: Any, other: Any) -> Any:
+    """A cast to the dtype of another tensor."""
+    return _cast(x, meta_of(other).dtype)
+
+
+@rule("cpu", view=True)
+def cpu(x: Any, memory_format: Any = None) -> Any:
+    """On the CPU."""
+    result = _cast(x, meta_of(x).dtype, memory_format)
+    result.device = torch.device("cpu")
+    return result
+
+
+@rule("clone")
+def clone(x: Any, *, memory_format: Any = None) -> Any:
+    """A copy."""
+    return formatted(like(x), memory_format)
+
+
+@rule("contiguous", view=True)
+def contiguous(x: Any, memory_format: Any = torch.contiguous_format) -> Any:
+    """The tensor itself where it is dense, else a dense copy."""
+    meta = meta_of(x)
+    if meta.layout.dense and meta.layout.order is None and memory_format is torch.contiguous_format:
+        return Meta(meta.shape, meta.dtype, meta.layout)
+    return formatted(Meta(meta.shape, meta.dtype), memory_format)
+
+
+@rule("detach", view=True)
+def detach(x: Any) -> Any:
+    """The same memory without gradients."""
+    meta = meta_of(x)
+    return Meta(meta.shape, meta.dtype, meta.layout, meta.device, requires_grad=False)
+
+
+@rule("requires_grad_")
+def requires_grad_(x: Any, requires_grad: bool = True) -> Any:
+    """Whether gradients flow into the tensor from here on."""
+    tracer = current()
+    tracer.emit(torch.Tensor.requires_grad_, (x, requires_grad))
+    meta = meta_of(x)
+    if not meta.requires_grad:
+        x._leaf = True
+    x._meta = Meta(meta.shape, meta.dtype, meta.layout, meta.device, requires_grad)
+    tracer.note(x._meta)
+    return Done(x)
+
+
+@rule("resolve_conj", "resolve_neg", view=True)
+def resolved(x: Any) -> Any:
+    """The tensor without pending conjugation or negation."""
+    return Meta(meta_of(x).shape, meta_of(x).dtype, meta_of(x).layout)
+
+
+@rule("conj", view=True)
+def conj(x: Any) -> Any:
+    """A lazy conjugate: the same memory."""
+    return Meta(meta_of(x).shape, meta_of(x).dtype, meta_of(x).layout)
