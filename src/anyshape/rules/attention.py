@@ -9,7 +9,6 @@ from anyshape.expr import evaluate
 from anyshape.expr.traverse import symbols_of
 from anyshape.rules.broadcast import broadcast
 from anyshape.rules.conv import is_plain
-from anyshape.rules.matmul import autocast_dtype
 from anyshape.rules.operand import meta_of
 from anyshape.rules.reduce import softmax
 from anyshape.rules.table import rule
@@ -55,7 +54,7 @@ def scaled_dot_product_attention(
     if len(shape) == 4 and not is_plain(q) and dropout_p == 0:
         mask_grad = attn_mask is not None and bool(meta_of(attn_mask).requires_grad)
         layout = Layout(make=lambda: _layout(q, k, v, enable_gqa, mask_grad))
-    return Meta(shape, autocast_dtype(q), layout)
+    return Meta(shape, q.dtype, layout)
 
 
 def _batch(q: Meta, k: Meta, v: Meta, gqa: bool) -> tuple[Any, ...]:

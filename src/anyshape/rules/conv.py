@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from anyshape.errors import ShapeError
-from anyshape.rules.matmul import autocast_dtype
 from anyshape.rules.operand import meta_of
 from anyshape.rules.table import rule
 from anyshape.rules.view import unsqueeze_meta
@@ -160,7 +159,7 @@ def batched(meta: Meta, rank: int, op: str) -> bool:
 
 
 def _operand_dtype(x: Meta, weight: Meta, op: str) -> torch.dtype:
-    dtype, other = autocast_dtype(x), autocast_dtype(weight)
+    dtype, other = x.dtype, weight.dtype
     if dtype is not other:
         raise ShapeError(f"{op}: the input is {dtype}, the weight {other}")
     return dtype

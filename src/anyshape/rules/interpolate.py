@@ -6,7 +6,6 @@ from typing import Any
 
 from anyshape.errors import ShapeError
 from anyshape.rules.conv import kept_format, need_multiple, need_some
-from anyshape.rules.matmul import autocast_dtype
 from anyshape.rules.norm import full_dtype
 from anyshape.rules.operand import meta_of
 from anyshape.rules.pool import scaled
@@ -102,7 +101,7 @@ def affine_grid_generator(theta: Any, size: Any, align_corners: bool) -> Any:
         batch,
         lambda: f"affine_grid: {text(meta.shape[0])} maps for a batch of {text(batch)}",
     )
-    return Meta((batch, *[plain(n) for n in size[2:]], rank), autocast_dtype(meta))
+    return Meta((batch, *[plain(n) for n in size[2:]], rank), meta.dtype)
 
 
 @rule("F.affine_grid")

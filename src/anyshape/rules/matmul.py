@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import torch
+from typing import TYPE_CHECKING, Any
 
 from anyshape.errors import ShapeError
 from anyshape.rules.broadcast import broadcast, fits
@@ -15,24 +13,15 @@ from anyshape.tensor.layout import pointwise
 from anyshape.tensor.meta import Meta
 from anyshape.tensor.size import expect, expect_equal, is_one, text
 
-
-def autocast_dtype(meta: Meta) -> torch.dtype:
-    """The dtype that a matrix product computes in: lower where autocast is on."""
-    dtype = meta.dtype
-    if not torch._C._is_any_autocast_enabled() or not dtype.is_floating_point:
-        return dtype
-    kind = meta.device.type if meta.device is not None else "cpu"
-    if dtype is torch.float64 or not torch.is_autocast_enabled(kind):
-        return dtype
-    return torch.get_autocast_dtype(kind)
+if TYPE_CHECKING:
+    import torch
 
 
 def _same_dtype(op: str, *metas: Meta) -> torch.dtype:
-    dtype = autocast_dtype(metas[0])
+    dtype = metas[0].dtype
     for m in metas[1:]:
-        other = autocast_dtype(m)
-        if other is not dtype:
-            raise ShapeError(f"{op}: expected operands of one dtype, got {dtype} and {other}")
+        if m.dtype is not dtype:
+            raise ShapeError(f"{op}: expected operands of one dtype, got {dtype} and {m.dtype}")
     return dtype
 
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import torch
 
-from anyshape.errors import DimError
+from anyshape.env.site import capture
+from anyshape.errors import DimError, UnsupportedError
 from anyshape.rules.operand import dim_of, meta_of, shape_of
 from anyshape.rules.result import Done
 from anyshape.rules.table import rule
@@ -15,7 +16,7 @@ from anyshape.tensor.current import current
 from anyshape.tensor.layout import contiguity
 from anyshape.tensor.shown import expect_contiguity
 from anyshape.tensor.size import equal, known, plain, product
-from anyshape.tensor.sym_tensor import size_of
+from anyshape.tensor.sym_tensor import SymTensor, size_of
 
 
 @rule("is_contiguous")
@@ -80,7 +81,40 @@ def dim(x: Any) -> Any:
     return Done(len(shape_of(x)))
 
 
-@rule("is_conj", "is_neg", "is_inference", "_is_zerotensor", "_is_view", "is_shared", "is_pinned")
+@rule("_is_zerotensor", "is_shared", "is_pinned")
 def never(x: Any, *_: Any) -> Any:
     """Not for a traced tensor."""
     return Done(False)
+
+
+@rule("is_conj", "is_neg")
+def is_conj(x: Any) -> Any:
+    """Whether a conjugation or negation is pending: never for real numbers."""
+    if meta_of(x).dtype.is_complex:
+        raise _untracked("whether a conjugation of a complex tensor is pending")
+    return Done(False)
+
+
+@rule("is_inference")
+def is_inference(x: Any) -> Any:
+    """Whether a tensor was made in inference mode: not if the program never is in it."""
+    if current().uses_inference:
+        raise _untracked("is_inference() in a program that uses inference mode")
+    return Done(False)
+
+
+@rule("_is_view")
+def is_view(x: Any) -> Any:
+    """Whether a tensor is a view; of some ops only the run knows."""
+    value = x._value if type(x) is SymTensor else current().lift(x)
+    if value.node is None or value.root is not value:
+        raise _untracked("_is_view()")
+    return Done(False)
+
+
+def _untracked(what: str) -> UnsupportedError:
+    site = capture()
+    return UnsupportedError(
+        f"{what} is not tracked" + (f": asked at {site}" if site else ""),
+        fix="do not let the program depend on it",
+    )

@@ -16,6 +16,7 @@ import torch
 
 from anyshape.env.site import capture as capture_site
 from anyshape.errors import ArgumentError, ShapeError, UnsupportedError
+from anyshape.rules.autocast import cast_operands
 from anyshape.rules.body import run_body
 from anyshape.rules.bridge import run_meta_kernel
 from anyshape.rules.broadcast import fits
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
 # Python functions of these modules have the signatures of the ops that they are named after.
 _SAME_SIGNATURES: Final = ("torch.functional", "torch._tensor", "torch")
+_is_any_autocast: Final = torch._C._is_any_autocast_enabled
 SYMBOLIC: Final = (SymInt, SymBool, SymFloat)
 _FAMILIES: Final = (
     "pointwise",
@@ -163,7 +165,10 @@ def _first(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def _run(found: Rule, tracer: Any, func: Any, args: Any, kwargs: Any) -> Any:
-    if kwargs:
+    if _is_any_autocast() and kwargs.get("out") is None:
+        name = PYTHON_OPERATORS.get(func.__name__, func.__name__)
+        out = _call(found, func, *cast_operands(name, args, kwargs))
+    elif kwargs:
         if kwargs.get("out") is not None:
             return _run_out(found, tracer, func, args, kwargs)
         out = _call(found, func, args, kwargs)

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from anyshape.errors import ShapeError
-from anyshape.rules.matmul import autocast_dtype
+from anyshape.rules.autocast import autocast_dtype
 from anyshape.rules.operand import is_tensor, meta_of, shape_of
 from anyshape.rules.result import Many
 from anyshape.rules.table import rule

@@ -1,45 +1,57 @@
-"""The modes that ops run in besides the tracer's: gradients, autocast, the default dtype."""
+"""The modes that ops run in besides the tracer's: gradients, inference, autocast, default dtype."""
 
 from __future__ import annotations
 
+import threading
 from typing import Any, Final
 
 import torch
 
-_DEVICES: Final = ("cpu", "cuda")
-_is_any_autocast: Final = torch._C._is_any_autocast_enabled
-
-
-def autocast_state() -> tuple[Any, ...]:
-    """The devices for which autocast is on, with their dtypes."""
-    if not _is_any_autocast():
-        return ()
-    return tuple(
-        (device, torch.get_autocast_dtype(device))
-        for device in _DEVICES
-        if torch.is_autocast_enabled(device)
-    )
+from anyshape.rules.autocast import POLICIES, autocast_state
 
 
 def set_autocast(state: tuple[Any, ...]) -> None:
     """Make autocast what `autocast_state` gave."""
     wanted = dict(state)
-    for device in _DEVICES:
+    for device in POLICIES:
         torch.set_autocast_enabled(device, device in wanted)
         if device in wanted:
             torch.set_autocast_dtype(device, wanted[device])
     torch.clear_autocast_cache()
 
 
+class _Inference(threading.local):
+    """The inference modes that generated code has entered in this thread, innermost last."""
+
+    def __init__(self) -> None:
+        self.entered: list[Any] = []
+
+
+_inference = _Inference()
+
+
+def set_inference(enabled: bool) -> None:
+    """Enter an inference mode, or leave the one entered last."""
+    if not enabled and _inference.entered:
+        _inference.entered.pop().__exit__(None, None, None)
+        return
+    mode = torch.inference_mode(enabled)
+    mode.__enter__()
+    _inference.entered.append(mode)
+
+
 class keep_modes:  # noqa: N801  used as a statement of generated code
     """Restore what a program changes of these modes, also after an exception."""
 
     def __enter__(self) -> None:
+        self.depth = len(_inference.entered)
         self.grad = torch.is_grad_enabled()
         self.autocast = autocast_state()
         self.dtype = torch.get_default_dtype()
 
     def __exit__(self, *_: object) -> None:
+        while len(_inference.entered) > self.depth:
+            _inference.entered.pop().__exit__(None, None, None)
         torch._C._set_grad_enabled(self.grad)
         if autocast_state() != self.autocast:
             set_autocast(self.autocast)
@@ -47,4 +59,9 @@ class keep_modes:  # noqa: N801  used as a statement of generated code
             torch.set_default_dtype(self.dtype)
 
 
-MODE_CHANGES: Final = (torch._C._set_grad_enabled, set_autocast, torch.set_default_dtype)
+MODE_CHANGES: Final = (
+    torch._C._set_grad_enabled,
+    set_inference,
+    set_autocast,
+    torch.set_default_dtype,
+)

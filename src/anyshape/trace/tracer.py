@@ -15,6 +15,7 @@ from anyshape.env.site import user_site
 from anyshape.errors import AnyshapeError, UnsupportedError
 from anyshape.expr.boolean import ge0
 from anyshape.expr.terms import terms
+from anyshape.rules.autocast import autocast_state
 from anyshape.rules.resolve import resolve
 from anyshape.rules.result import Done, Instead, Many
 from anyshape.rules.table import PURE, when_registered
@@ -27,7 +28,7 @@ from anyshape.tensor.layout import CONTIGUOUS, Layout
 from anyshape.tensor.meta import Meta
 from anyshape.tensor.sym_tensor import DUMMY, ROWS, SymSize, SymTensor, make, make_subclass
 from anyshape.trace.graph import CONSTANT, INPUT, RESULT, Graph, Name, Node, Value, leaves
-from anyshape.trace.modes import autocast_state, set_autocast
+from anyshape.trace.modes import set_autocast, set_inference
 from anyshape.trace.scan import PLAIN, Scan, hidden_in
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from anyshape.expr import Bool, Expr
 
 _is_grad_enabled: Final = torch.is_grad_enabled
+_is_inference: Final = torch.is_inference_mode_enabled
 _default_dtype: Final = torch.get_default_dtype
 _KINDS: Final = (torch.Tensor, torch.nn.Parameter)
 _is_any_autocast: Final = torch._C._is_any_autocast_enabled
@@ -76,6 +78,7 @@ class Tracer:
         self._fresh: list[tuple[SymInt, Any, tuple[Any, ...]]] = []
         self._lifted: dict[int, Value] = {}
         self._grad = _is_grad_enabled()
+        self._inference = self.uses_inference = _is_inference()
         self.dtype = self._dtype = _default_dtype()
         self._autocast: tuple[Any, ...] = ()
 
@@ -94,8 +97,8 @@ class Tracer:
             return self._record_other(func, args, kwargs, out)
         if _is_grad_enabled() is not self._grad or self._autocast or _is_any_autocast():
             self._switch_modes()
-        if _default_dtype() is not self._dtype:
-            self._switch_dtype()
+        if _default_dtype() is not self._dtype or _is_inference() is not self._inference:
+            self._switch_modes()
         frozen: Any = None
         named: Any = None
         simple = not self._mixed and not (self._grad and self._grads)
@@ -196,8 +199,8 @@ class Tracer:
     def _node(self, func: Any, args: Any, kwargs: Any) -> Node:
         if _is_grad_enabled() is not self._grad or self._autocast or _is_any_autocast():
             self._switch_modes()
-        if _default_dtype() is not self._dtype:
-            self._switch_dtype()
+        if _default_dtype() is not self._dtype or _is_inference() is not self._inference:
+            self._switch_modes()
         node = Node(func, args, kwargs, user_site(1) if self._sites else None, self.epoch)
         self.graph.nodes.append(node)
         return node
@@ -395,6 +398,10 @@ class Tracer:
     # ------------------------------------------------------------------ modes that ops run in
 
     def _switch_modes(self) -> None:
+        if _is_inference() is not self._inference:
+            self._inference = _is_inference()
+            self.uses_inference = True
+            self._mode_change(set_inference, self._inference)
         if _is_grad_enabled() is not self._grad:
             self._grad = _is_grad_enabled()
             self._mode_change(torch._C._set_grad_enabled, self._grad)
@@ -402,10 +409,9 @@ class Tracer:
         if now != self._autocast:
             self._autocast = now
             self._mode_change(set_autocast, now)
-
-    def _switch_dtype(self) -> None:
-        self._dtype = _default_dtype()
-        self._mode_change(torch.set_default_dtype, self._dtype)
+        if _default_dtype() is not self._dtype:
+            self._dtype = _default_dtype()
+            self._mode_change(torch.set_default_dtype, self._dtype)
 
     def _mode_change(self, func: Any, state: Any) -> None:
         self.graph.nodes.append(Node(func, (state,), {}, capture_site(), self.epoch))
