@@ -13,8 +13,11 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from anyshape.errors import RuntimeAssertError
+from anyshape.expr.node import Atom
 from anyshape.expr.op import power_of
 from anyshape.expr.python import source
+from anyshape.expr.real import Real
+from anyshape.expr.traverse import nodes_below
 from anyshape.symbolic.condition import SymBool
 from anyshape.tensor.sym_tensor import SymSize
 from anyshape.trace.graph import SYMBOLIC, Name, Node, Value, leaves, op_name, operand_of
@@ -41,6 +44,7 @@ class Program:
             "torch": torch,
             "math": math,
             "fail": _fail,
+            "defined": _defined,
             "power_of": power_of,
         }
         self._names: dict[Any, str] = {}
@@ -108,7 +112,7 @@ class Program:
         return result
 
     def _check(self, o: Obligation, i: int) -> str:
-        return f"if not {source(o.condition, _Same())}: fail(asserts[{i}])"
+        return f"if not {_truth(o)}: fail(asserts[{i}])"
 
     def _call(self, node: Node) -> str:
         call = self._expression(node)
@@ -195,6 +199,26 @@ def _pattern(outs: Any) -> str:
     return "_" if outs is None else str(outs)
 
 
+def _truth(o: Obligation) -> str:
+    """The text of a condition; where it has no value, as after a division by 0, it is false."""
+    text = source(o.condition, _Same())
+    return f"defined(lambda: {text})" if any(map(_divides, nodes_below((o.condition,)))) else text
+
+
+def _divides(node: Any) -> bool:
+    """Whether a part of a condition divides by what is not a constant."""
+    if type(node) is Atom:
+        return node.op.name == "floordiv" and not node.exprs[1].is_const
+    return type(node) is Real and node.op in ("ratio", "div", "pow", "sqrt")
+
+
+def _defined(condition: Callable[[], bool]) -> bool:
+    try:
+        return condition()
+    except ArithmeticError:
+        return False
+
+
 def _fail(o: Obligation) -> None:
     raise RuntimeAssertError(
         o.message or f"{o.text} does not hold",
@@ -205,9 +229,9 @@ def _fail(o: Obligation) -> None:
 def guard_function(guards: Sequence[Obligation], symbols: Sequence[str]) -> Callable[..., int]:
     """A function of the symbols' values: the number of the first guard that fails, or -1."""
     lines = [f"def check({', '.join(symbols)}):"]
-    lines += [f" if not {source(o.condition, _Same())}: return {i}" for i, o in enumerate(guards)]
+    lines += [f" if not {_truth(o)}: return {i}" for i, o in enumerate(guards)]
     lines.append(" return -1")
-    scope: dict[str, Any] = {"math": math, "power_of": power_of}
+    scope: dict[str, Any] = {"math": math, "power_of": power_of, "defined": _defined}
     exec("\n".join(lines), scope)  # our own text
     made: Callable[..., int] = scope["check"]
     return made
