@@ -18,7 +18,7 @@ _LOWER: Final = """
     conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d
     mm bmm addmm addbmm baddbmm matmul linear linalg_vecdot linalg_multi_dot linalg_matmul
     einsum tensordot chain_matmul prelu scaled_dot_product_attention cov corrcoef
-    linalg_pinv linalg_matrix_power pinverse affine_grid_generator
+    affine_grid_generator
 """
 
 _WIDE: Final = """

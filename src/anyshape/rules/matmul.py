@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from anyshape.errors import ShapeError
+from anyshape.rules.autocast import autocast_dtype
 from anyshape.rules.broadcast import broadcast, fits
 from anyshape.rules.operand import meta_of, shape_of
 from anyshape.rules.promote import result_dtype
@@ -175,3 +176,13 @@ def bilinear(x: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
     for n, m in zip(a[:-1], b[:-1], strict=True):
         expect_equal(n, m, lambda: f"bilinear: shapes {text(a)} and {text(b)} do not fit")
     return Meta((*a[:-1], w[0]), meta_of(x).dtype)
+
+
+@rule("linalg_pinv", "pinverse")
+def pinv(x: Any, *_: Any, **__: Any) -> Any:
+    """The pseudo-inverse, which ends in a product of matrices."""
+    meta = meta_of(x)
+    if len(meta.shape) < 2:
+        raise ShapeError(f"pinv: expected matrices, got shape {text(meta.shape)}")
+    *batch, n, m = meta.shape
+    return Meta((*batch, m, n), autocast_dtype(meta))

@@ -246,7 +246,8 @@ def binary_floating(x: Any, other: Any) -> Any:
 @rule("ldexp")
 def ldexp(x: Any, other: Any) -> Any:
     """`x * 2**other`."""
-    dtype = floating(promote_types(result_dtype(x), torch.float32))
+    exponent = floating(meta_of(other).dtype) if is_tensor(other) else torch.get_default_dtype()
+    dtype = promote_types(result_dtype(x), exponent)
     metas = [meta_of(x), like(other)] if is_tensor(other) else [meta_of(x)]
     shape = broadcast(*[m.shape for m in metas])
     return Meta(shape, dtype, pointwise(shape, metas))

@@ -188,8 +188,9 @@ def _run(found: Rule, tracer: Any, func: Any, args: Any, kwargs: Any) -> Any:
 
 
 def _run_reflected(found: Rule, tracer: Any, func: Any, args: Any, kwargs: Any) -> Any:
-    out = found.function(args[1], args[0])
-    return tracer.record(func, args, kwargs, out)
+    name = REFLECTED[func.__name__]
+    (x, other), _ = cast_operands(name, args, kwargs)
+    return tracer.record(func, args, kwargs, found.function(other, x))
 
 
 def _run_inplace(found: Rule, tracer: Any, func: Any, args: Any, kwargs: Any) -> Any:
@@ -281,7 +282,8 @@ def _body(tracer: Any, func: Any, args: Any, kwargs: Any) -> Any:
 def _meta_kernel(tracer: Any, func: Any, args: Any, kwargs: Any) -> Any:
     outs = kwargs.get("out")
     rest = kwargs if outs is None else {k: v for k, v in kwargs.items() if k != "out"}
-    result = run_meta_kernel(tracer, func, args, rest)
+    seen = cast_operands(getattr(func, "__name__", ""), args, rest)
+    result = run_meta_kernel(tracer, func, *seen)
     if outs is not None:
         return _run_out(Rule(lambda *_, **__: result), tracer, func, args, kwargs)
     name = getattr(func, "__name__", "")
