@@ -48,6 +48,7 @@ _FAMILIES: Final = (
     "pointwise",
     "cast",
     "view",
+    "complex_view",
     "part",
     "diagonal",
     "question",
