@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from anyshape.errors import ShapeError
-from anyshape.rules import diagonal, index, join, part, view
+from anyshape.rules import complex_view, diagonal, index, join, part, view
 from anyshape.rules.cast import detach
 from anyshape.rules.operand import dims_of, meta_of
 from anyshape.rules.pointwise import like
@@ -89,7 +89,7 @@ for _name, _function in {
     "unfold": part.unfold,
     "unsqueeze": view.unsqueeze,
     "view": view.view,
-    "view_as_complex": view.view_as_complex,
-    "view_as_real": view.view_as_real,
+    "view_as_complex": complex_view.view_as_complex,
+    "view_as_real": complex_view.view_as_real,
 }.items():
     rule(f"{_name}_copy")(_copied(f"{_name}_copy", _function))
