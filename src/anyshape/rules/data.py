@@ -17,6 +17,7 @@ from anyshape.rules.operand import dim_of, is_tensor, meta_of, shape_of
 from anyshape.rules.result import Done, Instead, Many
 from anyshape.rules.table import rule
 from anyshape.symbolic.condition import SymBool
+from anyshape.symbolic.functions import sym_or
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.current import current
 from anyshape.tensor.layout import Layout
@@ -315,8 +316,11 @@ def repeat_interleave(
                 counts[0], shape[dim], lambda: "repeat_interleave: one count for each element"
             )
         n = plain(output_size) if output_size is not None else tracer.fresh_size()
-        if output_size is not None and not surely_equal(n, 0):
-            expect(shape[dim] != 0, lambda: f"repeat_interleave: nothing to repeat {text(n)} times")
+        if output_size is not None:
+            expect(
+                sym_or(shape[dim] != 0, n == 0),
+                lambda: f"repeat_interleave: nothing to repeat {text(n)} times",
+            )
     return Meta((*shape[:dim], n, *shape[dim + 1 :]), meta.dtype)
 
 
