@@ -11,6 +11,7 @@ from anyshape.rules.cast import formatted
 from anyshape.rules.factory import made, zeros_like
 from anyshape.rules.operand import is_tensor, meta_of, shape_of, sizes_of
 from anyshape.rules.pointwise import elementwise, like
+from anyshape.rules.promote import floating
 from anyshape.rules.result import Done
 from anyshape.rules.table import rule
 from anyshape.tensor.meta import Meta
@@ -103,7 +104,7 @@ def dropout(x: Any, p: Any, train: bool) -> Any:
 @rule("native_dropout_backward")
 def native_dropout_backward(grad_output: Any, mask: Any, scale: Any) -> Any:
     """The gradient of dropout."""
-    return elementwise(meta_of(grad_output).dtype, grad_output, mask)
+    return elementwise(floating(meta_of(grad_output).dtype), grad_output, mask)
 
 
 @rule("rrelu", random=True)
