@@ -306,7 +306,7 @@ def predicted_wrong(captured: Any, tensors: list[torch.Tensor]) -> str:
 
 def deviates(captured: Any, tensors: list[torch.Tensor]) -> bool:
     """Whether a noted deviation is about these inputs."""
-    symbols = {symbol: tensors[i].size(dim) for symbol, i, dim in captured.inputs.binds}
+    symbols = {bind.name: bind.read(tensors) for bind in captured.inputs.binds}
     for deviation in captured.deviations:
         try:
             if evaluate(deviation.condition, symbols):

@@ -27,8 +27,8 @@ class Replay:
         for leaf, x in zip(leaves, flat, strict=True):
             if leaf.value is not None:
                 self.values[leaf.value] = x
-        for name, i, dim in captured.inputs.binds:
-            self.symbols[name] = flat[i] if dim is None else flat[i].size(dim)
+        for bind in captured.inputs.binds:
+            self.symbols[bind.name] = bind.read(flat)
         self.values.update(captured.graph.constants)
 
     def run(self, *, strides: bool = True) -> list[str]:

@@ -93,7 +93,7 @@ def agrees(steps: list[Any], dynamic: str, sizes: tuple[int, ...]) -> bool:
     want = x
     for op in steps:
         want = op(want)
-    symbols = {name: sizes[dim] for name, _, dim in captured.inputs.binds}
+    symbols = {bind.name: bind.read([x]) for bind in captured.inputs.binds}
     shape = tuple(value(n, symbols) for n in t._meta.shape)
     if not is_certain(t._meta):  # then the run checks what it says
         return shape == tuple(want.shape) and torch.equal(captured(x), want)

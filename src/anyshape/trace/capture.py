@@ -88,7 +88,7 @@ class Captured:
     @cached_property
     def door(self) -> Door:
         """What the inputs must be."""
-        names = [name for name, _, _ in self.inputs.binds]
+        names = [bind.name for bind in self.inputs.binds]
         hold = guard_function(self.guards, names)
         return Door(
             self.inputs,

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from anyshape.env import Obligation
     from anyshape.trace.graph import Graph
+    from anyshape.trace.inputs import Bind
 
 _LITERAL: Final = (int, bool, str, type(None))
 _INDENT: Final = "    "
@@ -37,9 +38,7 @@ _INDENT: Final = "    "
 class Program:
     """The text of a program and what its names mean; compiled on first use."""
 
-    def __init__(
-        self, graph: Graph, binds: Sequence[tuple[str, int, int | None]], slots: dict[Value, int]
-    ) -> None:
+    def __init__(self, graph: Graph, binds: Sequence[Bind], slots: dict[Value, int]) -> None:
         self.scope: dict[str, Any] = {
             "torch": torch,
             "math": math,
@@ -65,10 +64,9 @@ class Program:
         graph = self._graph
         last = self._last_uses()
         lines = [f"{value} = flat[{self._slots[value]}]" for value in graph.inputs]
-        for symbol, leaf, dim in self._binds:
-            lines.append(f"{symbol} = flat[{leaf}]" + ("" if dim is None else f".size({dim})"))
-        for symbol, _, _ in self._binds:
-            lines += [self._check(asserts[i], i) for i in due.pop(symbol, ())]
+        lines += [f"{bind.name} = {bind.text()}" for bind in self._binds]
+        for bind in self._binds:
+            lines += [self._check(asserts[i], i) for i in due.pop(bind.name, ())]
         for value, tensor in graph.constants:
             self.scope[str(value)] = tensor
         restores = False

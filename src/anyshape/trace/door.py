@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from anyshape.errors import ArgumentError, ConstraintError
+from anyshape.expr.python import function
 from anyshape.tensor.layout import dense_strides
+from anyshape.tensor.size import text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -41,7 +43,9 @@ class Door:
         self.layouts = layouts
         self.gradients = gradients
         self.dtype = dtype
-        self.bound = {i for _, i, dim in inputs.binds if dim is None}
+        self.bound = {b.leaf for b in inputs.binds if b.dim is None}
+        names = [b.name for b in inputs.binds]
+        self.related = function([n.expr for _, _, n in inputs.relations], names)
 
     def check(self, flat: list[Any]) -> None:
         """Raise unless the flat inputs may pass."""
@@ -67,11 +71,24 @@ class Door:
                 raise ConstraintError(
                     f"{leaf.name} is {x!r}; the program was traced for {leaf.example!r}"
                 )
-        values = [flat[i] if dim is None else flat[i].size(dim) for _, i, dim in self.inputs.binds]
+        values = [b.read(flat) for b in self.inputs.binds]
+        if self.inputs.relations:
+            self._relations(flat, values)
         failed = self.hold(*values)
         if failed >= 0:
             guard = self.guards[failed]
             raise ConstraintError(f"a guard fails: {guard.text}", why=guard.describe())
+
+    def _relations(self, flat: list[Any], values: list[int]) -> None:
+        """Raise unless the sizes that share a name, or an expression of names, are what it says."""
+        for (i, d, n), wanted in zip(self.inputs.relations, self.related(*values), strict=True):
+            name = self.inputs.leaves[i].name
+            actual = flat[i] if d is None else flat[i].size(d)
+            if actual != wanted:
+                place = name if d is None else f"{name}.size({d})"
+                raise ConstraintError(
+                    f"{place} is {actual}; it must be {text(n)}, which is {wanted}"
+                )
 
     def _tensor(self, leaf: Leaf, x: Any) -> None:
         if not isinstance(x, torch.Tensor):

@@ -38,6 +38,43 @@ class Spot(NamedTuple):
     value: Any
 
 
+class Known(NamedTuple):
+    """A size that is already a number: bound to this place, or a relation that the door checks.
+
+    Where it binds, `symbol` (the size itself, if None) is `(size - constant) / factor`.
+    """
+
+    size: Any
+    binds: bool
+    symbol: Any = None
+    factor: int = 1
+    constant: int = 0
+
+
+class Bind(NamedTuple):
+    """The value of a symbol: `(the size - constant) / factor`, of a leaf and a dimension; the leaf
+    itself where `dim` is None.
+    """
+
+    name: str
+    leaf: int
+    dim: int | None
+    factor: int = 1
+    constant: int = 0
+
+    def read(self, flat: list[Any]) -> Any:
+        """The value for a call."""
+        x = flat[self.leaf] if self.dim is None else flat[self.leaf].size(self.dim)
+        return x if self.factor == 1 and not self.constant else (x - self.constant) // self.factor
+
+    def text(self) -> str:
+        """The same as Python."""
+        x = f"flat[{self.leaf}]" + ("" if self.dim is None else f".size({self.dim})")
+        if self.factor == 1 and not self.constant:
+            return x
+        return f"({x} - {self.constant}) // {self.factor}"
+
+
 class Leaf(NamedTuple):
     """One input: its name, and what the door checks of it.
 
@@ -61,10 +98,14 @@ class Inputs:
         self.names = [_name(path, names) for path, _ in pairs]
         self.examples = [leaf for _, leaf in pairs]
         self.leaves: list[Leaf] = []
-        self.binds: list[tuple[str, int, int | None]] = []  # symbol, leaf, dim
+        self.binds: list[Bind] = []
+        self.relations: list[tuple[int, int | None, SymInt]] = []  # sizes that must be equal
 
     def symbolize(self, tracer: Tracer, choose: Callable[[Spot], Any]) -> list[Any]:
         """The leaves to run the program with, in order."""
+        prepare = getattr(choose, "prepare", None)
+        if prepare is not None:
+            prepare(tracer.env, self.example_sizes())
         made: dict[int, Any] = {}
         places: dict[int, int] = {}
         stand_ins = []
@@ -82,6 +123,16 @@ class Inputs:
                 self.leaves.append(Leaf(self.names[i], None, example))
             stand_ins.append(stand_in)
         return stand_ins
+
+    def example_sizes(self) -> dict[tuple[int, int | None], Any]:
+        """All sizes and numbers of the example, by leaf and dimension."""
+        found: dict[tuple[int, int | None], Any] = {}
+        for i, x in enumerate(self.examples):
+            if isinstance(x, torch.Tensor):
+                found.update({(i, d): n for d, n in enumerate(x.shape)})
+            else:
+                found[i, None] = x
+        return found
 
     def _tensor(
         self, tracer: Tracer, i: int, t: torch.Tensor, choose: Callable[[Spot], Any]
@@ -102,6 +153,8 @@ class Inputs:
     def _size(self, tracer: Tracer, spot: Spot, choose: Callable[[Spot], Any]) -> Any:
         kind = choose(spot)
         n = spot.value
+        if type(kind) is Known:
+            return self._known(spot, kind)
         if isinstance(kind, tuple):
             kind, known = kind
         else:
@@ -112,31 +165,44 @@ class Inputs:
             frozen = config.specialize_zero_one and not config.backed_size_oblivious
             if n in (0, 1) and frozen and "min" not in known:
                 return int(n)
-            e = tracer.env.backed(int(n), source=spot.source, **known)
+            e = tracer.env.backed(known.pop("hint", int(n)), source=spot.source, **known)
         elif kind == UNBACKED:
             e = tracer.env.unbacked(source=spot.source, size=True, **{"hint": int(n), **known})
         else:
             raise ArgumentError(
                 f"{spot.source} cannot be {kind!r}", fix="static, backed or unbacked"
             )
-        self.binds.append((symbol_name(e), spot.leaf, spot.dim))
+        self.binds.append(Bind(symbol_name(e), spot.leaf, spot.dim))
         return SymInt(e, tracer.env)
+
+    def _known(self, spot: Spot, known: Known) -> Any:
+        size = known.size
+        if known.binds:
+            symbol = size if known.symbol is None else known.symbol
+            name = symbol_name(symbol.expr)
+            self.binds.append(Bind(name, spot.leaf, spot.dim, known.factor, known.constant))
+        if not known.binds or known.symbol is not None:
+            self.relations.append((spot.leaf, spot.dim, size))
+        return size
 
     def _number(self, tracer: Tracer, i: int, x: Any, choose: Callable[[Spot], Any]) -> Any:
         if type(x) is not int:
             return x
-        kind = choose(Spot(i, self.names[i], None, x))
+        spot = Spot(i, self.names[i], None, x)
+        kind = choose(spot)
         known: dict[str, Any] = {}
+        if type(kind) is Known:
+            return self._known(spot, kind)
         if isinstance(kind, tuple):
             kind, known = kind
         if kind == STATIC:
             return x
         env = tracer.env
         if kind == BACKED:
-            e = env.backed(x, source=self.names[i], size=False, **known)
+            e = env.backed(known.pop("hint", x), source=self.names[i], size=False, **known)
         else:
             e = env.unbacked(source=self.names[i], **known)
-        self.binds.append((symbol_name(e), i, None))
+        self.binds.append(Bind(symbol_name(e), i, None))
         return SymInt(e, env)
 
 

@@ -95,10 +95,13 @@ class _Writer:
             flat.append(self.fx.placeholder(clean))
             if leaf.value is not None:
                 self.note(flat[-1], leaf.value)
-        for name, i, dim in self.inputs.binds:
+        for name, i, dim, factor, constant in self.inputs.binds:
             node = flat[i] if dim is None else self.call(torch.Tensor.size, (flat[i], dim))
+            if factor != 1 or constant:
+                shifted = self.call(operator.sub, (node, constant))
+                node = self.call(operator.floordiv, (shifted, factor))
             self.nodes[name] = node
-        for name, _, _ in self.inputs.binds:
+        for name, *_ in self.inputs.binds:
             self.check(name)
         for value, tensor in self.graph.constants:
             self.constant(value, tensor)
