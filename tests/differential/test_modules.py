@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import nn
 from torch.nn import functional as F  # noqa: N812  as everybody calls it
+from torch.utils import _pytree as pytree
 
 from tests.differential.agree import KINDS, agrees, trace
 
@@ -389,10 +390,38 @@ def test_parameters_are_read_when_the_program_runs() -> None:
     agrees(captured, module, (torch.randn(6, 4),))
 
 
-def test_gradients_flow_through_the_program() -> None:
-    module = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))
-    captured = trace(module, (torch.randn(B, 4),), kind="unbacked", where=(B,))
-    x = torch.randn(6, 4)
-    expected = torch.autograd.grad(module(x).sum(), list(module.parameters()))
-    actual = torch.autograd.grad(captured(x).sum(), list(module.parameters()))
+def gradients(call: Any, module: nn.Module, inputs: tuple[Any, ...]) -> list[Any]:
+    """Of the sum of all results, by the parameters and by the inputs."""
+    leaves, spec = pytree.tree_flatten(inputs)
+    leaves = [
+        x.clone().requires_grad_() if isinstance(x, torch.Tensor) and x.is_floating_point() else x
+        for x in leaves
+    ]
+    torch.manual_seed(0)
+    out = pytree.tree_leaves(call(*pytree.tree_unflatten(leaves, spec)))
+    total = sum(t.sum() for t in out if t is not None and t.requires_grad)
+    by = [x for x in leaves if isinstance(x, torch.Tensor) and x.requires_grad]
+    by += list(module.parameters())
+    return list(torch.autograd.grad(total, by, allow_unused=True))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_gradients_flow_through_the_program(name: str) -> None:
+    case = CASES[name]
+    torch.manual_seed(0)
+    module = case.make()
+    if "BatchNorm" in name:
+        module.eval()
+    leaves, spec = pytree.tree_flatten(case.inputs(*case.example))
+    for x in leaves:
+        if isinstance(x, torch.Tensor) and x.is_floating_point():
+            x.requires_grad_()
+    example = pytree.tree_unflatten(leaves, spec)
+    least = case.least or (1,) * len(case.example)
+    where = {n: {"min": m} for n, m in zip(case.example, least, strict=True)}
+    captured = trace(module, example, kind="unbacked", where=where)
+    inputs = case.inputs(*case.others[1])
+    if not any(p.requires_grad for p in [*module.parameters(), *leaves] if p is not None):
+        return
+    expected, actual = gradients(module, module, inputs), gradients(captured, module, inputs)
     torch.testing.assert_close(actual, expected)
