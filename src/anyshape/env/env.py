@@ -64,6 +64,7 @@ class Env:
         self._sizes: list[Expr] = []
         self._by_hint: dict[int, Expr] = {}
         self._count = {"s": 0, "u": 0, "f": 0}
+        self.equals: set[tuple[Expr, Expr]] = set()  # pairs that were found equal
         self.undecided: Callable[[Bool], bool | None] | None = None
 
     # ------------------------------------------------------------------ symbols

@@ -36,7 +36,7 @@ from anyshape.tensor.size import (
     known,
     plain,
     product,
-    surely_equal,
+    same_expr,
     text,
 )
 
@@ -64,13 +64,22 @@ def inferred(old: tuple[Any, ...], sizes: tuple[Any, ...]) -> tuple[Any, ...]:
     """The sizes of a view, with the one that is -1 worked out."""
     shared = 0  # leading sizes that stay as they are
     for n, m in zip(old, sizes, strict=False):
-        if n is not m and not (type(n) is type(m) is SymInt and n.expr is m.expr):
+        if n is not m and not same_expr(n, m):
             break
         shared += 1
     rest = _plain_rest(old[shared:], sizes[shared:])
     if rest is not None:
         return (*old[:shared], *rest)
-    return _inferred(old, tuple([plain(n) for n in sizes]))
+    key = ("view", *map(_key, old), "as", *map(_key, sizes))
+    memo = current().memo
+    found = memo.get(key)  # what was made sure of once stays so
+    if found is None:
+        found = memo[key] = _inferred(old, tuple([plain(n) for n in sizes]))
+    return found  # type: ignore[no-any-return]  # the memo holds all kinds of things
+
+
+def _key(n: Any) -> Any:
+    return n.expr if type(n) is SymInt else n
 
 
 def _inferred(old: tuple[Any, ...], sizes: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -407,7 +416,7 @@ def _expand(meta: Meta, sizes: tuple[Any, ...]) -> Meta:
             expect_size(n, "a size of expand")
             shape.append(n)
             stretched.append(True)
-        elif keep or surely_equal(n, m):
+        elif keep or same_expr(n, m):
             shape.append(m)
             stretched.append(False)
         else:

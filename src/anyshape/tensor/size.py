@@ -101,6 +101,13 @@ def equal(a: Size, b: Size) -> bool:
     return ask(a == b, False)
 
 
+def same_expr(a: Any, b: Any) -> bool:
+    """Whether two sizes are one expression, or one number; asks nothing."""
+    if type(a) is SymInt:
+        return type(b) is SymInt and a.expr is b.expr
+    return bool(type(a) is type(b) and a == b)
+
+
 def surely_equal(a: Size, b: Size) -> bool:
     """Whether two sizes are proved equal; records nothing."""
     if a is b:
@@ -188,8 +195,9 @@ def expect_equal(a: Size, b: Size, say: Callable[[], str]) -> None:
             raise ShapeError(say())
         return
     x, y, env = _exprs(a, b)
-    if x is not y:
+    if x is not y and (x, y) not in env.equals:
         expect(SymBool(eq0(x - y), env), say)
+        env.equals.add((x, y))  # what is known stays known
 
 
 def expect_size(n: Any, what: str) -> None:

@@ -136,10 +136,13 @@ def capture(
             traced_args, traced_kwargs = pytree.tree_unflatten(stand_ins, inputs.spec)
             flat, out_spec = pytree.tree_flatten(fn(*traced_args, **traced_kwargs))
         tracer.graph.outputs = [tracer.output(leaf) for leaf in flat]
+    except Exception as e:
+        e.env = tracer.env  # type: ignore[attr-defined]  # which branch it was that raised
+        raise
     finally:
         current.leave(before)
         tracer.close()
-    seen = {node.site.code for node in tracer.graph.nodes if node.site}
-    need_no_exact_types(seen.union(f.__code__ for f in codes))
+    seen = {id(node.site.code): node.site.code for node in tracer.graph.nodes if node.site}
+    need_no_exact_types([*seen.values(), *[f.__code__ for f in codes]])
     tracer.graph.verify()
     return Captured(tracer, inputs, out_spec)

@@ -297,7 +297,8 @@ def _site_of(e: BaseException) -> Site | None:
 def need_no_exact_types(codes: Iterable[CodeType]) -> None:
     """Raise if the program asks `type(x) is torch.Tensor`, which a traced tensor does not pass."""
     for code in codes:
-        line = _exact_type_test(code)
+        names = code.co_names
+        line = _exact_type_test(code) if "type" in names and "Tensor" in names else 0
         if line:
             raise UnsupportedError(
                 f"an exact type test at {code.co_filename}:{line} in {code.co_name}",
@@ -310,8 +311,6 @@ def need_no_exact_types(codes: Iterable[CodeType]) -> None:
 @functools.lru_cache(maxsize=4096)
 def _exact_type_test(code: CodeType) -> int:
     """The line of a test like `type(x) is torch.Tensor`, or 0."""
-    if "type" not in code.co_names or "Tensor" not in code.co_names:
-        return 0
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(code)))
     except (OSError, SyntaxError, TypeError, IndentationError):

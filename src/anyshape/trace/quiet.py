@@ -47,4 +47,7 @@ def quietly() -> Iterator[None]:
             if _Shared.running == 0:
                 torch.compiler._is_compiling_flag = _Shared.compiling
                 if _Shared.collects:
+                    if not gc.get_freeze_count():
+                        gc.freeze()  # a trace lives on: its objects count as old at once
+                        gc.unfreeze()
                     gc.enable()
