@@ -97,6 +97,7 @@ class Captured:
             layouts=self.tracer.asked_layout,
             gradients=self.tracer.asked_grad,
             dtype=self.tracer.dtype,
+            env=self.tracer.env,
         )
 
 

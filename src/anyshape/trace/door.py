@@ -20,7 +20,7 @@ from anyshape.tensor.size import text
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from anyshape.env import Obligation
+    from anyshape.env import Env, Obligation
     from anyshape.trace.inputs import Inputs, Leaf
 
 
@@ -36,8 +36,10 @@ class Door:
         layouts: bool,
         gradients: bool,
         dtype: torch.dtype,
+        env: Env,
     ) -> None:
         self.inputs = inputs
+        self.env = env
         self.guards = guards
         self.hold = hold
         self.layouts = layouts
@@ -49,35 +51,55 @@ class Door:
 
     def check(self, flat: list[Any]) -> None:
         """Raise unless the flat inputs may pass."""
+        self.check_inputs(flat)
+        guard = self.first_failure(flat)
+        if guard is not None:
+            raise ConstraintError(f"a guard fails: {guard.text}", why=guard.describe())
+
+    def values(self, flat: list[Any]) -> list[Any]:
+        """The values of the symbols that the inputs bind, in order."""
+        return [bind.read(flat) for bind in self.inputs.binds]
+
+    def first_failure(self, flat: list[Any]) -> Obligation | None:
+        """The first guard that does not hold."""
+        failed = self.hold(*self.values(flat))
+        return None if failed < 0 else self.guards[failed]
+
+    def describe(self, flat: list[Any]) -> str:
+        """The sizes of the inputs by the user's names."""
+        env = self.env
+        pairs = zip(self.inputs.binds, self.values(flat), strict=True)
+        return ", ".join(f"{env.symbols[bind.name].label} = {value}" for bind, value in pairs)
+
+    def check_inputs(self, flat: list[Any]) -> None:
+        """Raise unless the inputs are what they were while tracing, guards aside."""
         if torch.get_default_dtype() is not self.dtype:
             raise ConstraintError(
                 f"the default dtype is {torch.get_default_dtype()}; the program was traced under"
                 f" {self.dtype}"
             )
         for i, (leaf, x) in enumerate(zip(self.inputs.leaves, flat, strict=True)):
-            if leaf.twin is not None:
-                if x is not flat[leaf.twin]:
-                    twin = self.inputs.leaves[leaf.twin].name
-                    raise ConstraintError(
-                        f"{leaf.name} was the same tensor as {twin} while tracing, and is not now"
-                    )
-            elif leaf.value is not None:
-                self._tensor(leaf, x)
-            elif type(x) is not type(leaf.example):
-                raise ArgumentError(
-                    f"{leaf.name} is {type(x).__name__}, not {type(leaf.example).__name__}"
-                )
-            elif i not in self.bound and not _same(x, leaf.example):
-                raise ConstraintError(
-                    f"{leaf.name} is {x!r}; the program was traced for {leaf.example!r}"
-                )
-        values = [b.read(flat) for b in self.inputs.binds]
+            self._leaf(i, leaf, x, flat)
         if self.inputs.relations:
-            self._relations(flat, values)
-        failed = self.hold(*values)
-        if failed >= 0:
-            guard = self.guards[failed]
-            raise ConstraintError(f"a guard fails: {guard.text}", why=guard.describe())
+            self._relations(flat, self.values(flat))
+
+    def _leaf(self, i: int, leaf: Leaf, x: Any, flat: list[Any]) -> None:
+        if leaf.twin is not None:
+            if x is not flat[leaf.twin]:
+                twin = self.inputs.leaves[leaf.twin].name
+                raise ConstraintError(
+                    f"{leaf.name} was the same tensor as {twin} while tracing, and is not now"
+                )
+        elif leaf.value is not None:
+            self._tensor(leaf, x)
+        elif type(x) is not type(leaf.example):
+            raise ArgumentError(
+                f"{leaf.name} is {type(x).__name__}, not {type(leaf.example).__name__}"
+            )
+        elif i not in self.bound and not _same(x, leaf.example):
+            raise ConstraintError(
+                f"{leaf.name} is {x!r}; the program was traced for {leaf.example!r}"
+            )
 
     def _relations(self, flat: list[Any], values: list[int]) -> None:
         """Raise unless the sizes that share a name, or an expression of names, are what it says."""

@@ -1,0 +1,107 @@
+"""The contract of an exported program: which inputs it accepts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import torch
+
+from anyshape.tensor.size import text
+
+if TYPE_CHECKING:
+    from anyshape.export.program import ExportedProgram
+
+
+class Input(NamedTuple):
+    """One input: what it is, and its sizes by the user's names; `value` of one that is fixed."""
+
+    name: str
+    kind: str
+    shape: tuple[str, ...] | None
+    value: Any
+
+
+class Contract(NamedTuple):
+    """Inputs, the ranges of their sizes, what else must hold (for some variant, and for all while
+    running), and whether sizes that are allowed were left out.
+    """
+
+    inputs: list[Input]
+    ranges: dict[str, tuple[int, int | None]]
+    variants: list[list[str]]
+    asserts: list[str]
+    refused: list[tuple[list[str], str]]
+    is_complete: bool
+
+    def __str__(self) -> str:
+        lines = ["inputs:"]
+        for i in self.inputs:
+            sizes = "" if i.shape is None else f"[{', '.join(i.shape)}]"
+            lines.append(
+                f"  {i.name}: {i.kind}{sizes}" + ("" if i.shape is not None else f" = {i.value}")
+            )
+        if self.ranges:
+            lines.append("sizes:")
+            for name, (lo, hi) in self.ranges.items():
+                lines.append(f"  {name} >= {lo}" if hi is None else f"  {lo} <= {name} <= {hi}")
+        guards = [g for g in self.variants if g]
+        if len(self.variants) > 1:
+            lines.append("one of:")
+            lines += [f"  {' and '.join(g) or 'anything'}" for g in self.variants]
+        elif guards:
+            lines.append("where:")
+            lines += [f"  {g}" for g in guards[0]]
+        if self.asserts:
+            lines.append("checked while running:")
+            lines += [f"  {a}" for a in self.asserts]
+        for guards_, error in self.refused:
+            lines.append(f"raises where {' and '.join(guards_)}: {error}")
+        if not self.is_complete:
+            lines.append("other sizes were not explored and are refused")
+        return "\n".join(lines)
+
+
+def contract_of(program: ExportedProgram) -> Contract:
+    """The contract of a program."""
+    first = program.variants[0]
+    inputs = []
+    for leaf in first.inputs.leaves:
+        example = leaf.example
+        if isinstance(example, torch.Tensor):
+            shape = tuple([text(n) for n in leaf.shape])
+            kind = str(example.dtype).removeprefix("torch.")
+            device = "" if example.device.type == "cpu" else f" on {example.device}"
+            inputs.append(Input(leaf.name, kind + device, shape, None))
+        else:
+            inputs.append(Input(leaf.name, type(example).__name__, None, example))
+    ranges = {
+        name: (int(r.lo), None if r.hi == float("inf") else int(r.hi))
+        for name, r in program.range_constraints.items()
+        if len(program.variants) == 1
+    }
+    if len(program.variants) > 1:
+        ranges = _declared(first)
+    own = set(ranges)
+    variants = [[g.text for g in v.guards if not _is_range(g, own)] for v in program.variants]
+    asserts = list(dict.fromkeys(o.text for v in program.variants for o in v.runtime_asserts))
+    refused = [
+        ([g.text for g in r.guards], f"{type(r.error).__name__}: {str(r.error).splitlines()[0]}")
+        for r in program.refused
+    ]
+    return Contract(inputs, ranges, variants, asserts, refused, program.is_complete)
+
+
+def _declared(first: Any) -> dict[str, tuple[int, int | None]]:
+    """The ranges that the spec gives, for a program that branches inside of them."""
+    env = first.tracer.env
+    found: dict[str, tuple[int, int | None]] = {}
+    for bind in first.inputs.binds:
+        found[env.symbols[bind.name].label] = (0, None)
+    for g in first.guards:
+        if g.origin == "declared":
+            found.pop(g.text, None)
+    return found
+
+
+def _is_range(guard: Any, names: set[str]) -> bool:
+    return guard.origin == "declared" and bool(names)

@@ -1,0 +1,239 @@
+"""`Dim`: how a size is named and bounded in `dynamic_shapes`, and expressions of such names.
+
+`Dim("batch", min=1)` is a named size; `2 * batch + 1`, `batch // 2` and the like are expressions of
+it. `Dim.DYNAMIC`, `Dim.AUTO`, `Dim.UNBACKED` and `Dim.STATIC` have no name; called, they take
+bounds. A string is a name or an expression of names. torch's own `Dim` objects and hints are taken too.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Final
+
+import torch
+
+from anyshape.errors import ArgumentError, ConstraintError, ParseError
+from anyshape.expr import Expr, Pool, symbol
+from anyshape.expr.name import RESERVED
+from anyshape.expr.parse import parse
+from anyshape.expr.terms import terms
+from anyshape.expr.traverse import symbols_of
+
+AUTO: Final = "auto"
+DYNAMIC: Final = "dynamic"
+STATIC: Final = "static"
+UNBACKED: Final = "unbacked"
+_UNBOUNDED: Final = 2**62  # torch writes infinity as a number beyond this
+
+
+def need_bounds(what: str, lo: object, hi: object) -> None:
+    """Refuse bounds of a size that are no numbers, negative, or leave nothing."""
+    for name, value in (("min", lo), ("max", hi)):
+        if value is not None and type(value) is not int:
+            raise ArgumentError(f"{name} of {what} is an int, not {type(value).__name__}")
+        if type(value) is int and value < 0:
+            raise ConstraintError(f"{name} of {what} is {value}", why="a size is not negative")
+    if type(lo) is int and type(hi) is int and lo > hi:
+        raise ConstraintError(f"no size is left for {what}: min={lo} is more than max={hi}")
+
+
+class Hint:
+    """A size without a name: what may happen to it, and its bounds."""
+
+    __slots__ = ("kind", "max", "min")
+
+    def __init__(self, kind: str, min: int | None = None, max: int | None = None) -> None:
+        need_bounds(f"Dim.{kind.upper()}", min, max)
+        self.kind = kind
+        self.min = min
+        self.max = max
+
+    def __call__(self, min: int | None = None, max: int | None = None) -> Hint:
+        """The same with bounds."""
+        if self.kind == STATIC:
+            raise ArgumentError(
+                "Dim.STATIC takes no bounds", fix="give the size itself, as a number"
+            )
+        return Hint(self.kind, min, max)
+
+    def __repr__(self) -> str:
+        bounds = [f"{k}={v}" for k, v in (("min", self.min), ("max", self.max)) if v is not None]
+        return f"Dim.{self.kind.upper()}" + (f"({', '.join(bounds)})" if bounds else "")
+
+
+class _Algebra:
+    """Arithmetic that writes expressions of named sizes."""
+
+    __slots__ = ()
+
+    def _join(self, sign: str, other: Any, *, swap: bool = False) -> Any:
+        if type(other) is int:
+            text, dims = str(other), {}
+        elif isinstance(other, _Algebra):
+            text, dims = f"({other})", other.dims
+        else:
+            return NotImplemented
+        mine = f"({self})"
+        left, right = (text, mine) if swap else (mine, text)
+        return Derived(f"{left} {sign} {right}", {**self.dims, **dims})
+
+    @property
+    def dims(self) -> dict[str, Dim]:
+        """The named sizes that the expression is over."""
+        raise NotImplementedError
+
+    def __add__(self, other: Any) -> Any:
+        return self._join("+", other)
+
+    def __radd__(self, other: Any) -> Any:
+        return self._join("+", other, swap=True)
+
+    def __sub__(self, other: Any) -> Any:
+        return self._join("-", other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return self._join("-", other, swap=True)
+
+    def __mul__(self, other: Any) -> Any:
+        return self._join("*", other)
+
+    def __rmul__(self, other: Any) -> Any:
+        return self._join("*", other, swap=True)
+
+    def __floordiv__(self, other: Any) -> Any:
+        return self._join("//", other)
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return self._join("//", other, swap=True)
+
+    def __mod__(self, other: Any) -> Any:
+        return self._join("%", other)
+
+    def __rmod__(self, other: Any) -> Any:
+        return self._join("%", other, swap=True)
+
+
+class Dim(_Algebra):
+    """A named size. The same name means the same size, wherever it stands."""
+
+    __slots__ = ("max", "min", "name")
+
+    AUTO: ClassVar[Hint] = Hint(AUTO)
+    DYNAMIC: ClassVar[Hint] = Hint(DYNAMIC)
+    STATIC: ClassVar[Hint] = Hint(STATIC)
+    UNBACKED: ClassVar[Hint] = Hint(UNBACKED)
+
+    def __init__(self, name: str, *, min: int | None = None, max: int | None = None) -> None:
+        if not isinstance(name, str):
+            raise ArgumentError(f"the name of a Dim is text, not {type(name).__name__}")
+        if not name.isidentifier() or name in RESERVED:
+            raise ArgumentError(f"{name!r} cannot be the name of a Dim", fix="use an identifier")
+        need_bounds(f"Dim {name!r}", min, max)
+        self.name = name
+        self.min = min
+        self.max = max
+
+    @property
+    def dims(self) -> dict[str, Dim]:
+        """Itself."""
+        return {self.name: self}
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __repr__(self) -> str:
+        bounds = [f", {k}={v}" for k, v in (("min", self.min), ("max", self.max)) if v is not None]
+        return f"Dim({self.name!r}{''.join(bounds)})"
+
+
+class Derived(_Algebra):
+    """An expression of named sizes."""
+
+    __slots__ = ("_dims", "text")
+
+    def __init__(self, text: str, dims: dict[str, Dim]) -> None:
+        self._dims = dims
+        self.text = str(_read(text, dims))
+
+    @property
+    def dims(self) -> dict[str, Dim]:
+        """The named sizes in it."""
+        return self._dims
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return f"<{self.text}>"
+
+
+def _read(text: str, dims: dict[str, Dim]) -> Expr:
+    """The expression that a text denotes over some names."""
+    pool = Pool()
+    for name in dims:
+        symbol(pool, name, 0)
+    try:
+        found = parse(pool, text)
+    except ParseError as e:
+        raise ArgumentError(f"{text!r} is not an expression of sizes", why=e.what) from e
+    if type(found) is not Expr:
+        raise ArgumentError(f"{text!r} is not a size", fix="write an integer expression of names")
+    return found
+
+
+def from_text(text: str, known: dict[str, Dim]) -> Dim | Derived:
+    """The size that a string names: a new or known name, or an expression of names."""
+    text = text.strip()
+    if text.isidentifier() and text not in RESERVED:
+        return known.get(text) or Dim(text)
+    names = _names_in(text)
+    if not names:
+        raise ArgumentError(f"{text!r} names no size", fix='write a name such as "batch"')
+    return Derived(text, {n: known.get(n) or Dim(n) for n in names})
+
+
+def _names_in(text: str) -> list[str]:
+    import ast  # noqa: PLC0415  only for strings
+
+    try:
+        tree = ast.parse(text, mode="eval")
+    except SyntaxError as e:
+        raise ArgumentError(f"{text!r} is not an expression of sizes", why=str(e)) from e
+    calls = {id(n.func) for n in ast.walk(tree) if isinstance(n, ast.Call)}
+    names = [n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and id(n) not in calls]
+    return list(dict.fromkeys(names))
+
+
+def from_torch(spec: Any) -> Any:
+    """Our form of torch's own `Dim`, derived dim or hint; None for anything else."""
+    kind = getattr(spec, "type", None)
+    if type(spec).__name__ == "_DimHint" and kind is not None:
+        name = {"AUTO": AUTO, "STATIC": STATIC, "DYNAMIC": DYNAMIC}[kind.name]
+        return Hint(name, getattr(spec, "min", None), _finite(getattr(spec, "max", None)))
+    if isinstance(spec, torch.export.Dim):
+        root = getattr(spec, "root", None)
+        if root is not None:  # a derived dim knows its function
+            base = from_torch(root)
+            return _derived(spec, base)
+        lo = getattr(spec, "min", None)
+        return Dim(spec.__name__, min=lo or None, max=_finite(getattr(spec, "max", None)))
+    return None
+
+
+def _derived(spec: Any, base: Dim) -> Derived:
+    """A derived dim of torch's: linear, so two values tell it."""
+    at_zero, at_one = spec.fn(0), spec.fn(1)
+    return Derived(f"{at_one - at_zero} * {base.name} + {at_zero}", {base.name: base})
+
+
+def _finite(bound: Any) -> int | None:
+    return bound if type(bound) is int and bound < _UNBOUNDED else None
+
+
+def linear_in(text: str, dims: dict[str, Dim]) -> tuple[str, int, int] | None:
+    """The name, factor and constant of a linear expression of one name with a positive factor."""
+    e = _read(text, dims)
+    found = list(terms(e).items())
+    if len(found) != 1 or len(list(symbols_of(e))) != 1 or not found[0][0].name:
+        return None
+    atom, factor = found[0]
+    return (atom.name, factor, e.c) if factor > 0 else None

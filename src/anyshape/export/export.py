@@ -1,0 +1,65 @@
+"""`export`: a program for every size that the spec allows, with everything it assumes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+
+from anyshape.errors import ArgumentError
+from anyshape.export import spec as specs
+from anyshape.export.constraint import need_no_violation
+from anyshape.export.explore import explore
+from anyshape.export.program import ExportedProgram
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_DEVIATION: Final = ("follow", "raise")
+
+
+def export(
+    fn: Callable[..., Any],
+    args: tuple[Any, ...] = (),
+    kwargs: dict[str, Any] | None = None,
+    *,
+    dynamic_shapes: Any = None,
+    on_deviation: str = "follow",
+) -> ExportedProgram:
+    """Export a function, a method or a module.
+
+    `dynamic_shapes` says which sizes vary, as for `torch.export`: by argument name or position, a
+    dict `{dim: spec}` or a list for each tensor. A spec is a `Dim`, an expression of Dims, a
+    string, `Dim.DYNAMIC`, `Dim.AUTO`, `Dim.UNBACKED`, a number, or None for static. The example decides
+    nothing: sizes of 0 and 1 are fine, and equal ones are not taken to be equal.
+    """
+    if not callable(fn):
+        raise ArgumentError(f"export takes a function or a module, not {type(fn).__name__}")
+    if not isinstance(args, tuple):
+        raise ArgumentError(f"args is a tuple, not {type(args).__name__}", fix="write (x,)")
+    if on_deviation not in _DEVIATION:
+        raise ArgumentError(f"on_deviation cannot be {on_deviation!r}", fix="use follow or raise")
+    kwargs = kwargs or {}
+    spec = specs.read(fn, args, kwargs, dynamic_shapes)
+    found = explore(fn, args, kwargs, spec)
+    need_no_violation(found, spec)
+    return ExportedProgram(_name(fn), found, _state(fn, found), on_deviation, fn)
+
+
+def _name(fn: Any) -> str:
+    if isinstance(fn, torch.nn.Module):
+        return type(fn).__name__
+    return str(getattr(fn, "__name__", type(fn).__name__))
+
+
+def _state(fn: Any, found: Any) -> dict[str, torch.Tensor]:
+    """The tensors from outside that the program uses, by their names in the module."""
+    names: dict[int, str] = {}
+    root = fn if isinstance(fn, torch.nn.Module) else getattr(fn, "__self__", None)
+    if isinstance(root, torch.nn.Module):
+        names = {id(t): n for n, t in [*root.named_parameters(), *root.named_buffers()]}
+    state: dict[str, torch.Tensor] = {}
+    for variant in found.variants:
+        for _, tensor in variant.graph.constants:
+            state[names.get(id(tensor), f"constant_{len(state)}")] = tensor
+    return state

@@ -1,0 +1,150 @@
+"""`ExportedProgram`: one program for every size that its contract allows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from torch.utils import _pytree as pytree
+
+from anyshape.errors import ArgumentError, ConstraintError
+from anyshape.export.contract import Contract, contract_of
+from anyshape.export.explain import explain
+
+if TYPE_CHECKING:
+    import torch
+    from torch.fx import GraphModule
+
+    from anyshape.domain import Interval
+    from anyshape.env import Obligation, Symbol
+    from anyshape.export.explore import Exploration
+    from anyshape.export.verify import Report
+    from anyshape.trace.capture import Captured
+    from anyshape.trace.graph import Graph
+    from anyshape.trace.tracer import Deviation
+
+
+class ExportedProgram:
+    """Callable like the function that was exported. It checks its inputs at the door.
+
+    A program that branches on its sizes has several variants, each with the guards under which it
+    is the right one; `graph`, `code`, `guards` and the like speak of the first, which serves the
+    example.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        found: Exploration,
+        state: dict[str, torch.Tensor],
+        on_deviation: str,
+        function: Any = None,
+    ) -> None:
+        self.function = function
+        self.name = name
+        self.variants: list[Captured] = found.variants
+        self.refused = found.refused
+        self.is_complete = found.is_complete
+        self.state = state
+        self.on_deviation = on_deviation
+
+    @property
+    def _first(self) -> Captured:
+        return self.variants[0]
+
+    @property
+    def graph(self) -> Graph:
+        """The calls of the first variant, in order."""
+        return self._first.graph
+
+    @property
+    def code(self) -> str:
+        """The generated Python of the first variant."""
+        return self._first.code
+
+    @property
+    def guards(self) -> list[Obligation]:
+        """What must hold of the inputs for the first variant."""
+        return self._first.guards
+
+    @property
+    def runtime_asserts(self) -> list[Obligation]:
+        """What the first variant checks while it runs."""
+        return self._first.runtime_asserts
+
+    @property
+    def deviations(self) -> list[Deviation]:
+        """Where the program may differ from eager execution, over all variants."""
+        return [d for v in self.variants for d in v.deviations]
+
+    @property
+    def symbols(self) -> dict[str, Symbol]:
+        """The symbols of the first variant by name."""
+        return dict(self._first.tracer.env.symbols)
+
+    @property
+    def range_constraints(self) -> dict[str, Interval]:
+        """The range of each size among the inputs, by the user's name for it."""
+        env = self._first.tracer.env
+        names = {bind.name for bind in self._first.inputs.binds}
+        return {env.symbols[n].label: env.range_of(env.symbols[n].expr) for n in sorted(names)}
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the program on inputs that the contract allows."""
+        flat, spec = pytree.tree_flatten((args, kwargs))
+        if spec != self._first.inputs.spec:
+            raise ArgumentError(
+                f"the inputs of {self.name} have another structure: {spec}, not"
+                f" {self._first.inputs.spec}"
+            )
+        variant = self.variant_for(flat)
+        return pytree.tree_unflatten(variant.program.function()(flat), variant.out_spec)
+
+    def variant_for(self, flat: list[Any]) -> Captured:
+        """The variant that serves some inputs; raises where none does."""
+        first = self._first
+        first.door.check_inputs(flat)
+        for variant in self.variants:
+            if variant.door.first_failure(flat) is None:
+                variant.door.check_inputs(flat)
+                return variant
+        raise self._no_variant(flat)
+
+    def _no_variant(self, flat: list[Any]) -> ConstraintError:
+        guard = self._first.door.first_failure(flat)
+        assert guard is not None
+        sizes = self._first.door.describe(flat)
+        error = next(
+            (r.error for r in self.refused if r.holds(self._first.door.values(flat))), None
+        )
+        if error is not None:
+            return ConstraintError(
+                f"{self.name} raises for {sizes}",
+                why=f"{type(error).__name__}: {str(error).splitlines()[0]}",
+            )
+        return ConstraintError(
+            f"{self.name} was not exported for {sizes}: {guard.text} does not hold",
+            why=guard.describe(),
+        )
+
+    # ------------------------------------------------------------------ what it is
+
+    def contract(self) -> Contract:
+        """The inputs that it accepts, as text and as data."""
+        return contract_of(self)
+
+    def explain(self) -> str:
+        """Inputs, symbols, guards, asserts, specializations, deviations, with the user's lines."""
+        return explain(self)
+
+    def to_fx(self) -> GraphModule:
+        """The first variant as a `torch.fx.GraphModule` over flat lists of inputs and outputs."""
+        return self._first.to_fx()
+
+    def verify(self, *calls: Any, eager: Any = None) -> Report:
+        """Run calls (tuples of arguments) here and in eager execution, and compare."""
+        from anyshape.export.verify import verify  # noqa: PLC0415
+
+        return verify(self, calls, eager)
+
+    def __repr__(self) -> str:
+        return f"<ExportedProgram {self.name}: {len(self.variants)} variant(s)>\n{self.contract()}"
