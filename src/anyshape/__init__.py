@@ -14,6 +14,7 @@ from anyshape.errors import AnyshapeError as AnyshapeError
 from anyshape.errors import ArgumentError as ArgumentError
 from anyshape.errors import ConfigError as ConfigError
 from anyshape.errors import ConstraintError as ConstraintError
+from anyshape.errors import ConstraintViolation as ConstraintViolation
 from anyshape.errors import DataDependentError as DataDependentError
 from anyshape.errors import DimError as DimError
 from anyshape.errors import ParseError as ParseError
@@ -22,6 +23,9 @@ from anyshape.errors import ShapeError as ShapeError
 from anyshape.errors import UnsupportedError as UnsupportedError
 
 if TYPE_CHECKING:
+    from anyshape.export import Dim as Dim
+    from anyshape.export import ExportedProgram as ExportedProgram
+    from anyshape.export import export as export
     from anyshape.rules import register_rule as register_rule
     from anyshape.symbolic import ShapeEnv as ShapeEnv
     from anyshape.symbolic import SymBool as SymBool
@@ -62,12 +66,14 @@ _SYMBOLIC: Final = (
 )
 
 _RULES: Final = ("register_rule",)
+_EXPORT: Final = ("Dim", "ExportedProgram", "export")
 
 __all__ = [  # noqa: PLE0604  the names that follow are strings too
     "AnyshapeError",
     "ArgumentError",
     "ConfigError",
     "ConstraintError",
+    "ConstraintViolation",
     "DataDependentError",
     "DimError",
     "ParseError",
@@ -75,6 +81,7 @@ __all__ = [  # noqa: PLE0604  the names that follow are strings too
     "ShapeError",
     "UnsupportedError",
     "config",
+    *_EXPORT,
     *_RULES,
     *_SYMBOLIC,
 ]
@@ -85,6 +92,8 @@ def __getattr__(name: str) -> Any:
         home = "anyshape.symbolic"
     elif name in _RULES:
         home = "anyshape.rules"
+    elif name in _EXPORT:
+        home = "anyshape.export"
     else:
         raise AttributeError(f"module 'anyshape' has no attribute {name!r}")
     value = getattr(import_module(home), name)

@@ -1,5 +1,21 @@
-"""Programs for every shape that a spec allows. See the folder's README."""
+"""Programs for every shape that a spec allows. See the folder's README.
+
+The package shares its name with the function: Python makes it an attribute of `anyshape` when it is
+imported, so it can be called too, and `anyshape.export(...)` works either way.
+"""
+
+import sys
+from types import ModuleType
+from typing import Any
 
 from anyshape.export.dim import Dim as Dim
 from anyshape.export.export import export as export
 from anyshape.export.program import ExportedProgram as ExportedProgram
+
+
+class _Callable(ModuleType):
+    def __call__(self, *args: Any, **kwargs: Any) -> ExportedProgram:
+        return export(*args, **kwargs)
+
+
+sys.modules[__name__].__class__ = _Callable

@@ -2,7 +2,8 @@
 
 `Dim("batch", min=1)` is a named size; `2 * batch + 1`, `batch // 2` and the like are expressions of
 it. `Dim.DYNAMIC`, `Dim.AUTO`, `Dim.UNBACKED` and `Dim.STATIC` have no name; called, they take
-bounds. A string is a name or an expression of names. torch's own `Dim` objects and hints are taken too.
+bounds. A string is a name or an expression of names. torch's own `Dim` objects and hints are taken
+too.
 """
 
 from __future__ import annotations

@@ -30,8 +30,8 @@ def export(
 
     `dynamic_shapes` says which sizes vary, as for `torch.export`: by argument name or position, a
     dict `{dim: spec}` or a list for each tensor. A spec is a `Dim`, an expression of Dims, a
-    string, `Dim.DYNAMIC`, `Dim.AUTO`, `Dim.UNBACKED`, a number, or None for static. The example decides
-    nothing: sizes of 0 and 1 are fine, and equal ones are not taken to be equal.
+    string, `Dim.DYNAMIC`, `Dim.AUTO`, `Dim.UNBACKED`, a number, or None for static. The example
+    decides nothing: sizes of 0 and 1 are fine, and equal ones are not taken to be equal.
     """
     if not callable(fn):
         raise ArgumentError(f"export takes a function or a module, not {type(fn).__name__}")

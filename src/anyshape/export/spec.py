@@ -1,7 +1,8 @@
 """`dynamic_shapes` as users write it, matched with the inputs: one entry for each size and number.
 
 By argument name or position; for a tensor a dict `{dim: spec}`, or a list or tuple with one spec
-for each dimension; containers mirror the inputs. Marks on the tensors count where the spec is silent.
+for each dimension; containers mirror the inputs. Marks on the tensors count where the spec is
+silent.
 """
 
 from __future__ import annotations
