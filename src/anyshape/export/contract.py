@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
@@ -27,7 +28,7 @@ class Contract(NamedTuple):
     """
 
     inputs: list[Input]
-    ranges: dict[str, tuple[int, int | None]]
+    ranges: dict[str, tuple[int | None, int | None]]
     variants: list[list[str]]
     asserts: list[str]
     refused: list[tuple[list[str], str]]
@@ -42,8 +43,7 @@ class Contract(NamedTuple):
             )
         if self.ranges:
             lines.append("sizes:")
-            for name, (lo, hi) in self.ranges.items():
-                lines.append(f"  {name} >= {lo}" if hi is None else f"  {lo} <= {name} <= {hi}")
+            lines += [f"  {_range_text(name, *r)}" for name, r in self.ranges.items()]
         guards = [g for g in self.variants if g]
         if len(self.variants) > 1:
             lines.append("one of:")
@@ -74,15 +74,8 @@ def contract_of(program: ExportedProgram) -> Contract:
             inputs.append(Input(leaf.name, kind + device, shape, None))
         else:
             inputs.append(Input(leaf.name, type(example).__name__, None, example))
-    ranges = {
-        name: (int(r.lo), None if r.hi == float("inf") else int(r.hi))
-        for name, r in program.range_constraints.items()
-        if len(program.variants) == 1
-    }
-    if len(program.variants) > 1:
-        ranges = _declared(first)
-    own = set(ranges)
-    variants = [[g.text for g in v.guards if not _is_range(g, own)] for v in program.variants]
+    ranges = _ranges(program)
+    variants = [[g.text for g in v.guards if g.origin != "declared"] for v in program.variants]
     asserts = list(dict.fromkeys(o.text for v in program.variants for o in v.runtime_asserts))
     refused = [
         ([g.text for g in r.guards], f"{type(r.error).__name__}: {str(r.error).splitlines()[0]}")
@@ -91,17 +84,26 @@ def contract_of(program: ExportedProgram) -> Contract:
     return Contract(inputs, ranges, variants, asserts, refused, program.is_complete)
 
 
-def _declared(first: Any) -> dict[str, tuple[int, int | None]]:
-    """The ranges that the spec gives, for a program that branches inside of them."""
-    env = first.tracer.env
-    found: dict[str, tuple[int, int | None]] = {}
-    for bind in first.inputs.binds:
-        found[env.symbols[bind.name].label] = (0, None)
-    for g in first.guards:
-        if g.origin == "declared":
-            found.pop(g.text, None)
-    return found
+def _finite(bound: Any) -> int | None:
+    return int(bound) if math.isfinite(bound) else None
 
 
-def _is_range(guard: Any, names: set[str]) -> bool:
-    return guard.origin == "declared" and bool(names)
+def _range_text(name: str, lo: int | None, hi: int | None) -> str:
+    if lo is None and hi is None:
+        return f"{name}: any integer"
+    if hi is None:
+        return f"{name} >= {lo}"
+    return f"{name} <= {hi}" if lo is None else f"{lo} <= {name} <= {hi}"
+
+
+def _ranges(program: ExportedProgram) -> dict[str, tuple[int | None, int | None]]:
+    """The range of each size among the inputs, over all variants."""
+    found: dict[str, tuple[Any, Any]] = {}
+    for variant in program.variants:
+        env = variant.tracer.env
+        for bind in variant.inputs.binds:
+            s = env.symbols[bind.name]
+            r = env.range_of(s.expr)
+            lo, hi = found.get(s.label, (r.lo, r.hi))
+            found[s.label] = (min(lo, r.lo), max(hi, r.hi))
+    return {label: (_finite(lo), _finite(hi)) for label, (lo, hi) in found.items()}

@@ -25,7 +25,12 @@ if TYPE_CHECKING:
 
 
 class Sizes:
-    """Chooses what each size among the inputs is; `values` replace those of the example."""
+    """Chooses what each size among the inputs is; `values` replace those of the example.
+
+    Inputs are `separate`: that one tensor was given twice in the example means nothing.
+    """
+
+    separate = True
 
     def __init__(self, spec: Spec, values: dict[str, int]) -> None:
         self.spec = spec

@@ -16,6 +16,7 @@ from torch.utils import _pytree as pytree
 from anyshape.errors import ArgumentError, ConstraintError
 from anyshape.export import dim as dims
 from anyshape.export.dim import Derived, Dim, Hint, from_text, from_torch
+from anyshape.trace.inputs import parameter_names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -251,29 +252,6 @@ def _marked_bounds(t: torch.Tensor, d: int) -> tuple[int | None, int | None]:
             return r.min, r.max
     found = getattr(t, "_dynamo_unbacked_bounds", {}).get(d)
     return found if found is not None else (None, None)
-
-
-def parameter_names(fn: Any, args: tuple[Any, ...]) -> list[str]:
-    """The names of the positional arguments of a call."""
-    target = fn.forward if isinstance(fn, torch.nn.Module) else fn
-    try:
-        parameters = list(inspect.signature(target).parameters.values())
-    except (TypeError, ValueError):
-        return [f"args[{i}]" for i in range(len(args))]
-    names: list[str] = []
-    for i in range(len(args)):
-        p = parameters[i] if i < len(parameters) else None
-        variadic = next((q for q in parameters if q.kind is inspect.Parameter.VAR_POSITIONAL), None)
-        if p is not None and p.kind in (
-            inspect.Parameter.POSITIONAL_ONLY,
-            inspect.Parameter.POSITIONAL_OR_KEYWORD,
-        ):
-            names.append(p.name)
-        elif variadic is not None:
-            names.append(f"{variadic.name}[{i - parameters.index(variadic)}]")
-        else:
-            names.append(f"args[{i}]")
-    return names
 
 
 def _variadic(fn: Any) -> list[str]:

@@ -37,7 +37,7 @@ def _size(n: Any, m: Any, a: tuple[Any, ...], b: tuple[Any, ...]) -> Any:
         return m
     if type(m) is int and m == 1:
         return n
-    if not _seen_equal(n, m):
+    if not seen_equal(n, m):
         if is_one(n):
             return m
         if is_one(m):
@@ -48,7 +48,7 @@ def _size(n: Any, m: Any, a: tuple[Any, ...], b: tuple[Any, ...]) -> Any:
     return m if type(m) is int else n
 
 
-def _seen_equal(n: Any, m: Any) -> bool:
+def seen_equal(n: Any, m: Any) -> bool:
     """Whether two sizes were equal while tracing: then that is guarded, and holds for 1 too."""
     seen = n if type(n) is int else n.expr.hint
     return seen is not None and seen == (m if type(m) is int else m.expr.hint) and seen != 1

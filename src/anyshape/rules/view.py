@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from anyshape.errors import ShapeError
-from anyshape.rules.broadcast import broadcast
+from anyshape.rules.broadcast import broadcast, seen_equal
 from anyshape.rules.operand import dim_of, dims_of, meta_of, shape_of, sizes_of
 from anyshape.rules.part import is_dense
 from anyshape.rules.part import part as part  # noqa: PLC0414  offered here too
@@ -421,7 +421,7 @@ def _expand(meta: Meta, sizes: tuple[Any, ...]) -> Meta:
             stretched.append(False)
         else:
             expect_size(n, "a size of expand")
-            one = is_one(m)
+            one = not seen_equal(m, n) and is_one(m)
             if not one:
                 expect_equal(
                     m, n, lambda: f"expand {text(old)} to {text(sizes)}: sizes must be 1 or equal"

@@ -94,7 +94,7 @@ class Inputs:
 
     def __init__(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         pairs, self.spec = pytree.tree_flatten_with_path((args, kwargs))
-        names = _parameter_names(fn, args)
+        names = parameter_names(fn, args)
         self.names = [_name(path, names) for path, _ in pairs]
         self.examples = [leaf for _, leaf in pairs]
         self.leaves: list[Leaf] = []
@@ -103,6 +103,7 @@ class Inputs:
 
     def symbolize(self, tracer: Tracer, choose: Callable[[Spot], Any]) -> list[Any]:
         """The leaves to run the program with, in order."""
+        separate = getattr(choose, "separate", False)
         prepare = getattr(choose, "prepare", None)
         if prepare is not None:
             prepare(tracer.env, self.example_sizes())
@@ -111,7 +112,7 @@ class Inputs:
         stand_ins = []
         for i, example in enumerate(self.examples):
             if isinstance(example, torch.Tensor):
-                stand_in = made.get(id(example))
+                stand_in = None if separate else made.get(id(example))
                 if stand_in is None:
                     stand_in = made[id(example)] = self._tensor(tracer, i, example, choose)
                     places[id(example)] = i
@@ -231,7 +232,8 @@ def _plain_names(target: Any) -> list[str] | None:
     return list(code.co_varnames[int(bound) : code.co_argcount])
 
 
-def _parameter_names(fn: Any, args: tuple[Any, ...]) -> list[str]:
+def parameter_names(fn: Any, args: tuple[Any, ...]) -> list[str]:
+    """The names of the positional arguments of a call."""
     target = fn.forward if isinstance(fn, torch.nn.Module) else fn
     plain = _plain_names(target)
     if plain is not None and len(plain) >= len(args):
@@ -239,16 +241,20 @@ def _parameter_names(fn: Any, args: tuple[Any, ...]) -> list[str]:
     try:
         parameters = list(inspect.signature(target).parameters.values())
     except (TypeError, ValueError):
-        parameters = []
+        return [f"args[{i}]" for i in range(len(args))]
     names: list[str] = []
     for i in range(len(args)):
-        rest = parameters[min(i, len(parameters) - 1)] if parameters else None
-        if rest is None:
-            names.append(f"args[{i}]")
-        elif rest.kind is inspect.Parameter.VAR_POSITIONAL:
-            names.append(f"{rest.name}[{i - len(parameters) + 1}]")
+        p = parameters[i] if i < len(parameters) else None
+        variadic = next((q for q in parameters if q.kind is inspect.Parameter.VAR_POSITIONAL), None)
+        if p is not None and p.kind in (
+            inspect.Parameter.POSITIONAL_ONLY,
+            inspect.Parameter.POSITIONAL_OR_KEYWORD,
+        ):
+            names.append(p.name)
+        elif variadic is not None:
+            names.append(f"{variadic.name}[{i - parameters.index(variadic)}]")
         else:
-            names.append(parameters[i].name if i < len(parameters) else f"args[{i}]")
+            names.append(f"args[{i}]")
     return names
 
 

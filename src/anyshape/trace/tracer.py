@@ -58,6 +58,7 @@ class Tracer:
 
     def __init__(self) -> None:
         self.env = Env()
+        self.env.keeps_refusals = True
         self.env.undecided = lambda p: answer_for_torch(self.env, p)
         self.graph = Graph()
         self.deviations: list[Deviation] = []

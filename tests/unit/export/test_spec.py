@@ -1,0 +1,185 @@
+"""`dynamic_shapes`: all the ways to write it, and one clear error for each way to get it wrong."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import pytest
+import torch
+
+from anyshape import ArgumentError, ConstraintError, Dim, export
+
+X, Y = torch.randn(4, 6), torch.randn(4, 3)
+
+
+def f(x: torch.Tensor, y: torch.Tensor) -> Any:
+    return x.sum(1) + y.sum(1)
+
+
+def shapes(program: Any) -> list[str]:
+    return [", ".join(i.shape or ()) for i in program.contract().inputs]
+
+
+B = torch.export.Dim("batch")
+SAME = ["batch, 6", "batch, 3"]
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        (None, ["4, 6", "4, 3"]),
+        ({}, ["4, 6", "4, 3"]),
+        ({"x": {0: "batch"}, "y": {0: "batch"}}, SAME),
+        (({0: "batch"}, {0: "batch"}), SAME),
+        ([["batch", None], ("batch", None)], SAME),
+        ({"x": {0: Dim("batch")}, "y": {-2: Dim("batch")}}, SAME),
+        ({"x": {0: B}, "y": {0: B}}, SAME),
+        ({"x": (Dim("batch", min=1, max=9), Dim.STATIC), "y": ("batch", 3)}, SAME),
+        ({"x": {0: Dim.UNBACKED}, "y": {0: Dim.UNBACKED}}, ["x.size(0), 6", "y.size(0), 3"]),
+        ({"x": {0: Dim.AUTO}, "y": {0: Dim.AUTO}}, ["x.size(0), 6", "y.size(0), 3"]),
+        (
+            {"x": {0: Dim.DYNAMIC(min=2)}, "y": {0: torch.export.Dim.AUTO}},
+            ["x.size(0), 6", "y.size(0), 3"],
+        ),
+    ],
+)
+def test_ways_to_write_it(spec: Any, expected: list[str]) -> None:
+    program = export(f, (X, Y), dynamic_shapes=spec)
+    assert shapes(program) == expected
+    assert torch.equal(program(X, Y), f(X, Y))
+
+
+@pytest.mark.parametrize(
+    "text", ["2*batch", "batch + 4", "batch // 2 + 6", "batch**2 - 8", "3*batch - 4"]
+)
+def test_derived_sizes(text: str) -> None:
+    def g(x: torch.Tensor, y: torch.Tensor) -> Any:
+        return x.sum() + y.sum()
+
+    program = export(g, (torch.randn(4), torch.randn(8)), dynamic_shapes=({0: "batch"}, {0: text}))
+    for n in (4, 6, 9):
+        size = eval(text, {"batch": n})
+        program(torch.randn(n), torch.randn(size))
+        with pytest.raises(ConstraintError, match=r"y\.size\(0\) is"):
+            program(torch.randn(n), torch.randn(size + 1))
+
+
+def test_a_name_that_stands_only_in_an_expression_is_solved_for() -> None:
+    program = export(lambda x: x * 2, (torch.randn(7),), dynamic_shapes=({0: "2*batch + 1"},))
+    assert shapes(program) == ["2*batch + 1"]
+    assert program(torch.randn(11)).shape == (11,)
+    with pytest.raises(ConstraintError, match=r"x\.size\(0\) is 8; it must be 2\*batch \+ 1"):
+        program(torch.randn(8))
+
+
+def test_algebra_of_dims() -> None:
+    batch, seq = Dim("batch"), Dim("seq")
+    assert str(2 * batch + 1) == "2*batch + 1"
+    assert str((batch + seq) // 2) == "(batch + seq) // 2"
+    assert str(10 - batch) == "-batch + 10"
+    assert str(batch % 3) == "batch % 3"
+    assert repr(Dim("n", min=1, max=4)) == "Dim('n', min=1, max=4)"
+    assert repr(Dim.DYNAMIC(min=2)) == "Dim.DYNAMIC(min=2)"
+
+
+class Pair(NamedTuple):
+    left: torch.Tensor
+    right: torch.Tensor
+
+
+def test_nested_inputs() -> None:
+    def g(batch: dict[str, Any], pair: Pair, *rest: torch.Tensor, k: int) -> Any:
+        return batch["ids"][0].sum() + pair.left.sum() * k + rest[0].sum()
+
+    args = ({"ids": [X, Y]}, Pair(X, Y), Y)
+    program = export(
+        g,
+        args,
+        {"k": 3},
+        dynamic_shapes={
+            "batch": {"ids": [{0: "n"}, None]},
+            "pair": [{0: "n"}, {}],
+            "rest": [{0: "m"}],
+            "k": Dim.DYNAMIC,
+        },
+    )
+    assert [i.name for i in program.contract().inputs] == [
+        "batch['ids'][0]", "batch['ids'][1]", "pair.left", "pair.right", "rest[0]", "k",
+    ]  # fmt: skip
+    other = ({"ids": [torch.randn(7, 6), Y]}, Pair(torch.randn(7, 6), Y), torch.randn(9, 3))
+    torch.testing.assert_close(program(*other, k=5), g(*other, k=5))
+    with pytest.raises(ConstraintError, match=r"pair\.left\.size\(0\) is 4; it must be n"):
+        program(other[0], Pair(X, Y), other[2], k=5)
+
+
+def test_marks_count_where_the_spec_is_silent() -> None:
+    x, y = X.clone(), Y.clone()
+    torch._dynamo.mark_dynamic(x, 0)
+    torch._dynamo.maybe_mark_dynamic(y, 0)
+    program = export(f, (x, y))
+    assert shapes(program) == ["x.size(0), 6", "y.size(0), 3"]
+    torch._dynamo.decorators.mark_unbacked(x, 1)
+    assert program.variants[0].tracer.env.symbols["s0"].kind == "backed"
+    again = export(lambda x: x * 2, (x,))
+    assert again.symbols["u0"].kind == "unbacked"
+
+
+def test_the_example_decides_nothing() -> None:
+    for n in (0, 1, 6):
+        program = export(lambda x: x.sum(1) * 2, (torch.randn(n, 6),), dynamic_shapes=({0: "n"},))
+        for m in (0, 1, 2, 5):
+            assert program(torch.ones(m, 6)).tolist() == [12.0] * m
+    equal = export(lambda x: x.t() * 2, (torch.randn(5, 5),), dynamic_shapes=({0: "n", 1: "m"},))
+    assert equal(torch.randn(2, 7)).shape == (7, 2)
+
+
+@pytest.mark.parametrize(
+    ("spec", "error", "text"),
+    [
+        ({"z": {0: "n"}}, ArgumentError, "names 'z', which is no argument"),
+        (({0: "n"},), ArgumentError, "1 entries for 2 arguments"),
+        ("n", ArgumentError, "is a dict, a list or a tuple, not str"),
+        ({"x": {2: "n"}}, ArgumentError, "has dimension 2, and x has 2"),
+        ({"x": {"a": "n"}}, ArgumentError, "has dimension 'a'"),
+        ({"x": {0: "n", -2: "n"}}, ArgumentError, "twice"),
+        ({"x": ["n"]}, ArgumentError, "1 entries, and x has rank 2"),
+        ({"x": "n"}, ArgumentError, "dynamic_shapes of x is 'n'"),
+        ({"x": {0: 2.5}}, ArgumentError, r"x.size\(0\) cannot be 2.5"),
+        ({"x": {0: 5}}, ConstraintError, r"x\.size\(0\) is 4 in the example, not 5"),
+        ({"x": {0: "n +"}}, ArgumentError, "not an expression"),
+        ({"x": {0: "2"}}, ArgumentError, "names no size"),
+        ({"x": {0: "n > 2"}}, ArgumentError, "not a size"),
+        ({"x": {0: Dim("n", min=7)}}, ConstraintError, "outside of Dim"),
+        ({"x": {0: Dim.DYNAMIC(max=3)}}, ConstraintError, "outside of Dim.DYNAMIC"),
+        (
+            {"x": {0: Dim("n", min=1)}, "y": {0: Dim("n", min=2)}},
+            ConstraintError,
+            "two different Dims",
+        ),
+        ({"x": {0: "n*m"}}, ConstraintError, "cannot be solved"),
+        ({"x": {0: "3*n"}}, ConstraintError, "is not 3\\*n"),
+    ],
+)
+def test_bad_specs(spec: Any, error: type[Exception], text: str) -> None:
+    with pytest.raises(error, match=text):
+        export(f, (X, Y), dynamic_shapes=spec)
+
+
+@pytest.mark.parametrize(
+    ("make", "error"),
+    [
+        (lambda: Dim(3), ArgumentError),  # type: ignore[arg-type]
+        (lambda: Dim("a b"), ArgumentError),
+        (lambda: Dim("n", min=-1), ConstraintError),
+        (lambda: Dim("n", min=5, max=3), ConstraintError),
+        (lambda: Dim("n", min=1.5), ArgumentError),  # type: ignore[arg-type]
+        (lambda: Dim.STATIC(min=2), ArgumentError),
+        (lambda: export(3, ()), ArgumentError),  # type: ignore[arg-type]
+        (lambda: export(f, X), ArgumentError),  # type: ignore[arg-type]
+        (lambda: export(f, (X, Y), on_deviation="odd"), ArgumentError),
+        (lambda: export(lambda s: s, ("a",), dynamic_shapes=(Dim.DYNAMIC,)), ArgumentError),
+    ],
+)
+def test_bad_arguments(make: Any, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        make()
