@@ -1,8 +1,8 @@
 """Ten programs with sizes that vary and sizes that come from data, as people write them.
 
 Each is a callable with `dynamic` (one spec for each argument; a string names a size) and
-`inputs(seed, n)`, where `n` is the size that varies, 0 and 1 included. Weights are the same in every
-call, so that only the data differs.
+`inputs(seed, n)`, where `n` is the size that varies, 0 and 1 included. Weights are the same in
+every call, so that only the data differs.
 """
 
 from __future__ import annotations
