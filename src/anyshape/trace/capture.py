@@ -101,6 +101,12 @@ class Captured:
         )
 
 
+def keys_of(spec: Any) -> list[str]:
+    """The text among the keys of a structure."""
+    own = [k for k in spec.context if isinstance(k, str)] if type(spec.context) is list else []
+    return own + [key for child in spec.children() for key in keys_of(child)]
+
+
 def capture(
     fn: Callable[..., Any],
     args: tuple[Any, ...] = (),
@@ -137,6 +143,8 @@ def capture(
             traced_args, traced_kwargs = pytree.tree_unflatten(stand_ins, inputs.spec)
             flat, out_spec = pytree.tree_flatten(fn(*traced_args, **traced_kwargs))
         tracer.graph.outputs = [tracer.output(leaf) for leaf in flat]
+        for key in keys_of(out_spec):
+            tracer.need_plain(key)
     except Exception as e:
         e.env = tracer.env  # type: ignore[attr-defined]  # which branch it was that raised
         raise

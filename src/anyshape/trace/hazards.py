@@ -10,11 +10,14 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
+import os
 import random
+import secrets
 import sys
 import textwrap
 import threading
 import time
+import uuid
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
@@ -67,6 +70,15 @@ _NUMPY_DRAWS: Final = (
     "shuffle",
     "permutation",
     "random_sample",
+    "default_rng",
+)
+_SECRETS: Final = ("token_bytes", "token_hex", "token_urlsafe", "randbelow", "choice")
+_SOURCES: Final[tuple[tuple[Any, tuple[str, ...]], ...]] = (
+    (time, _CLOCKS),
+    (random, _DRAWS),
+    (os, ("urandom",)),
+    (uuid, ("uuid1", "uuid4")),
+    (secrets, _SECRETS),
 )
 _WRAPPED: Final = (ESCAPED, "TorchScript interpreter")
 _TRANSFORMS: Final = ("vmap", "grad", "grad_and_value", "vjp", "jvp", "jacrev", "jacfwd", "hessian")
@@ -187,7 +199,7 @@ def _made(original: Any, make: Any, *args: Any) -> Any:
 def _plan() -> list[_Patch]:
     """All functions to replace, as they are now."""
     wanted: list[tuple[Any, str, Any, Any]] = []
-    for module, names in ((time, _CLOCKS), (random, _DRAWS)):
+    for module, names in _SOURCES:
         wanted += [(module, n, _guarded, f"{module.__name__}.{n}") for n in names]
     numpy_random = sys.modules.get("numpy.random")
     if numpy_random is not None:

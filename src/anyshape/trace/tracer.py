@@ -360,7 +360,7 @@ class Tracer:
         if type(leaf) is SymSize:
             return leaf
         if type(leaf) is str:
-            self._need_plain(leaf)
+            self.need_plain(leaf)
         hidden = hidden_in(leaf, (SymTensor, SymInt, SymFloat, SymBool))
         if hidden is not None and type(leaf) is not type(hidden):
             raise UnsupportedError(
@@ -371,9 +371,9 @@ class Tracer:
             )
         return Scan(self).freeze(leaf)
 
-    def _need_plain(self, text: str) -> None:
+    def need_plain(self, text: str) -> None:
         """Refuse text that a symbolic number was formatted into."""
-        name = next((n for n in re.findall(r"\b[suf]\d+\b", text) if n in self.env.symbols), None)
+        name = next((n for n in re.findall(r"[suf]\d+", text) if n in self.env.symbols), None)
         if name is not None:
             raise UnsupportedError(
                 f"the program returns the text {text!r} with the symbolic number {name} in it",
