@@ -66,6 +66,7 @@ class Env:
         self._by_hint: dict[int, Expr] = {}
         self._count = {"s": 0, "u": 0, "f": 0}
         self.keeps_refusals = False
+        self.shown: set[str] = set()  # texts of symbolic numbers that a program may have used
         self.equals: set[tuple[Expr, Expr]] = set()  # pairs that were found equal
         self.undecided: Callable[[Bool], bool | None] | None = None
 

@@ -14,6 +14,7 @@ from anyshape.export import dim as dims
 from anyshape.export.dim import Derived, Dim, Hint, linear_in
 from anyshape.expr import Expr
 from anyshape.expr.parse import parse
+from anyshape.expr.show import show
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.size import plain
 from anyshape.trace.inputs import BACKED, STATIC, UNBACKED, Known
@@ -104,7 +105,7 @@ class Sizes:
         text = entry.text
         pool = self.env.pool
         names = {n: self.named[n] for n in entry.dims}
-        found = parse(pool, _renamed(text, {n: str(s) for n, s in names.items()}))
+        found = parse(pool, _renamed(text, {n: show(s.expr) for n, s in names.items()}))
         assert type(found) is Expr
         alone = {e.name for e in self.spec.entries.values() if isinstance(e, Dim)}
         unbound = [n for n in names if n not in alone and n not in self.bound]

@@ -262,14 +262,19 @@ class SymInt(torch.SymInt):
         )
 
     def __repr__(self) -> str:
-        return repr(self.expr)
+        text = repr(self.expr)
+        if not self.expr.is_const:
+            self.env.shown.add(text)
+        return text
 
     __str__ = __repr__
 
     def __format__(self, spec: str) -> str:
         if self.expr.is_const:
             return format(self.expr.c, spec)
-        return format(show(self.expr), layout_of(spec))
+        text = show(self.expr)
+        self.env.shown.add(text)
+        return format(text, layout_of(spec))
 
     def __copy__(self) -> SymInt:
         return self

@@ -31,7 +31,7 @@ OPERATORS: Final = {
 
 
 @functools.cache
-def _paths() -> dict[Any, str]:
+def paths() -> dict[Any, str]:
     """Every public function of torch with its path; the first namespace that has it wins."""
     namespaces = {
         "torch": torch,
@@ -55,7 +55,7 @@ def _paths() -> dict[Any, str]:
 
 
 @functools.cache
-def _methods() -> dict[Any, str]:
+def methods() -> dict[Any, str]:
     """Every method of `torch.Tensor` with its name."""
     found: dict[Any, str] = {}
     for name in dir(torch.Tensor):
@@ -67,7 +67,7 @@ def _methods() -> dict[Any, str]:
 
 def method_name(func: Any) -> str | None:
     """The name of a method of `torch.Tensor`; None for anything else."""
-    return _methods().get(func)
+    return methods().get(func)
 
 
 def path_of(func: Any) -> str | None:
@@ -77,7 +77,7 @@ def path_of(func: Any) -> str | None:
     if isinstance(func, torch._ops.OpOverloadPacket):
         return "torch.ops." + func._qualified_op_name.replace("::", ".")
     try:
-        path = _paths().get(func)
+        path = paths().get(func)
     except TypeError:
         return None
     if path is None and (name := method_name(func)) is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 
@@ -373,7 +372,7 @@ class Tracer:
 
     def need_plain(self, text: str) -> None:
         """Refuse text that a symbolic number was formatted into."""
-        name = next((n for n in re.findall(r"[suf]\d+", text) if n in self.env.symbols), None)
+        name = next((shown for shown in self.env.shown if shown in text), None)
         if name is not None:
             raise UnsupportedError(
                 f"the program returns the text {text!r} with the symbolic number {name} in it",
