@@ -69,3 +69,7 @@ class ConfigError(AnyshapeError, ValueError, AttributeError):
 
 class ArgumentError(AnyshapeError, TypeError):
     """An argument of the wrong type."""
+
+
+class LoadError(AnyshapeError, ValueError):
+    """A file that is not a saved program, is damaged, or needs what this process does not have."""

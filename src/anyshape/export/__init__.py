@@ -11,6 +11,7 @@ from typing import Any
 from anyshape.export.dim import Dim as Dim
 from anyshape.export.export import export as export
 from anyshape.export.program import ExportedProgram as ExportedProgram
+from anyshape.export.save import load as load
 
 
 class _Callable(ModuleType):

@@ -11,6 +11,8 @@ from anyshape.export.contract import Contract, contract_of
 from anyshape.export.explain import explain
 
 if TYPE_CHECKING:
+    import os
+
     import torch
     from torch.fx import GraphModule
 
@@ -145,6 +147,12 @@ class ExportedProgram:
         from anyshape.export.verify import verify  # noqa: PLC0415
 
         return verify(self, calls, eager)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the program to one file, which `anyshape.export.load` reads."""
+        from anyshape.export.save import save  # noqa: PLC0415
+
+        save(self, path)
 
     def __repr__(self) -> str:
         return f"<ExportedProgram {self.name}: {len(self.variants)} variant(s)>\n{self.contract()}"

@@ -1,0 +1,189 @@
+"""The container of a saved program: a zip of three members, the same bytes for the same content.
+
+The members are in a fixed order, without compression, times or attributes, with 64-bit sizes. A
+file that deviates from that anywhere is refused, so nothing in a hostile zip gets interpreted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import struct
+import tempfile
+import zlib
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Final
+
+from anyshape.errors import AnyshapeError, LoadError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+PROGRAM: Final = "program.json"
+WEIGHTS: Final = "weights.safetensors"
+CHECKSUMS: Final = "checksums.json"
+MEMBERS: Final = (PROGRAM, WEIGHTS, CHECKSUMS)
+MAX_PROGRAM: Final = 1 << 26
+LIMITS: Final = {PROGRAM: MAX_PROGRAM, WEIGHTS: 1 << 50, CHECKSUMS: 1 << 10}
+
+_VERSION: Final = 45  # of the zip format: the first with 64-bit sizes
+_DATE: Final = (1 << 5) | 1  # 1980-01-01
+_WIDE: Final = 0xFFFFFFFF  # says that the 64-bit field counts
+_LOCAL: Final = struct.Struct("<4s5H3I2H")
+_LOCAL_EXTRA: Final = struct.Struct("<2H2Q")
+_CENTRAL: Final = struct.Struct("<4s6H3I5H2I")
+_CENTRAL_EXTRA: Final = struct.Struct("<2H3Q")
+_END64: Final = struct.Struct("<4sQ2H2I4Q")
+_LOCATOR: Final = struct.Struct("<4sIQI")
+_END: Final = struct.Struct("<4s4H2IH")
+
+
+def dumps(content: Any) -> bytes:
+    """JSON with sorted keys and no spaces."""
+    text = json.dumps(
+        content, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
+    )
+    return text.encode()
+
+
+def checksums(members: Mapping[str, bytes]) -> bytes:
+    """The member that has the sha256 of the others."""
+    return dumps({name: hashlib.sha256(members[name]).hexdigest() for name in (PROGRAM, WEIGHTS)})
+
+
+# ---------------------------------------------------------------------- writing
+
+
+def _local(name: bytes, crc: int, size: int) -> bytes:
+    head = _LOCAL.pack(
+        b"PK\3\4", _VERSION, 0, 0, 0, _DATE, crc, _WIDE, _WIDE, len(name), _LOCAL_EXTRA.size
+    )
+    return head + name + _LOCAL_EXTRA.pack(1, 16, size, size)
+
+
+def _tail(entries: list[tuple[bytes, int, int, int]], start: int) -> bytes:
+    """The directory of (name, crc, size, offset) and what ends the file."""
+    parts = []
+    for name, crc, size, offset in entries:
+        parts.append(
+            _CENTRAL.pack(
+                b"PK\1\2", _VERSION, _VERSION, 0, 0, 0, _DATE, crc, _WIDE, _WIDE,
+                len(name), _CENTRAL_EXTRA.size, 0, 0, 0, 0, _WIDE,
+            )
+            + name
+            + _CENTRAL_EXTRA.pack(1, 24, size, size, offset)
+        )  # fmt: skip
+    directory = b"".join(parts)
+    count, length = len(entries), len(directory)
+    end64 = _END64.pack(
+        b"PK\6\6", _END64.size - 12, _VERSION, _VERSION, 0, 0, count, count, length, start
+    )
+    locator = _LOCATOR.pack(b"PK\6\7", 0, start + length, 1)
+    end = _END.pack(b"PK\5\6", 0, 0, count, count, length, _WIDE, 0)
+    return directory + end64 + locator + end
+
+
+def write(stream: IO[bytes], members: Mapping[str, bytes]) -> None:
+    """Write the members, by name, in the order of the format."""
+    entries = []
+    offset = 0
+    for member in MEMBERS:
+        data, name = members[member], member.encode()
+        crc = zlib.crc32(data)
+        head = _local(name, crc, len(data))
+        stream.write(head)
+        stream.write(data)
+        entries.append((name, crc, len(data), offset))
+        offset += len(head) + len(data)
+    stream.write(_tail(entries, offset))
+
+
+def write_file(path: str | os.PathLike[str], members: Mapping[str, bytes]) -> None:
+    """Put the members in a file, which is the old one or the new one at any moment."""
+    target = Path(path)
+    temporary = None
+    try:
+        if target.is_dir():
+            raise IsADirectoryError(f"{target} is a folder")
+        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        with os.fdopen(handle, "wb") as stream:
+            write(stream, members)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.chmod(temporary, _mode(target))
+        os.replace(temporary, target)
+    except BaseException as e:
+        if temporary is not None:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+        if isinstance(e, OSError):
+            raise AnyshapeError(f"cannot save to {target}", why=str(e)) from e
+        raise
+
+
+def _mode(target: Path) -> int:
+    """The permissions of the file that is replaced, or those of a new file."""
+    try:
+        return target.stat().st_mode & 0o777
+    except OSError:
+        mask = os.umask(0)
+        os.umask(mask)
+        return 0o666 & ~mask
+
+
+# ---------------------------------------------------------------------- reading
+
+
+def read_file(path: str | os.PathLike[str]) -> dict[str, bytes]:
+    """The members of a file, all checked; LoadError for anything but such a file."""
+    try:
+        with Path(path).open("rb") as stream:
+            return read(stream, os.fstat(stream.fileno()).st_size)
+    except OSError as e:
+        raise LoadError(f"cannot read {path}", why=str(e)) from e
+
+
+def read(stream: IO[bytes], length: int) -> dict[str, bytes]:
+    """The members of an archive of so many bytes."""
+    members: dict[str, bytes] = {}
+    entries = []
+    offset = 0
+    for member in MEMBERS:
+        data, crc, end = _member(stream, member, offset, length)
+        members[member] = data
+        entries.append((member.encode(), crc, len(data), offset))
+        offset = end
+    wanted = _tail(entries, offset)
+    if stream.read(len(wanted) + 1) != wanted:
+        raise LoadError("the directory at the end of the file is damaged, or something follows it")
+    if members[CHECKSUMS] != checksums(members):
+        raise LoadError("the checksums are not those of the content", why="the file was changed")
+    return members
+
+
+def _member(stream: IO[bytes], member: str, offset: int, length: int) -> tuple[bytes, int, int]:
+    """The content of the next member, its checksum, and where it ends."""
+    name = member.encode()
+    head_size = _LOCAL.size + len(name) + _LOCAL_EXTRA.size
+    head = stream.read(head_size)
+    if len(head) < head_size:
+        raise LoadError(f"the file ends before {member}", why="it is truncated, or not a program")
+    if head[:4] != b"PK\3\4":
+        raise LoadError(f"no {member} at byte {offset}", why="this is not a saved program")
+    found = head[_LOCAL.size : _LOCAL.size + len(name)]
+    if found != name:
+        raise LoadError(f"the file has {found!r} in place of {member}")
+    crc = _LOCAL.unpack_from(head)[6]
+    size = _LOCAL_EXTRA.unpack_from(head, head_size - _LOCAL_EXTRA.size)[3]
+    if head != _local(name, crc, size):
+        raise LoadError(f"the header of {member} is damaged, or not written by anyshape")
+    if size > LIMITS[member]:
+        raise LoadError(f"{member} has {size} bytes", why=f"at most {LIMITS[member]} are allowed")
+    if size > length - offset - head_size:
+        raise LoadError(f"the file ends inside {member}", why="it is truncated")
+    data = stream.read(size)
+    if len(data) != size or zlib.crc32(data) != crc:
+        raise LoadError(f"{member} is damaged")
+    return data, crc, offset + head_size + size

@@ -1,0 +1,46 @@
+"""`save` and `load`: a program in one file. The format is in docs/reference/file-format.md."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from anyshape.errors import LoadError, UnsupportedError
+from anyshape.export import archive, checked
+from anyshape.export.decode import decode
+from anyshape.export.encode import encode
+
+if TYPE_CHECKING:
+    import os
+
+    from anyshape.export.program import ExportedProgram
+
+
+def save(program: ExportedProgram, path: str | os.PathLike[str]) -> None:
+    """Write a program to a file; an old file stays as it is until the new one is complete."""
+    content, weights = encode(program)
+    data = archive.dumps(content)
+    if len(data) > archive.MAX_PROGRAM:
+        raise UnsupportedError(
+            f"saving a program of {len(data)} bytes, its weights aside",
+            why=f"at most {archive.MAX_PROGRAM} are allowed",
+        )
+    members = {archive.PROGRAM: data, archive.WEIGHTS: weights}
+    members[archive.CHECKSUMS] = archive.checksums(members)
+    archive.write_file(path, members)
+
+
+def load(path: str | os.PathLike[str]) -> ExportedProgram:
+    """The program in a file. Runs no code from it and needs no class of yours.
+
+    Raises LoadError for a file that is not a saved program, is damaged, was written by a newer
+    version, or needs an op or a device that is not there.
+    """
+    members = archive.read_file(path)
+    try:
+        return decode(checked.parse(members[archive.PROGRAM]), members[archive.WEIGHTS])
+    except LoadError:
+        raise
+    except Exception as e:  # a contradiction among facts, and whatever else a file can bring about
+        raise LoadError(
+            f"{path} is not a program", why=f"{type(e).__name__}: {str(e)[:300]}"
+        ) from e
