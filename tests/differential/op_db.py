@@ -46,6 +46,7 @@ DTYPES = (torch.float32, torch.int64, torch.bool, torch.complex64)
 # Their values are whatever lies in memory.
 EMPTY = {
     "empty", "empty_like", "empty_strided", "empty_permuted", "new_empty", "new_empty_strided",
+    "resize_", "resize_as_",
 }  # fmt: skip
 # At other sizes, which their indices do not fit, torch itself reads or writes beyond the data.
 BEYOND = {

@@ -241,6 +241,8 @@ def _run_out(found: Rule, tracer: Any, func: Any, args: Any, kwargs: Any) -> Any
     result = _call(found, func, args, rest)
     if result is NotImplemented:
         result = run_meta_kernel(tracer, func, args, rest)
+    if type(result) is Instead:
+        result = result.out
     if type(result) is Done:
         raise UnsupportedError(f"the out= form of {func.__name__}")
     metas = result.parts if type(result) is Many else [result]

@@ -8,6 +8,7 @@ dispatcher raises.
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import torch
@@ -236,6 +237,12 @@ def _format(t: SymTensor, spec: str) -> str:
     return format(t.item(), spec) if not t._meta.shape and spec else _repr(t)
 
 
+def _as_index(t: SymTensor) -> Any:
+    if t._meta.dtype.is_floating_point or t._meta.dtype.is_complex:
+        raise TypeError("only integer tensors of a single element can be converted to an index")
+    return operator.index(t.item())  # type: ignore[arg-type]  # no float by now
+
+
 def _hash(t: SymTensor) -> int:
     return id(t)
 
@@ -261,7 +268,7 @@ _METHODS: Final[dict[str, Any]] = {
     "__iter__": _iter,
     "__bool__": lambda t: bool(t.item()),
     "__int__": lambda t: int(t.item()),
-    "__index__": lambda t: t.item().__index__(),
+    "__index__": _as_index,
     "__float__": lambda t: float(t.item()),
     "__complex__": lambda t: complex(t.item()),
     "__contains__": _contains,
