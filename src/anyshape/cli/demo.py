@@ -1,90 +1,94 @@
-"""`anyshape demo`: the engine at work on the sizes of a small program."""
+"""`anyshape demo`: a model with sizes from data, exported once and run at many sizes."""
 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from anyshape import (
-    DataDependentError,
-    ShapeEnv,
-    check,
-    guard_or_false,
-    sym_min,
-    sym_sum,
-)
+import torch
+from torch import nn
+from torch.nn import functional as F  # noqa: N812  as everybody calls it
+
+from anyshape import ConstraintError, check, export
 
 if TYPE_CHECKING:
     import argparse
 
-    from anyshape import SymInt
-
-HELP = "show the engine at work"
-ITEMS = 1000
+HELP = "export a dynamic model and run it at several sizes"
+SIZES = (0, 1, 2, 7, 100)
+ITEMS = 256
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """No options."""
 
 
+class Experts(nn.Module):
+    """A layer that sends each token to two of four experts; how many each gets is in the data."""
+
+    def __init__(self, width: int = 8, count: int = 4) -> None:
+        super().__init__()
+        self.gate = nn.Linear(width, count)
+        self.experts = nn.ModuleList(nn.Linear(width, width) for _ in range(count))
+
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        """The tokens after their experts."""
+        weights, chosen = self.gate(tokens).softmax(-1).topk(2, dim=-1)
+        order = chosen.reshape(-1).argsort(stable=True)
+        counts = F.one_hot(chosen.reshape(-1), len(self.experts)).sum(0).tolist()
+        parts = torch.split(tokens[order // 2], counts)
+        done = torch.cat([expert(part) for expert, part in zip(self.experts, parts, strict=True)])
+        back = torch.zeros_like(done).index_copy(0, order, done)
+        pairs = back.view(-1, 2, tokens.size(1))
+        mixed: torch.Tensor = (pairs * weights.unsqueeze(-1)).sum(1)
+        return mixed if tokens.size(0) == 1 else mixed - mixed.mean(0)
+
+
 def run(arguments: argparse.Namespace) -> int:
-    """Print a short session: guards, asserts, proofs, an error, and how long many items take."""
+    """Export, show what was assumed, compare with eager execution, and show a refusal."""
     del arguments
-    _branches()
-    _data()
-    _error()
+    torch.manual_seed(0)
+    model = Experts().eval()
+    with torch.no_grad():
+        _export(model)
     _scale()
     return 0
 
 
-def _branches() -> None:
-    print("A backed size may decide a branch; what the branch rests on becomes a guard.")
-    env = ShapeEnv()
-    n = env.backed(12, source="x.size(0)")
-    print(f"  x.size(0) % 4 == 0  ->  {bool(n % 4 == 0)} (seen: 12)")
-    print(f"  x.size(0) > 8       ->  {bool(n > 8)}")
-    for guard in env.guards:
-        print(f"  guard: {guard.text}")
-    print(f"  no question any more: {env.prove((n // 4) * 4 == n)}")
-    print()
-
-
-def _data() -> None:
-    print("An unbacked size comes from data; what is checked is known, and asserted at run time.")
-    env = ShapeEnv()
-    n = env.backed(100, source="x.size(0)")
-    k = env.unbacked(size=True, source="mask.sum()")
-    check(k <= n, "at most one hit per row")
-    for condition in (k <= n + 1, sym_min(k, n) == k, (k + 7) // 8 * 8 >= k, k == 1):
-        print(f"  {condition!s:30} {env.prove(condition)}")
-    print(f"  guard_or_false({k == 1})  ->  {guard_or_false(k == 1)}: one graph for 0, 1 and many")
-    for assertion in env.runtime_asserts:
-        print(f"  assert {assertion.text}  # {assertion.message}")
-    print()
-
-
-def _error() -> None:
-    print("A branch that nothing decides is an error that says what to write.")
-    k = ShapeEnv().unbacked(size=True, source="mask.sum()")
+def _export(model: nn.Module) -> None:
+    start = time.perf_counter()
+    program = export(model, (torch.randn(5, 8),), dynamic_shapes={"tokens": {0: "n"}})
+    elapsed = 1000 * (time.perf_counter() - start)
+    calls = sum(len(v.graph.nodes) for v in program.variants)
+    print(f"{program.name}: exported once in {elapsed:.0f} ms, {calls} calls.")
+    print("It branches on n, so it has a variant for each side; it accepts:")
+    print(_indented(str(program.contract())))
+    print("The same as eager execution at every size:")
+    print(_indented(str(program.verify(*[(torch.randn(n, 8),) for n in SIZES]))))
+    print("Other inputs are refused at the door:")
     try:
-        bool(k > 3)
-    except DataDependentError as error:
-        print("  " + str(error).replace("\n", "\n  "))
+        program(torch.randn(3, 9))
+    except ConstraintError as error:
+        print(_indented(str(error)))
     print()
 
 
 def _scale() -> None:
-    env = ShapeEnv()
-    limit = env.unbacked(size=True, source="limit")
+    def flip_parts(values: torch.Tensor, sizes: torch.Tensor) -> Any:
+        counts: list[Any] = [t.item() for t in sizes.unbind()]
+        for n in counts:
+            check(n >= 0)
+        return torch.cat([part.flip(0) for part in torch.split(values, counts)])
+
+    sizes = torch.randint(0, 4, (ITEMS,))
+    example = (torch.randn(int(sizes.sum())), sizes)
     start = time.perf_counter()
-    sizes = []
-    total: int | SymInt = 0
-    for _ in range(ITEMS):
-        sizes.append(env.unbacked(size=True))
-        total = total + sizes[-1]
-        check(total <= limit)
-    same = env.prove(sym_sum(sizes[::-1]) == total)
-    elapsed = 1000 * (time.perf_counter() - start)
-    print(f"{ITEMS} data-dependent sizes, each prefix sum checked against a limit:")
-    print(f"  {elapsed:.0f} ms, {len(env.runtime_asserts)} asserts")
-    print(f"  the same sizes added backwards make the same total: {same.name}")
+    program = export(flip_parts, example, dynamic_shapes=({0: "total"}, None))
+    elapsed = time.perf_counter() - start
+    print(f"{ITEMS} sizes from data, unbound, checked, split, flipped and joined:")
+    print(f"  exported in {elapsed:.2f} s, {len(program.runtime_asserts)} runtime asserts")
+    print(f"  equal to eager execution: {bool(program.verify(example))}")
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"  {line}" for line in text.splitlines())
