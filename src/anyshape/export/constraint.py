@@ -38,7 +38,7 @@ def _must_vary(found: Exploration, spec: Spec) -> list[str]:
     labels = list(spec.names)
     inputs = found.variants[0].inputs
     env = found.variants[0].tracer.env
-    for bind in inputs.binds:
+    for bind in inputs.sizes:
         entry = spec.entry(bind.leaf, bind.dim)
         if isinstance(entry, Hint) and entry.kind in (dims.DYNAMIC, dims.UNBACKED):
             labels.append(env.symbols[bind.name].label)

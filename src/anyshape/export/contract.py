@@ -101,7 +101,7 @@ def _ranges(program: ExportedProgram) -> dict[str, tuple[int | None, int | None]
     found: dict[str, tuple[Any, Any]] = {}
     for variant in program.variants:
         env = variant.tracer.env
-        for bind in variant.inputs.binds:
+        for bind in variant.inputs.sizes:
             s = env.symbols[bind.name]
             r = env.range_of(s.expr)
             lo, hi = found.get(s.label, (r.lo, r.hi))

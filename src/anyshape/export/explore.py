@@ -10,20 +10,29 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from anyshape.errors import AnyshapeError, UnsupportedError
+from anyshape.env.fact import DECLARED
+from anyshape.errors import UnsupportedError
 from anyshape.export.sizes import Sizes
+from anyshape.expr.node import Atom
+from anyshape.expr.op import SYMBOL
+from anyshape.expr.real import SYMBOL as REAL_SYMBOL
+from anyshape.expr.real import Real
+from anyshape.expr.traverse import nodes_below
 from anyshape.trace.capture import Captured, capture
 from anyshape.trace.codegen import guard_function
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from anyshape.env import Env, Obligation
+    from anyshape.env import Obligation
     from anyshape.export.spec import Spec
+    from anyshape.expr import Bool
 
 LIMIT: Final = 16
 _SMALL: Final = (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 33, 64, 100, 1000)
 _FEW: Final = (0, 1, 2, 3, 7, 16, 100)
+_NEGATIVE: Final = (-1, -2, -5, -100)
+_REALS: Final = (0.0, 0.5, 1.0, -1.0, 2.0, 100.0, -100.0)
 
 
 class Refused(NamedTuple):
@@ -67,12 +76,14 @@ def explore(
     found = Exploration()
     first = capture(fn, args, kwargs, dynamic=Sizes(spec, {}))
     found.variants.append(first)
-    names = sorted(_backed(first.tracer.env))
+    env, binds = first.tracer.env, first.inputs.binds
+    names = [bind.name for bind in binds]
     regions = [Region(first.guards, names)]
-    examples = [_example(first.tracer.env)]
-    labels = _labels(first.tracer.env)
+    examples = [{bind.name: bind.read(first.inputs.examples) for bind in binds}]
+    labels = {name: env.sources.get(name, name) for name in names}
+    signed = {bind.name for bind in first.inputs.binds if bind.dim is None}
     while True:
-        values = _uncovered(regions, examples, names)
+        values = _uncovered(regions, examples, names, signed)
         if values is None:
             return found
         if len(regions) >= limit:
@@ -84,17 +95,11 @@ def explore(
             guards = variant.guards
             found.variants.append(variant)
         except Exception as e:
-            env = getattr(e, "env", None)
-            if env is None or isinstance(e, UnsupportedError):
-                if isinstance(e, AnyshapeError):
-                    raise
-                guards = []
-            else:
-                guards = env.guards
-            if not guards:
+            where = getattr(e, "env", None)
+            guards = [] if where is None else where.guards
+            if not guards or isinstance(e, UnsupportedError):
                 raise
-            order = [bind.name for bind in first.inputs.binds]
-            found.refused.append(Refused(guards, e, guard_function(guards, order)))
+            found.refused.append(Refused(guards, e, guard_function(guards, names)))
         region = Region(guards, names)
         if not region.holds(values):  # the trace went elsewhere, so nothing new would be learnt
             found.is_complete = False
@@ -103,45 +108,48 @@ def explore(
         examples.append(values)
 
 
-def _backed(env: Env) -> list[str]:
-    return [name for name, s in env.symbols.items() if s.hint is not None]
-
-
-def _example(env: Env) -> dict[str, int]:
-    return {n: s.hint for n, s in env.symbols.items() if s.hint is not None}
-
-
-def _labels(env: Env) -> dict[str, str]:
-    return {name: s.label for name, s in env.symbols.items()}
-
-
 def _uncovered(
-    regions: list[Region], examples: list[dict[str, int]], names: Sequence[str]
-) -> dict[str, int] | None:
-    """Sizes that the spec allows and no region holds, found by trying likely ones."""
-    allowed = Region([g for g in regions[0].guards if g.origin == "declared"], names)
+    regions: list[Region],
+    examples: list[dict[str, Any]],
+    names: Sequence[str],
+    signed: set[str],
+) -> dict[str, Any] | None:
+    """Values that the spec allows and no region holds, found by trying likely ones."""
+    allowed = Region([g for g in regions[0].guards if g.origin == DECLARED], names)
     for region, example in zip(regions, examples, strict=True):
         for guard in region.guards:
-            if guard.origin == "declared":
+            if guard.origin == DECLARED:
                 continue
-            for values in _near(guard, example):
+            for values in _near(guard, example, signed):
                 if allowed.holds(values) and not any(r.holds(values) for r in regions):
                     return values
     return None
 
 
-def _near(guard: Obligation, example: dict[str, int]) -> Iterator[dict[str, int]]:
+def _near(guard: Obligation, example: dict[str, Any], signed: set[str]) -> Iterator[dict[str, Any]]:
     """The example with other values for the symbols of a guard."""
-    from anyshape.expr.traverse import symbols_of  # noqa: PLC0415
-
-    names = [s.name for s in symbols_of(guard.condition) if s.name in example]
+    names = [n for n in names_in(guard.condition) if n in example]
     if not names or len(names) > 3:
         return
-    choices = []
-    for name in names:
-        here = example[name]
-        near = {here - 1, here + 1, 2 * here, here}
-        base = _SMALL if len(names) < 3 else _FEW
-        choices.append(sorted({*base, *near} - {n for n in near if n < 0}))
+    choices = [_likely(example[n], n in signed, len(names) < 3) for n in names]
     for combination in itertools.product(*choices):
         yield {**example, **dict(zip(names, combination, strict=True))}
+
+
+def _likely(here: Any, signed: bool, many: bool) -> list[Any]:
+    """Values to try instead of one."""
+    if type(here) is float:
+        return [*_REALS, here - 1, here + 1, -here]
+    found = {*(_SMALL if many else _FEW), here - 1, here, here + 1, 2 * here}
+    return sorted({*found, *_NEGATIVE, -here} if signed else {n for n in found if n >= 0})
+
+
+def names_in(condition: Bool) -> list[str]:
+    """The names of the symbols in a condition, floats included."""
+    names = []
+    for node in nodes_below((condition,)):
+        if type(node) is Atom and node.op is SYMBOL:
+            names.append(node.name)
+        elif type(node) is Real and node.op == REAL_SYMBOL:
+            names.append(node.args[0])
+    return names

@@ -87,7 +87,7 @@ class ExportedProgram:
     def range_constraints(self) -> dict[str, Interval]:
         """The range of each size among the inputs, by the user's name for it."""
         env = self._first.tracer.env
-        names = {bind.name for bind in self._first.inputs.binds}
+        names = {bind.name for bind in self._first.inputs.sizes}
         return {env.symbols[n].label: env.range_of(env.symbols[n].expr) for n in sorted(names)}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

@@ -140,9 +140,10 @@ class _Reader:
         if given is not None:
             entry = self._entry(given, path)
             if not (isinstance(entry, Hint) and entry.kind == dims.STATIC):
-                if type(value) is not int:
+                plain = type(value) in (float, bool) and isinstance(entry, Hint)
+                if type(value) is not int and not plain:
                     kind = type(value).__name__
-                    raise ArgumentError(f"{path} is a {kind}, which cannot be dynamic")
+                    raise ArgumentError(f"{path} is a {kind}, which cannot be {entry!r}")
                 self._put(self.count, None, entry, value, path)
         self.count += 1
 

@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from torch.utils import _pytree as pytree
 
+from anyshape.env.fact import CHECK, Fact
+from anyshape.env.obligation import Obligation
 from anyshape.errors import ArgumentError
+from anyshape.expr.boolean import negate
 from anyshape.tensor import current
 from anyshape.trace.codegen import Program, guard_function
 from anyshape.trace.door import Door
@@ -25,7 +28,6 @@ if TYPE_CHECKING:
 
     from torch.fx import GraphModule
 
-    from anyshape.env import Obligation
     from anyshape.trace.graph import Graph
     from anyshape.trace.tracer import Deviation
 
@@ -37,6 +39,7 @@ class Captured:
         self.tracer = tracer
         self.inputs = inputs
         self.out_spec = out_spec
+        self.raises_on_deviation = False
 
     @property
     def graph(self) -> Graph:
@@ -56,7 +59,13 @@ class Captured:
     @cached_property
     def runtime_asserts(self) -> list[Obligation]:
         """What the program checks when it runs."""
-        return self.tracer.env.runtime_asserts
+        env = self.tracer.env
+        if not self.raises_on_deviation:
+            return env.runtime_asserts
+        return env.runtime_asserts + [
+            Obligation(Fact(negate(d.condition), CHECK, d.site, _difference(d)), env.knowledge)
+            for d in self.deviations
+        ]
 
     @cached_property
     def program(self) -> Program:
@@ -99,6 +108,10 @@ class Captured:
             dtype=self.tracer.dtype,
             env=self.tracer.env,
         )
+
+
+def _difference(d: Deviation) -> str:
+    return f"{d.op} {d.about}, and eager execution does not"
 
 
 def keys_of(spec: Any) -> list[str]:

@@ -65,8 +65,8 @@ class Program:
         last = self._last_uses()
         lines = [f"{value} = flat[{self._slots[value]}]" for value in graph.inputs]
         lines += [f"{bind.name} = {bind.text()}" for bind in self._binds]
-        for bind in self._binds:
-            lines += [self._check(asserts[i], i) for i in due.pop(bind.name, ())]
+        for name in ("", *[bind.name for bind in self._binds]):
+            lines += [self._check(asserts[i], i) for i in due.pop(name, ())]
         for value, tensor in graph.constants:
             self.scope[str(value)] = tensor
         restores = False

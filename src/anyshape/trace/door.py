@@ -69,7 +69,7 @@ class Door:
         """The sizes of the inputs by the user's names."""
         env = self.env
         pairs = zip(self.inputs.binds, self.values(flat), strict=True)
-        return ", ".join(f"{env.symbols[bind.name].label} = {value}" for bind, value in pairs)
+        return ", ".join(f"{env.sources.get(bind.name, bind.name)} = {v}" for bind, v in pairs)
 
     def check_inputs(self, flat: list[Any]) -> None:
         """Raise unless the inputs are what they were while tracing, guards aside."""

@@ -10,6 +10,7 @@ from torch.utils import _pytree as pytree
 
 from anyshape.config import config
 from anyshape.errors import ArgumentError
+from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.layout import CONTIGUOUS, Layout
 from anyshape.tensor.meta import Meta
@@ -125,6 +126,11 @@ class Inputs:
             stand_ins.append(stand_in)
         return stand_ins
 
+    @property
+    def sizes(self) -> list[Bind]:
+        """What binds the integers; floats have no range to speak of."""
+        return [bind for bind in self.binds if not bind.name.startswith("f")]
+
     def example_sizes(self) -> dict[tuple[int, int | None], Any]:
         """All sizes and numbers of the example, by leaf and dimension."""
         found: dict[tuple[int, int | None], Any] = {}
@@ -187,7 +193,7 @@ class Inputs:
         return size
 
     def _number(self, tracer: Tracer, i: int, x: Any, choose: Callable[[Spot], Any]) -> Any:
-        if type(x) is not int:
+        if type(x) not in (int, float, bool):
             return x
         spot = Spot(i, self.names[i], None, x)
         kind = choose(spot)
@@ -199,12 +205,22 @@ class Inputs:
         if kind == STATIC:
             return x
         env = tracer.env
+        if type(x) is float:
+            real = env.real(known.get("hint", x) if kind == BACKED else None, source=self.names[i])
+            self.binds.append(Bind(real.args[0], i, None))
+            return SymFloat(real, env)
+        if type(x) is bool:
+            known = {"min": 0, "max": 1, "hint": int(known.get("hint", x))}
+            x = int(x)
+            truth = True
+        else:
+            truth = False
         if kind == BACKED:
             e = env.backed(known.pop("hint", x), source=self.names[i], size=False, **known)
         else:
             e = env.unbacked(source=self.names[i], **known)
         self.binds.append(Bind(symbol_name(e), i, None))
-        return SymInt(e, env)
+        return SymInt(e, env) == 1 if truth else SymInt(e, env)
 
 
 def _layout(t: torch.Tensor) -> Layout:

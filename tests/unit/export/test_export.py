@@ -156,3 +156,32 @@ def test_ranges_symbols_code_and_fx() -> None:
     assert torch.equal(program.to_fx()(torch.ones(4))[0], torch.full((4,), 2.0))
     with pytest.raises(ConstraintError, match="n <= 9"):
         program(torch.randn(10))
+
+
+def test_deviations_can_be_errors() -> None:
+    def f(x: torch.Tensor) -> Any:
+        return x.squeeze(0) + 1
+
+    spec = ({0: Dim.UNBACKED},)
+    program = export(f, (torch.randn(3, 2),), dynamic_shapes=spec, on_deviation="raise")
+    assert program(torch.randn(4, 2)).shape == (4, 2)
+    with pytest.raises(RuntimeAssertError, match="squeeze keeps dimension 0"):
+        program(torch.randn(1, 2))
+
+
+def test_dynamic_numbers() -> None:
+    def f(x: torch.Tensor, k: int, scale: float, flip: bool) -> Any:
+        y = x[:k] * scale if scale > 0 else x[:k] - scale
+        return y.flip(0) if flip else y
+
+    args = (torch.randn(6), 3, 0.5, False)
+    program = export(f, args, dynamic_shapes=({0: "n"}, Dim.DYNAMIC, Dim.DYNAMIC, Dim.DYNAMIC))
+    calls = [
+        (torch.randn(n), k, s, b)
+        for n in (1, 6)
+        for k in (2, -1, 9)
+        for s in (2.0, -1.5)
+        for b in (True, False)
+    ]
+    report = program.verify(*calls)
+    assert report.ok, str(report)
