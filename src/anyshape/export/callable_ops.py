@@ -36,9 +36,24 @@ _OWN: Final[dict[str, Any]] = {
     "torch.manual_seed": torch.manual_seed,
     "torch.seed": torch.seed,
 }
-_OWN_NAMES: Final = {func: name for name, func in _OWN.items()}
 # Ops that reach files, other processes or raw memory, or that are no part of a program.
 _DENIED: Final = frozenset(("from_file", "set_", "data", "set_data", "_backward", "retain_grad"))
+# What torch's own Python functions call, besides public ops.
+_PRIVATE: Final = """
+    _adaptive_avg_pool2d _adaptive_avg_pool3d _batch_norm_with_update _cdist_forward _chunk_cat
+    _conj _convolution _ctc_loss _embedding_bag _embedding_bag_forward_only _grouped_mm _int_mm
+    _log_softmax _log_softmax_backward_data _lu_with_info _masked_scale _masked_softmax
+    _native_batch_norm_legit _native_multi_head_attention _neg_view _pack_padded_sequence
+    _pad_packed_sequence _reshape_alias _safe_softmax _scaled_mm
+    _scaled_dot_product_attention_math _scaled_dot_product_efficient_attention
+    _scaled_dot_product_flash_attention _scaled_dot_product_flash_attention_for_cpu
+    _scaled_dot_product_cudnn_attention _softmax _softmax_backward_data _to_copy
+    _transformer_encoder_layer_fwd _trilinear _unsafe_index _unsafe_masked_index
+    _unsafe_masked_index_put_accumulate _unsafe_view _upsample_bicubic2d_aa
+    _upsample_bilinear2d_aa _upsample_nearest_exact1d _upsample_nearest_exact2d
+    _upsample_nearest_exact3d _weight_norm _weight_norm_interface
+"""
+_ALLOWED: Final = frozenset(_PRIVATE.split())
 _LIBRARIES: Final = """
     prim c10d _c10d_functional _c10d_functional_autograd symm_mem profiler static_runtime inductor
     cuda onnx tensorexpr debugprims higher_order
@@ -48,7 +63,9 @@ _DENIED_LIBRARIES: Final = frozenset(_LIBRARIES.split())
 
 def _is_torch_op(name: str) -> bool:
     """Whether torch has an op of that name which a program may call."""
-    if name in _DENIED or (name.startswith("_") and not name.startswith("_foreach_")):
+    if name in _DENIED:
+        return False
+    if name.startswith("_") and name not in _ALLOWED and not name.startswith("_foreach_"):
         return False
     return bool(torch._C._jit_get_schemas_for_operator(f"aten::{name}"))
 
@@ -66,12 +83,21 @@ def _is_allowed(func: Any) -> bool:
 def _table() -> dict[str, Any]:
     found = {f"torch.Tensor.{name}": f for f, name in methods().items() if _is_allowed(f)}
     found.update({path: f for f, path in paths().items() if _is_allowed(f)})
+    for name in dir(torch._C._VariableFunctions):  # behind Python functions of the same names
+        func = getattr(torch._C._VariableFunctions, name)
+        if callable(func) and path_of(func) is None and _is_allowed(func):
+            found[f"torch._VF.{name}"] = func
     return {**found, **_OWN}
+
+
+@functools.cache
+def _names() -> dict[Any, str]:
+    return {func: name for name, func in _table().items()}
 
 
 def name_of(func: Any) -> str:
     """The name that a function is saved under; raises for one that could not be loaded."""
-    name = _OWN_NAMES.get(func) or path_of(func)
+    name = _names().get(func) or path_of(func)
     if name is None:
         raise UnsupportedError(
             f"saving a program that calls {getattr(func, '__name__', func)!r}",
@@ -79,7 +105,7 @@ def name_of(func: Any) -> str:
             fix="make it an op with torch.library.custom_op",
         )
     try:
-        same = find(name) is func
+        same = find(name) == func
     except LoadError as e:
         raise UnsupportedError(f"saving a program that calls {name}", why=e.what) from e
     if not same:

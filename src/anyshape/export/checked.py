@@ -17,6 +17,7 @@ MAX_TEXT: Final = 1 << 20
 MAX_INT: Final = 1 << 64
 MAX_SIZE: Final = (1 << 63) - 1
 MAX_RANK: Final = 64
+_REAL: Final = re.compile(r"nan|-?(inf|[0-9]{1,20}(\.[0-9]{1,20})?(e[+-]?[0-9]{1,3})?)")
 _DEVICE: Final = re.compile(r"[a-z]{1,16}(:[0-9]{1,4})?")
 
 
@@ -132,6 +133,13 @@ def number(x: Any, where: str, lo: int = -MAX_INT, hi: int = MAX_INT) -> int:
     if type(x) is not int or not lo <= x <= hi:
         refuse(where, f"a number from {lo} to {hi}", x)
     return x
+
+
+def real(x: Any, where: str) -> float:
+    """A float of any kind as text, the way Python writes it."""
+    if type(x) is not str or not _REAL.fullmatch(x):
+        refuse(where, "a float", x)
+    return float(x)
 
 
 def optional(read: Any, x: Any, *rest: Any) -> Any:

@@ -44,7 +44,6 @@ _VARIANT: Final = (
     "out_tree", "outputs", "relations", "replacements", "terms",
 )  # fmt: skip
 _EXAMPLE: Final = ("device", "dtype", "grad", "offset", "shape", "strides")
-_FLOATS: Final = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 _MAX_VARIANTS: Final = 1 << 10
 
 
@@ -158,9 +157,12 @@ class _Variant:
         inputs.binds = []
         for bind in checked.items(part["binds"], where):
             name, i, d, factor, constant = checked.items(bind, where, 5)
-            if type(name) is not str or name not in self.tracer.env.symbols:
+            if type(name) is not str or not self._is_symbol(name):
                 checked.refuse(where, "the name of a symbol", name)
             i, d = self._place(i, d, where)
+            is_float = type(inputs.leaves[i].example) is float
+            if is_float is not (name in self.scope.reals):
+                raise LoadError(f"{where} gives {name} the value of {inputs.leaves[i].name[:60]}")
             factor = checked.number(factor, where, 1, checked.MAX_SIZE)
             constant = checked.number(constant, where, -checked.MAX_SIZE, checked.MAX_SIZE)
             inputs.binds.append(Bind(name, i, d, factor, constant))
@@ -175,11 +177,14 @@ class _Variant:
                 checked.refuse(where, "an expression", n)
             inputs.relations.append((*self._place(i, d, where), size))
 
+    def _is_symbol(self, name: str) -> bool:
+        return name in self.tracer.env.symbols or name in self.scope.reals
+
     def _place(self, i: Any, d: Any, where: str) -> tuple[int, int | None]:
         """A leaf and a dimension of it; no dimension for a number."""
         leaf = self.inputs.leaves[checked.number(i, where, 0, len(self.inputs.leaves) - 1)]
         if leaf.value is None:
-            if d is not None or type(leaf.example) is not int:
+            if d is not None or type(leaf.example) not in (int, float, bool):
                 checked.refuse(where, f"a place in {leaf.name}", d)
             return i, None
         return i, checked.number(d, where, 0, len(leaf.shape) - 1)
@@ -298,9 +303,7 @@ class _Variant:
             return tuple([self._outs(part, node, where, depth + 1) for part in data])
         if type(data) is dict and "symbol" in data:
             (name,) = checked.fields(data, ("symbol",), where)
-            if type(name) is not str or not (
-                name in self.tracer.env.symbols or name in self.scope.reals
-            ):
+            if type(name) is not str or not self._is_symbol(name):
                 checked.refuse(where, "the name of a symbol", name)
             return Name(name)
         device, dtype, grad, shape, number = checked.fields(
@@ -427,9 +430,12 @@ _SYMBOLIC: Final[dict[str, tuple[Any, str]]] = {
 
 def _rare(tag: str, content: Any, where: str) -> Any:
     if tag == "float":
-        return checked.one_of(content, _FLOATS, where)
+        found = checked.real(content, where)
+        if math.isfinite(found):
+            checked.refuse(where, "a float that JSON has no form for", content)
+        return found
     if tag == "complex":
-        return complex(*[_float(x, where) for x in checked.items(content, where, 2)])
+        return complex(*[checked.real(x, where) for x in checked.items(content, where, 2)])
     if tag == "dtype":
         return checked.one_of(content, checked.DTYPES, where)
     if tag == "memory_format":
@@ -441,15 +447,6 @@ def _rare(tag: str, content: Any, where: str) -> Any:
     if tag == "ellipsis" and content is True:
         return Ellipsis
     raise LoadError(f"{where} has {tag[:60]!r} in it, which is unknown")
-
-
-def _float(x: Any, where: str) -> float:
-    if type(x) is dict:
-        (text,) = checked.fields(x, ("float",), where)
-        return float(checked.one_of(text, _FLOATS, where))
-    if type(x) is not float:
-        checked.refuse(where, "a float", x)
-    return x
 
 
 def _is_parameter(name: str) -> bool:

@@ -191,7 +191,7 @@ class _Variant:
         if a is Ellipsis:
             return {"ellipsis": True}
         if kind is complex:
-            return {"complex": [self._arg(a.real), self._arg(a.imag)]}
+            return {"complex": [repr(a.real), repr(a.imag)]}
         if kind in _ENUMS:
             return {_ENUMS[kind]: _enum(a)}
         if kind is torch.device:

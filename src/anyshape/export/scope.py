@@ -12,15 +12,18 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from anyshape.domain import EVERYTHING
 from anyshape.env import Env, Obligation
 from anyshape.env.fact import ORIGINS, Fact
 from anyshape.env.site import Site
 from anyshape.env.symbol import BACKED, UNBACKED, Symbol
 from anyshape.errors import AnyshapeError, LoadError, UnsupportedError
 from anyshape.export import checked
-from anyshape.expr import Bool, Expr, eq0, ge0, parse, show, symbol
+from anyshape.export.part import Namer
+from anyshape.expr import Bool, Expr, eq0, ge0, parse, symbol
 from anyshape.expr.node import Atom
-from anyshape.expr.op import SYMBOL
+from anyshape.expr.op import PRODUCT, SYMBOL
+from anyshape.expr.product import MAX_EXPONENT, factors, monomial
 from anyshape.expr.real import ANY, Real, real_symbol
 from anyshape.expr.terms import terms
 from anyshape.expr.traverse import nodes_below, symbols_of
@@ -34,8 +37,9 @@ if TYPE_CHECKING:
 
 REAL: Final = "real"
 MAX_PLACE: Final = 1 << 22
-_NAME: Final = re.compile(r"[sufg][0-9]{1,9}")
+_NAME: Final = re.compile(r"[suf][0-9]{1,9}")
 _SYMBOL: Final = ("aim", "at", "hint", "kind", "name", "place", "range", "size", "source")
+_REAL: Final = ("hint", "kind", "name", "source")
 _OBLIGATION: Final = ("at", "condition", "message", "origin")
 
 
@@ -86,11 +90,13 @@ class ScopeWriter:
         self.sites = sites
         self.env = env
         self.met: list[Operand] = []
+        self.places = {atom: i for i, atom in enumerate(pool.atoms)}
+        self.namer = Namer(self.places)
 
     def text(self, operand: Operand) -> str:
         """The text of an expression, condition or real."""
         self.met.append(operand)
-        found = show(operand)
+        found = self.namer.text(operand)
         if len(found) > checked.MAX_TEXT:
             raise UnsupportedError(f"saving an expression of {len(found)} characters")
         return found
@@ -100,7 +106,7 @@ class ScopeWriter:
         return {
             "at": self.sites.number(o.site),
             "condition": self.text(o.condition),
-            "message": o.message,
+            "message": _message(o),
             "origin": o.origin,
         }
 
@@ -109,9 +115,9 @@ class ScopeWriter:
         below = nodes_below(self.met)
         inner = {part for n in below for part in n.args if type(part) is Bool}
         entries: list[tuple[int, dict[str, Any]]] = []
-        places = {atom: i for i, atom in enumerate(self.pool.atoms)}
+        places = self.places
         for name, e in self.pool.by_name.items():
-            if name[0] == "_":
+            if not _NAME.fullmatch(name):
                 continue
             if type(e) is Real:
                 entries.append((e.index, self._real(name, e)))
@@ -120,20 +126,25 @@ class ScopeWriter:
                 entries.append((atom.index, self._symbol(name, atom, places[atom])))
         for node in below:
             if type(node) is Atom and node.op is not SYMBOL:
-                text = {"place": places[node], "text": show(node.node)}
-                entries.append((node.index, text))
+                entries.append((node.index, self._atom(node)))
             elif type(node) is Bool and node in inner:
-                entries.append((node.index, {"text": show(node)}))
+                entries.append((node.index, {"text": self.namer.text(node)}))
         return [entry for _, entry in sorted(entries, key=lambda pair: pair[0])]
 
+    def _atom(self, atom: Atom) -> dict[str, Any]:
+        place = self.places[atom]
+        if atom.op is not PRODUCT:
+            return {"place": place, "text": self.namer.atom(atom)}
+        powers = [[self.namer.text(a.node), k] for a, k in factors(atom)]
+        return {"place": place, "powers": powers}
+
     def _real(self, name: str, r: Real) -> dict[str, Any]:
-        return {"kind": REAL, "name": name, "source": self.sources.get(name, "")}
+        hint = None if r.hint is None else repr(r.hint)
+        return {"hint": hint, "kind": REAL, "name": name, "source": self.sources.get(name, "")}
 
     def _symbol(self, name: str, atom: Atom, place: int) -> dict[str, Any]:
         known = None if self.env is None else self.env.symbols.get(name)
-        lo, hi = atom.lo, atom.hi
-        if self.env is not None:
-            lo, hi = self.env.range_of(atom.node)
+        lo, hi = EVERYTHING if self.env is None else self.env.range_of(atom.node)
         kind = BACKED if atom.hint is not None else UNBACKED
         return {
             "aim": None if known is None else known.optimization_hint,
@@ -151,6 +162,14 @@ class ScopeWriter:
         """The symbols that are known to equal an expression of older ones."""
         found = {} if self.env is None else self.env.replacements
         return [[name, self.text(e)] for name, e in found.items()]
+
+
+def _message(o: Any) -> str | None:
+    try:
+        message = o.message
+    except Exception:  # of a function of the user's
+        return None
+    return None if message is None else str(message)
 
 
 def _finite(bound: Bound) -> int | None:
@@ -173,17 +192,15 @@ class ScopeReader:
             if type(entry) is not dict:
                 checked.refuse(where, "an object", entry)
             if entry.get("kind") == REAL:
-                name, source = self._named(*checked.fields(entry, _REAL, where)[1:])
-                real_symbol(env.pool, name, None, ANY)
-                self.reals.add(name)
-                if source:
-                    env.sources[name] = source
+                self._real(*checked.fields(entry, _REAL, where))
             elif "name" in entry:
                 self._symbol(checked.fields(entry, _SYMBOL, where))
+            elif "powers" in entry:
+                self._product(*checked.fields(entry, ("place", "powers"), where))
             elif "place" in entry:
                 place, text = checked.fields(entry, ("place", "text"), where)
                 self._fill(place)
-                self.int(text)
+                self._call(place, self.int(text))
             else:
                 self.bool(checked.fields(entry, ("text",), where)[0])
 
@@ -194,10 +211,35 @@ class ScopeReader:
         for i in range(len(pool.atoms), place):
             symbol(pool, f"_{i}")
 
+    def _call(self, place: int, e: Expr) -> None:
+        """Let expressions speak of a part by its place."""
+        if _atom_of(e) is None or f"a{place}" in self.env.pool.by_name:
+            raise LoadError(f"{self.where} has {str(e)[:60]!r} as part {place}")
+        self.env.pool.by_name[f"a{place}"] = e
+
+    def _product(self, place: Any, powers: Any) -> None:
+        where = self.where
+        found: dict[Atom, int] = {}
+        for pair in checked.items(powers, where):
+            text, exponent = checked.items(pair, where, 2)
+            atom = _atom_of(self.int(text))
+            if atom is None or atom.op is PRODUCT or atom in found:
+                raise LoadError(f"{where} has {text[:60]!r} as a factor")
+            found[atom] = checked.number(exponent, where, 1, MAX_EXPONENT)
+        self._fill(place)
+        self._call(place, monomial(self.env.pool, found))
+
     def _named(self, name: Any, source: Any) -> tuple[str, str]:
         if type(name) is not str or not _NAME.fullmatch(name) or name in self.env.pool.by_name:
             checked.refuse(self.where, "the name of a new symbol", name)
         return name, checked.text(source, self.where)
+
+    def _real(self, hint: Any, kind: Any, name: Any, source: Any) -> None:
+        name, source = self._named(name, source)
+        real_symbol(self.env.pool, name, checked.optional(checked.real, hint, self.where), ANY)
+        self.reals.add(name)
+        if source:
+            self.env.sources[name] = source
 
     def _symbol(self, parts: list[Any]) -> None:
         aim, at, hint, kind, name, place, range_, size, source = parts
@@ -291,7 +333,13 @@ class ScopeReader:
         return found
 
 
-_REAL: Final = ("kind", "name", "source")
+def _atom_of(e: Expr) -> Atom | None:
+    """The atom that an expression is; None where it is a sum, a multiple or a constant."""
+    of_e = terms(e)
+    if len(of_e) != 1 or e.c:
+        return None
+    atom, k = next(iter(of_e.items()))
+    return atom if k == 1 else None
 
 
 def names_in(operands: Iterable[Operand]) -> set[str]:
