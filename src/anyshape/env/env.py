@@ -313,6 +313,12 @@ class Env:
         return self._listed(self._guards)
 
     @property
+    def declared(self) -> list[Obligation]:
+        """All declared ranges of backed symbols, also those that a guard makes tighter."""
+        facts = [fact for fact in self._guards if fact.origin == origin.DECLARED]
+        return [Obligation(fact, self.knowledge) for fact in facts]
+
+    @property
     def runtime_asserts(self) -> list[Obligation]:
         """The runtime asserts that imply all recorded ones."""
         return self._listed(self._asserts)

@@ -78,12 +78,13 @@ def explore(
     found.variants.append(first)
     env, binds = first.tracer.env, first.inputs.binds
     names = [bind.name for bind in binds]
+    allowed = Region(env.declared, names)
     regions = [Region(first.guards, names)]
     examples = [{bind.name: bind.read(first.inputs.examples) for bind in binds}]
     labels = {name: env.sources.get(name, name) for name in names}
     signed = {bind.name for bind in first.inputs.binds if bind.dim is None}
     while True:
-        values = _uncovered(regions, examples, names, signed)
+        values = _uncovered(allowed, regions, examples, signed)
         if values is None:
             return found
         if len(regions) >= limit:
@@ -109,13 +110,9 @@ def explore(
 
 
 def _uncovered(
-    regions: list[Region],
-    examples: list[dict[str, Any]],
-    names: Sequence[str],
-    signed: set[str],
+    allowed: Region, regions: list[Region], examples: list[dict[str, Any]], signed: set[str]
 ) -> dict[str, Any] | None:
     """Values that the spec allows and no region holds, found by trying likely ones."""
-    allowed = Region([g for g in regions[0].guards if g.origin == DECLARED], names)
     for region, example in zip(regions, examples, strict=True):
         for guard in region.guards:
             if guard.origin == DECLARED:

@@ -13,14 +13,16 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from anyshape.errors import RuntimeAssertError
+from anyshape.expr.boolean import GE
 from anyshape.expr.node import Atom
-from anyshape.expr.op import power_of
+from anyshape.expr.op import SYMBOL, power_of
 from anyshape.expr.python import source
 from anyshape.expr.real import Real
+from anyshape.expr.terms import terms
 from anyshape.expr.traverse import nodes_below
 from anyshape.symbolic.condition import SymBool
 from anyshape.tensor.sym_tensor import SymSize
-from anyshape.trace.graph import SYMBOLIC, Name, Node, Value, leaves, op_name, operand_of
+from anyshape.trace.graph import SYMBOLIC, Name, Node, Value, leaves, op_name, operand_of, values_in
 from anyshape.trace.modes import MODE_CHANGES, keep_modes
 from anyshape.trace.spelling import OPERATORS, method_name, path_of
 
@@ -102,8 +104,10 @@ class Program:
         result: dict[int, list[Value]] = {}
         for place in reversed(range(len(self._graph.nodes))):
             node = self._graph.nodes[place]
-            for leaf in leaves((node.args, node.kwargs, node.outs)):
-                if type(leaf) is Value and leaf not in seen:
+            outs = node.outs
+            made = values_in(outs if type(outs) is tuple else (outs,), {})
+            for leaf in (*values_in(node.args, node.kwargs), *made):
+                if leaf not in seen:
                     seen.add(leaf)
                     if leaf not in kept and leaf.kind != "constant":
                         result.setdefault(place, []).append(leaf)
@@ -199,8 +203,13 @@ def _pattern(outs: Any) -> str:
 
 def _truth(o: Obligation) -> str:
     """The text of a condition; where it has no value, as after a division by 0, it is false."""
-    text = source(o.condition, _Same())
-    return f"defined(lambda: {text})" if any(map(_divides, nodes_below((o.condition,)))) else text
+    condition = o.condition
+    if condition.op == GE and condition.expr.width == 1:  # `u >= 0` and the like, by far the most
+        ((atom, k),) = terms(condition.expr).items()
+        if atom.op is SYMBOL and k == 1:
+            return f"{atom.name} >= {-condition.expr.c}"
+    text = source(condition, _Same())
+    return f"defined(lambda: {text})" if any(map(_divides, nodes_below((condition,)))) else text
 
 
 def _divides(node: Any) -> bool:

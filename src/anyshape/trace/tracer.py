@@ -383,6 +383,7 @@ class Tracer:
     def close(self) -> None:
         """Nothing more can be traced: a tensor that outlives its trace raises when it is used."""
         self.closed = True
+        self.memo = {}
         for door in ("call", "record", "mutate", "emit"):
             setattr(self, door, _outside)
 
