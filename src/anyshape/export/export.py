@@ -10,9 +10,12 @@ from anyshape.errors import ArgumentError
 from anyshape.export import spec as specs
 from anyshape.export.constraint import need_no_violation
 from anyshape.export.explore import explore
+from anyshape.export.profile import Profiled
 from anyshape.export.program import ExportedProgram
+from anyshape.export.progress import Progress
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable
 
 _DEVIATION: Final = ("follow", "raise")
@@ -25,6 +28,7 @@ def export(
     *,
     dynamic_shapes: Any = None,
     on_deviation: str = "follow",
+    profile: str | os.PathLike[str] | None = None,
 ) -> ExportedProgram:
     """Export a function, a method or a module.
 
@@ -32,6 +36,7 @@ def export(
     dict `{dim: spec}` or a list for each tensor. A spec is a `Dim`, an expression of Dims, a
     string, `Dim.DYNAMIC`, `Dim.AUTO`, `Dim.UNBACKED`, a number, or None for static. The example
     decides nothing: sizes of 0 and 1 are fine, and equal ones are not taken to be equal.
+    `profile` is a folder for a report of where the time goes.
     """
     if not callable(fn):
         raise ArgumentError(f"export takes a function or a module, not {type(fn).__name__}")
@@ -41,9 +46,16 @@ def export(
         raise ArgumentError(f"on_deviation cannot be {on_deviation!r}", fix="use follow or raise")
     kwargs = kwargs or {}
     spec = specs.read(fn, args, kwargs, dynamic_shapes)
-    found = explore(fn, args, kwargs, spec)
-    need_no_violation(found, spec)
-    return ExportedProgram(_name(fn), found, _state(fn, found), on_deviation, fn)
+    name = _name(fn)
+    with Progress(name), Profiled(profile, name) as recorder:
+        found = explore(fn, args, kwargs, spec)
+        need_no_violation(found, spec)
+        for variant in found.variants:
+            variant.raises_on_deviation = on_deviation == "raise"
+        program = ExportedProgram(name, found, _state(fn, found), on_deviation, fn)
+        if recorder is not None:
+            recorder.complete(program)
+    return program
 
 
 def _name(fn: Any) -> str:

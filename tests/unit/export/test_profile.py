@@ -1,0 +1,238 @@
+"""Profiles of exports, and the line that a long export shows on a terminal."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import torch
+
+from anyshape.env import Env
+from anyshape.errors import ArgumentError, UnsupportedError
+from anyshape.export import export
+from anyshape.export import profile as profiles
+from anyshape.export.profile import Profiled
+from anyshape.export.profile_report import OP, QUESTION, Node, Part, Report
+from anyshape.export.progress import Progress, running_tracer
+from anyshape.tensor.sym_tensor import ROWS
+from anyshape.trace import capture
+from anyshape.trace import tracer as tracing
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SPEC = ({0: "batch"}, None)
+
+
+def program(x: torch.Tensor, n: torch.Tensor) -> torch.Tensor:
+    size = n.item()
+    torch._check(size >= 2)
+    y = torch.nn.functional.softplus(x @ x.T)
+    return torch.cat([y.sum(1), torch.zeros(size)])
+
+
+def inputs() -> tuple[Any, ...]:
+    return torch.randn(4, 3), torch.tensor(5)
+
+
+def state() -> tuple[Any, ...]:
+    methods = [vars(Env)[name] for name in profiles._QUESTIONS]
+    return vars(tracing)["resolve"], methods, dict(ROWS)
+
+
+def read(folder: Path, name: str) -> Any:
+    return json.loads((folder / name).read_text(encoding="utf-8"))
+
+
+def test_the_files_and_their_totals(tmp_path: Path) -> None:
+    made = export(program, inputs(), dynamic_shapes=SPEC, profile=tmp_path / "a" / "b")
+    folder = tmp_path / "a" / "b"
+    data = read(folder, "profile.json")
+    assert data["name"] == "program"
+    ops = {row["name"]: row for row in data["ops"]}
+    assert ops["Tensor.item"]["calls"] == 1
+    assert {row["name"] for row in data["rungs"]} == {"table"}
+    assert "data.py item" in {row["name"] for row in data["rules"]}
+    lines = {row["text"]: row for row in data["lines"]}
+    assert lines["size = n.item()"]["file"] == __file__
+    assert lines["torch._check(size >= 2)"]["calls"] == 1
+    assert "assume" in {row["name"] for row in data["questions"]}
+    assert [row["name"] for row in data["phases"]] != []
+    for table in ("ops", "rules", "rungs"):
+        total = sum(row["seconds"] for row in data[table])
+        assert total == pytest.approx(sum(row["seconds"] for row in data["ops"]))
+    outermost = sum(row["seconds"] for table in ("lines", "phases") for row in data[table])
+    assert outermost + data["elsewhere"] == pytest.approx(data["seconds"])
+    assert 0 < data["elsewhere"] < data["seconds"]
+    text = (folder / "profile.txt").read_text(encoding="utf-8")
+    assert "size = n.item()" in text
+    torch.testing.assert_close(made(*inputs()).shape, program(*inputs()).shape)
+
+
+def test_speedscope_events_nest(tmp_path: Path) -> None:
+    export(program, inputs(), dynamic_shapes=SPEC, profile=str(tmp_path))
+    document = read(tmp_path, "profile.speedscope.json")
+    frames = document["shared"]["frames"]
+    (profile,) = document["profiles"]
+    assert profile["type"] == "evented"
+    opened: list[int] = []
+    last = profile["startValue"]
+    for event in profile["events"]:
+        assert last <= event["at"] <= profile["endValue"]
+        last = event["at"]
+        if event["type"] == "O":
+            opened.append(event["frame"])
+            assert frames[event["frame"]]["name"]
+        else:
+            assert opened.pop() == event["frame"]
+    assert not opened
+    assert frames[0]["name"] == "export of program"
+    assert any(f.get("line") and f["name"] == "size = n.item()" for f in frames)
+
+
+def test_an_op_does_not_count_the_ops_inside_it() -> None:
+    root = Node(Part("phase", "f"), None)
+    outer, inner, asked = (
+        Part(OP, "outer", "r", "t"),
+        Part(OP, "inner", "r", "t"),
+        Part(QUESTION, "q"),
+    )
+    root.time = 100
+    a = root.inner[outer] = Node(outer, None)
+    b = a.inner[inner] = Node(inner, None)
+    c = b.inner[asked] = Node(asked, None)
+    for node, spent in ((a, 60), (b, 25), (c, 5)):
+        node.count, node.time = 1, spent
+    report = Report(root)
+    assert report.ops.found == {"outer": [1, 35], "inner": [1, 25]}
+    assert report.rules.found == {"r": [2, 60]}
+    assert report.questions.found == {"q": [1, 5]}
+    assert report.elsewhere == pytest.approx(40e-9)
+
+
+def test_everything_is_as_before_afterwards(tmp_path: Path) -> None:
+    export(program, inputs(), dynamic_shapes=SPEC)
+    before = state()
+    export(program, inputs(), dynamic_shapes=SPEC, profile=tmp_path)
+    assert state() == before
+
+
+def test_everything_is_as_before_after_an_exception(tmp_path: Path) -> None:
+    def fails(x: torch.Tensor) -> torch.Tensor:
+        x.relu()
+        raise ValueError("the user's own")
+
+    export(program, inputs(), dynamic_shapes=SPEC)
+    capture(lambda x: x.relu(), (torch.randn(2),))
+    before = state()
+    with pytest.raises(ValueError, match="the user's own"):
+        export(fails, (torch.randn(3),), profile=tmp_path)
+    assert state() == before
+    assert list(tmp_path.iterdir()) == []
+    export(program, inputs(), dynamic_shapes=SPEC, profile=tmp_path)
+
+
+def test_ops_that_are_met_for_the_first_time(tmp_path: Path) -> None:
+    known = dict(ROWS)
+    ROWS.clear()
+    try:
+        export(program, inputs(), dynamic_shapes=SPEC, profile=tmp_path)
+        assert not any(row.__qualname__.startswith("Recorder") for row in _plain_rows())
+    finally:
+        ROWS.update(known)
+    assert sum(row["calls"] for row in read(tmp_path, "profile.json")["ops"]) > 4
+
+
+def _plain_rows() -> list[Any]:
+    return [row for row in ROWS.values() if hasattr(row, "__qualname__")]
+
+
+def test_other_threads_are_left_alone() -> None:
+    recorder = profiles.Recorder("none")
+    recorder.start()
+    try:
+        other = threading.Thread(target=export, args=(program, inputs()))
+        other.start()
+        other.join()
+    finally:
+        recorder.stop()
+    assert recorder.root.inner == {}
+
+
+def test_one_profile_at_a_time(tmp_path: Path) -> None:
+    with Profiled(tmp_path, "outer"), pytest.raises(UnsupportedError, match="two profiles"):
+        export(program, inputs(), profile=tmp_path)
+    assert state()[0].__name__ == "resolve"
+
+
+def test_what_is_no_folder(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    with pytest.raises(ArgumentError, match="folder"):
+        export(program, inputs(), profile=tmp_path / "file")
+    with pytest.raises(ArgumentError, match="folder"):
+        export(program, inputs(), profile=3)  # type: ignore[arg-type]
+
+
+def test_without_stack_traces_lines_are_still_known(tmp_path: Path) -> None:
+    from anyshape import config
+
+    with config.patch(do_not_emit_stack_traces=True):
+        export(program, inputs(), dynamic_shapes=SPEC, profile=tmp_path)
+    texts = {row["text"] for row in read(tmp_path, "profile.json")["lines"]}
+    assert "size = n.item()" in texts
+
+
+# ---------------------------------------------------------------------- a terminal
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_the_table_is_shown_on_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    export(program, inputs(), dynamic_shapes=SPEC, profile=tmp_path)
+    assert terminal.getvalue() == (tmp_path / "profile.txt").read_text(encoding="utf-8")
+
+
+def test_a_long_export_shows_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    me = threading.get_ident()
+    found = []
+
+    def slow(x: torch.Tensor, n: torch.Tensor) -> torch.Tensor:
+        y = x.relu().sigmoid()
+        torch._check(n.item() >= 2)
+        found.append(running_tracer(me))
+        _wait_for(terminal, "3 ops, 1 asserts")
+        return y
+
+    with Progress("slow", delay=0, period=0.001):
+        captured = capture(slow, inputs())
+        _wait_for(terminal, "slow: 0")
+    assert found == [captured.tracer]
+    assert terminal.getvalue().endswith("\r\x1b[K")
+
+
+def _wait_for(terminal: Terminal, text: str) -> None:
+    for _ in range(2000):
+        if text in terminal.getvalue():
+            return
+        time.sleep(0.005)
+    raise AssertionError(terminal.getvalue()[-500:])
+
+
+def test_a_short_export_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    for stream in (Terminal(), io.StringIO(), None):
+        monkeypatch.setattr(sys, "stderr", stream)
+        export(program, inputs(), dynamic_shapes=SPEC)
+        assert stream is None or stream.getvalue() == ""
+    assert not any(t.name == "anyshape progress" for t in threading.enumerate())
