@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from anyshape.expr import Bool
 
 LIMIT: Final = 16
+WIDEST: Final = 3  # the most symbols of a guard whose other side is looked for
 _SMALL: Final = (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 33, 64, 100, 1000)
 _FEW: Final = (0, 1, 2, 3, 7, 16, 100)
 _NEGATIVE: Final = (-1, -2, -5, -100)
@@ -86,6 +87,8 @@ def explore(
     while True:
         values = _uncovered(allowed, regions, examples, signed)
         if values is None:
+            guards_ = [g for r in regions for g in r.guards if g.origin != DECLARED]
+            found.is_complete = all(len(names_in(g.condition)) <= WIDEST for g in guards_)
             return found
         if len(regions) >= limit:
             found.is_complete = False
@@ -126,7 +129,7 @@ def _uncovered(
 def _near(guard: Obligation, example: dict[str, Any], signed: set[str]) -> Iterator[dict[str, Any]]:
     """The example with other values for the symbols of a guard."""
     names = [n for n in names_in(guard.condition) if n in example]
-    if not names or len(names) > 3:
+    if not names or len(names) > WIDEST:
         return
     choices = [_likely(example[n], n in signed, len(names) < 3) for n in names]
     for combination in itertools.product(*choices):

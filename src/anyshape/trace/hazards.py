@@ -22,9 +22,11 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import torch
+from torch.nn import functional as F  # noqa: N812  as everybody calls it
 
 from anyshape.env.site import Site, is_framework, user_site
 from anyshape.errors import AnyshapeError, UnsupportedError
+from anyshape.symbolic.condition import SymBool
 from anyshape.tensor.current import current, is_tracing
 from anyshape.tensor.sym_tensor import ESCAPED
 from anyshape.trace.substitutes import is_filled
@@ -133,6 +135,18 @@ def _transform(original: Any, name: str) -> Any:
     return transform
 
 
+def _plain_truths(original: Any) -> Any:
+    """For a function whose parser takes no symbolic truth value, which `n > 1 and ...` may be."""
+
+    @functools.wraps(original)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        args = tuple([bool(a) if type(a) is SymBool else a for a in args])
+        named = {k: bool(a) if type(a) is SymBool else a for k, a in kwargs.items()}
+        return original(*args, **named)
+
+    return called
+
+
 def _generator(original: Any) -> Any:
     class _Kind(type(original)):  # type: ignore[misc]  # the metaclass of torch's class
         def __instancecheck__(cls, x: Any) -> bool:
@@ -215,6 +229,9 @@ def _plan() -> list[_Patch]:
         found.append(
             _Patch(owner, "manual_seed", owner.manual_seed, _made(owner.manual_seed, _seeded))
         )
+    attention = F.scaled_dot_product_attention
+    stand_in = _made(attention, _plain_truths)
+    found.append(_Patch(F, "scaled_dot_product_attention", attention, stand_in))
     found.append(_Patch(torch, "Generator", torch.Generator, _made(torch.Generator, _generator)))
     return found
 
