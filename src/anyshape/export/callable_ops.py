@@ -61,13 +61,20 @@ _LIBRARIES: Final = """
 _DENIED_LIBRARIES: Final = frozenset(_LIBRARIES.split())
 
 
+@functools.cache
+def _torch_ops() -> frozenset[str]:
+    """The names of torch's own ops, without those of TorchScript, some of which reach files."""
+    names = torch._C._dispatch_get_all_op_names()
+    return frozenset(n[6:].split(".")[0] for n in names if n.startswith("aten::"))
+
+
 def _is_torch_op(name: str) -> bool:
     """Whether torch has an op of that name which a program may call."""
     if name in _DENIED:
         return False
     if name.startswith("_") and name not in _ALLOWED and not name.startswith("_foreach_"):
         return False
-    return bool(torch._C._jit_get_schemas_for_operator(f"aten::{name}"))
+    return name in _torch_ops()
 
 
 def _is_allowed(func: Any) -> bool:
@@ -132,12 +139,11 @@ def _registered(name: str) -> Any:
     allowed = _is_torch_op(op) if library == "aten" else library not in _DENIED_LIBRARIES
     if not allowed:
         raise LoadError(f"the program calls {name[:200]!r}, which is not in the table of ops")
-    suffix = f".{overload}" if overload not in ("", "default") else ""
-    schemas = torch._C._jit_get_schemas_for_operator(f"{library}::{op}")
-    known = {s.overload_name for s in schemas}
-    if not schemas or (overload and suffix[1:] not in known):
+    full = f"{library}::{op}" + (f".{overload}" if overload not in ("", "default") else "")
+    names = torch._C._dispatch_get_all_op_names()
+    if full not in names and (overload or not any(n.startswith(f"{full}.") for n in names)):
         raise LoadError(
-            f"the op {library}::{op}{suffix} is not registered in this process",
+            f"the op {full} is not registered in this process",
             fix=f"import the library that defines the ops of {library!r} before loading",
         )
     packet = getattr(getattr(torch.ops, library), op)

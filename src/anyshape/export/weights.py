@@ -120,6 +120,7 @@ def _decoded(record: Any, where: str, entries: Any, moved: Any) -> torch.Tensor:
         record, FIELDS, where
     )
     device = checked.device(device_, where)
+    checked.number(offset, where, 0, 0 if strides_ is None else checked.MAX_SIZE)
     dtype = checked.one_of(dtype_, checked.DTYPES, where)
     shape = checked.sizes(shape_, where)
     base = entries.get(checked.text(key, where))
@@ -136,7 +137,6 @@ def _decoded(record: Any, where: str, entries: Any, moved: Any) -> torch.Tensor:
             raise LoadError(f"{where} is not {dtype} {list(shape)} in weights.safetensors")
         t = base.detach()
     else:
-        offset = checked.number(offset, where, 0, checked.MAX_SIZE)
         t = _view(base, dtype, shape, checked.sizes(strides_, where), offset, where)
     if checked.flag(grad, where) and not (dtype.is_floating_point or dtype.is_complex):
         raise LoadError(f"{where} requires gradients and is {dtype}")
