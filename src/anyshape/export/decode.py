@@ -44,7 +44,7 @@ _VARIANT: Final = (
     "out_tree", "outputs", "relations", "replacements", "terms",
 )  # fmt: skip
 _EXAMPLE: Final = ("device", "dtype", "grad", "offset", "shape", "strides")
-_MAX_VARIANTS: Final = 1 << 10
+_MAX_VARIANTS: Final = 64
 
 
 class SavedExample(torch.Tensor):
@@ -82,7 +82,9 @@ def decode(data: Any, weights_file: bytes) -> ExportedProgram:
     if any(v.inputs.spec != first.spec for v in found.variants):
         raise LoadError("the variants have inputs of different structures")
     order = [bind.name for bind in first.binds]
-    for i, r in enumerate(checked.items(refused, "refused")):
+    if len(checked.items(refused, "refused")) > _MAX_VARIANTS:
+        raise LoadError(f"a program that refuses {len(refused)} kinds of inputs")
+    for i, r in enumerate(refused):
         found.refused.append(_refused(r, sites, order, f"refusal {i}"))
     state: dict[str, torch.Tensor] = {}
     for pair in checked.items(state_, "state"):

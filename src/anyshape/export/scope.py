@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from anyshape.expr.pool import Pool
 
 REAL: Final = "real"
-MAX_PLACE: Final = 1 << 22
+MAX_PLACE: Final = 1 << 20
 _NAME: Final = re.compile(r"[suf][0-9]{1,9}")
 _SYMBOL: Final = ("aim", "at", "hint", "kind", "name", "place", "range", "size", "source")
 _REAL: Final = ("hint", "kind", "name", "source")
@@ -89,6 +89,7 @@ class ScopeWriter:
         self.sources = sources
         self.sites = sites
         self.env = env
+        self.sizes = set() if env is None else set(env._sizes)
         self.met: list[Operand] = []
         self.places = {atom: i for i, atom in enumerate(pool.atoms)}
         self.namer = Namer(self.places)
@@ -112,6 +113,8 @@ class ScopeWriter:
 
     def terms(self) -> list[dict[str, Any]]:
         """The symbols and all parts of the expressions that were written, oldest first."""
+        if len(self.pool.atoms) > MAX_PLACE:
+            raise UnsupportedError(f"saving a program with over {MAX_PLACE} symbols and the like")
         below = nodes_below(self.met)
         inner = {part for n in below for part in n.args if type(part) is Bool}
         entries: list[tuple[int, dict[str, Any]]] = []
@@ -154,7 +157,7 @@ class ScopeWriter:
             "name": name,
             "place": place,
             "range": [_finite(lo), _finite(hi)],
-            "size": self.env is not None and atom.node in self.env._sizes,
+            "size": atom.node in self.sizes,
             "source": self.sources.get(name, ""),
         }
 
@@ -188,6 +191,7 @@ class ScopeReader:
         self.where = where
         self.facts: list[tuple[Expr, int | None, int | None]] = []
         self.reals: set[str] = set()
+        self.nobody: Atom | None = None  # has the places of what is not in the file
         for entry in checked.items(data, where):
             if type(entry) is not dict:
                 checked.refuse(where, "an object", entry)
@@ -208,8 +212,10 @@ class ScopeReader:
         """Let the next atom have its place; those in between were of no use."""
         pool = self.env.pool
         checked.number(place, self.where, 0, MAX_PLACE)
-        for i in range(len(pool.atoms), place):
-            symbol(pool, f"_{i}")
+        if len(pool.atoms) < place and self.nobody is None:
+            self.nobody = _atom_of(symbol(pool, "_"))
+        if len(pool.atoms) < place and self.nobody is not None:
+            pool.atoms += [self.nobody] * (place - len(pool.atoms))
 
     def _call(self, place: int, e: Expr) -> None:
         """Let expressions speak of a part by its place."""

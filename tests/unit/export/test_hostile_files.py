@@ -315,6 +315,15 @@ def test_hostile_conditions(text: str, tmp_path: Path) -> None:
         refusal(with_content("branch", data), tmp_path / "a")
 
 
+@pytest.mark.parametrize("place", [2**20, 2**22, 2**62, -1, None, "0", 1.5])
+def test_places_far_away(place: Any, tmp_path: Path) -> None:
+    data = content("sizes")
+    for term in data["variants"][0]["terms"]:
+        if "place" in term:
+            term["place"] = place
+    refused_or_program(with_content("sizes", data), tmp_path / "a")
+
+
 def test_contradictory_facts(tmp_path: Path) -> None:
     data = content("branch")
     data["variants"][0]["terms"][0]["range"] = [5, 4]
