@@ -9,55 +9,54 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
+import torch
+
 from anyshape.errors import UnsupportedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    import torch
-
 _REGISTRIES: Final = ("_parameters", "_buffers", "_modules")
+_OWN: Final = frozenset(torch.nn.Module().__dict__)
+_CONTAINERS: Final = (dict, list, set)
 
 
 class _Snapshot:
-    """The attributes of one module, and what its containers hold."""
+    """The attributes of one module, and what its containers hold, by identity."""
 
-    __slots__ = ("attributes", "containers", "module")
+    __slots__ = ("attributes", "containers", "ids", "module")
 
     def __init__(self, module: torch.nn.Module) -> None:
         self.module = module
         own = module.__dict__
         self.attributes = own.copy()
-        self.containers = [
-            (name, held, held.copy())
-            for name, held in own.items()
-            if type(held) in (dict, list, set) and (held or name[0] != "_" or name in _REGISTRIES)
-        ]
+        self.ids = _ids(own)
+        names = [*_REGISTRIES, *[n for n in own.keys() - _OWN if type(own[n]) in _CONTAINERS]]
+        self.containers = [(n, own[n], own[n].copy(), _ids(own[n])) for n in names]
 
     def changed(self) -> list[str]:
         """The names of the attributes that are not as before, which they are again afterwards."""
         names = []
         own, before = self.module.__dict__, self.attributes
-        if own.keys() != before.keys() or any(own[k] is not v for k, v in before.items()):
+        if _ids(own) != self.ids:
             names += [k for k in own if k not in before or own[k] is not before[k]]
             names += [k for k in before if k not in own]
             own.clear()
             own.update(before)
-        for name, held, content in self.containers:
-            if not _same(held, content):
+        for name, held, content, ids in self.containers:
+            if _ids(held) != ids:
                 names += _differences(name, held, content)
                 _put_back(held, content)
         return names
 
 
-def _same(held: Any, content: Any) -> bool:
-    if len(held) != len(content):
-        return False
-    if type(held) is dict:
-        return all(k in held and held[k] is v for k, v in content.items())
+def _ids(held: Any) -> list[Any]:
+    """The keys and the identities of the values of a container, in order."""
     if type(held) is list:
-        return all(a is b for a, b in zip(held, content, strict=True))
-    return bool(held == content)
+        return list(map(id, held))
+    if isinstance(held, dict):
+        return [*held, *map(id, held.values())]
+    return sorted(map(id, held))
 
 
 def _differences(name: str, held: Any, content: Any) -> list[str]:
