@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from anyshape.errors import LoadError
+from anyshape.errors import AnyshapeError, LoadError
 from anyshape.export import checked, structure, weights
 from anyshape.export.callable_ops import find
 from anyshape.export.encode import FORMAT
@@ -135,13 +135,26 @@ class _Variant:
         out_spec = structure.decode(part["out_tree"], f"{where}, out_tree")
         if out_spec.num_leaves != len(outputs):
             raise LoadError(f"{where} has {len(outputs)} outputs for {out_spec.num_leaves} places")
-        self.graph.verify()
+        try:
+            self.graph.verify()
+        except AnyshapeError as e:
+            raise LoadError(f"{where}: {e.what[:300]}") from e
         self._need_defined(guards, asserts)
         self.scope.learn(part["replacements"])
         self.tracer.close()
         self.captured = Captured(self.tracer, self.inputs, out_spec)
         self.captured.__dict__["guards"] = guards
         self.captured.__dict__["runtime_asserts"] = asserts
+        self._need_code()
+
+    def _need_code(self) -> None:
+        """Raise unless code can be generated, which the first call would find out else."""
+        try:
+            self.captured.program.function()
+            _ = self.captured.door
+        except Exception as e:
+            why = f"{type(e).__name__}: {str(e)[:200]}"
+            raise LoadError(f"{self.where} has calls that cannot be written", why=why) from e
 
     # ------------------------------------------------------------------ the door
 

@@ -35,8 +35,8 @@ def load(path: str | os.PathLike[str]) -> ExportedProgram:
     Raises LoadError for a file that is not a saved program, is damaged, was written by a newer
     version, or needs an op or a device that is not there.
     """
-    members = archive.read_file(path)
     try:
+        members = archive.read_file(path)
         return decode(checked.parse(members[archive.PROGRAM]), members[archive.WEIGHTS])
     except LoadError:
         raise

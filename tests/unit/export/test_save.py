@@ -147,6 +147,31 @@ class Box:
         self.x = x
 
 
+def test_one_tensor_given_twice(tmp_path: Path) -> None:
+    x = torch.randn(3)
+    program = export(lambda a, b: a.add_(1) + b, (x, x), dynamic_shapes=({0: "n"}, {0: "n"}))
+    loaded = saved(program, tmp_path / "a")
+    y = torch.ones(5)
+    assert torch.equal(loaded(y, y), torch.full((5,), 4.0))
+    with pytest.raises(ConstraintError, match="the same tensor"):
+        loaded(torch.ones(5), torch.ones(5))
+
+
+def test_layouts_and_gradients_at_the_door(tmp_path: Path) -> None:
+    def f(x: torch.Tensor) -> Any:
+        return x * x.stride(0), x.requires_grad
+
+    example = torch.randn(4, 3).t().requires_grad_()
+    program = export(f, (example,), dynamic_shapes=({1: "n"},))
+    loaded = saved(program, tmp_path / "a")
+    good = torch.randn(6, 3).t().requires_grad_()
+    same(loaded(good), program(good))
+    for bad in (torch.randn(3, 6, requires_grad=True), torch.randn(6, 3).t()):
+        text = outcome(program, (bad,))
+        assert "while tracing" in text
+        assert outcome(loaded, (bad,)) == text
+
+
 def test_an_unknown_container_is_named(tmp_path: Path) -> None:
     pytree.register_pytree_node(Box, lambda b: ([b.x], None), lambda xs, _: Box(*xs))
     program = export(lambda x: Box(x + 1), (torch.ones(2),))
