@@ -14,7 +14,9 @@ import torch
 from torch.utils import _pytree as pytree
 
 from anyshape.errors import AnyshapeError, ConstraintError, LoadError, UnsupportedError
-from anyshape.export import Dim, archive, export, load
+from anyshape.export import Dim, ExportedProgram, archive, export, load
+from anyshape.export.explore import Exploration
+from anyshape.trace import capture
 from tests.unit.export.saved_programs import CASES, Pair, branch, nested
 
 if TYPE_CHECKING:
@@ -149,8 +151,9 @@ class Box:
 
 def test_one_tensor_given_twice(tmp_path: Path) -> None:
     x = torch.randn(3)
-    program = export(lambda a, b: a.add_(1) + b, (x, x), dynamic_shapes=({0: "n"}, {0: "n"}))
-    loaded = saved(program, tmp_path / "a")
+    found = Exploration()
+    found.variants.append(capture(lambda a, b: a.add_(1) + b, (x, x)))
+    loaded = saved(ExportedProgram("twins", found, {}, "follow"), tmp_path / "a")
     y = torch.ones(5)
     assert torch.equal(loaded(y, y), torch.full((5,), 4.0))
     with pytest.raises(ConstraintError, match="the same tensor"):
