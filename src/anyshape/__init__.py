@@ -17,6 +17,7 @@ from anyshape.errors import ConstraintError as ConstraintError
 from anyshape.errors import ConstraintViolation as ConstraintViolation
 from anyshape.errors import DataDependentError as DataDependentError
 from anyshape.errors import DimError as DimError
+from anyshape.errors import LoadError as LoadError
 from anyshape.errors import ParseError as ParseError
 from anyshape.errors import RuntimeAssertError as RuntimeAssertError
 from anyshape.errors import ShapeError as ShapeError
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from anyshape.export import Dim as Dim
     from anyshape.export import ExportedProgram as ExportedProgram
     from anyshape.export import export as export
+    from anyshape.export import load as load
     from anyshape.rules import register_rule as register_rule
     from anyshape.symbolic import ShapeEnv as ShapeEnv
     from anyshape.symbolic import SymBool as SymBool
@@ -66,7 +68,7 @@ _SYMBOLIC: Final = (
 )
 
 _RULES: Final = ("register_rule",)
-_EXPORT: Final = ("Dim", "ExportedProgram", "export")
+_EXPORT: Final = ("Dim", "ExportedProgram", "export", "load")
 
 __all__ = [  # noqa: PLE0604  the names that follow are strings too
     "AnyshapeError",
@@ -76,6 +78,7 @@ __all__ = [  # noqa: PLE0604  the names that follow are strings too
     "ConstraintViolation",
     "DataDependentError",
     "DimError",
+    "LoadError",
     "ParseError",
     "RuntimeAssertError",
     "ShapeError",

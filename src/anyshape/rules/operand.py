@@ -8,7 +8,7 @@ import torch
 
 from anyshape.errors import ArgumentError, DimError, ShapeError
 from anyshape.symbolic.sym_int import SymInt
-from anyshape.tensor.current import current, outside
+from anyshape.tensor.current import current, is_tracing, outside
 from anyshape.tensor.sym_tensor import SymTensor
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def is_tensor(x: Any) -> bool:
 def meta_of(x: Any) -> Meta:
     """What is known of a tensor."""
     if type(x) is SymTensor:
-        if x._tracer.closed:
+        if x._tracer.closed and is_tracing():  # a message may still speak of it afterwards
             raise outside()
         return x._meta
     if not isinstance(x, torch.Tensor):

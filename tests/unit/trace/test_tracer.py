@@ -227,3 +227,13 @@ def test_threads_trace_at_once() -> None:
         t.join()
     assert wrong == []
     assert "max" not in globals()
+
+
+def test_a_message_speaks_of_operands_after_the_trace() -> None:
+    def f(m: torch.Tensor, v: torch.Tensor) -> Any:
+        return torch.addmv(v, m, v)
+
+    captured = capture(f, (torch.ones(3, 3), torch.ones(3)), dynamic="unbacked")
+    assert all(o.message for o in captured.runtime_asserts)
+    with pytest.raises(RuntimeAssertError):
+        captured(torch.ones(3, 2), torch.ones(3))
