@@ -7,6 +7,7 @@ from typing import Any
 from anyshape.errors import DimError, ShapeError
 from anyshape.symbolic.functions import sym_ite
 from anyshape.symbolic.sym_int import SymInt
+from anyshape.tensor.current import current, is_tracing
 from anyshape.tensor.size import ceil_div, expect, known, larger, plain, smaller, surely_equal, text
 
 
@@ -41,6 +42,21 @@ def _least(i: Any, n: Any) -> Any:
 
 def slice_of(s: slice, n: Any) -> tuple[Any, Any, Any]:
     """The start, the count and the step of a slice of a dimension of size `n`."""
+    if not is_tracing() or (type(s.start) is not SymInt and type(s.stop) is not SymInt):
+        return _slice_of(s, n)
+    key = ("slice", *map(_key, (s.start, s.stop, s.step, n)))
+    memo = current().memo
+    found = memo.get(key)  # several tensors are often cut by the same bounds
+    if found is None:
+        found = memo[key] = _slice_of(s, n)
+    return found  # type: ignore[no-any-return]  # the memo holds all kinds of things
+
+
+def _key(n: Any) -> Any:
+    return n.expr if type(n) is SymInt else n
+
+
+def _slice_of(s: slice, n: Any) -> tuple[Any, Any, Any]:
     step = 1 if s.step is None else plain(s.step)
     if type(step) is int and step <= 0:
         raise ShapeError("slice step must be positive")

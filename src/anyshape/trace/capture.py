@@ -18,7 +18,7 @@ from anyshape.trace.hazards import escapes_named, guarded_python, need_no_exact_
 from anyshape.trace.inputs import BACKED, STATIC, UNBACKED, Inputs, Spot
 from anyshape.trace.mode import TraceMode
 from anyshape.trace.module_state import kept_modules
-from anyshape.trace.quiet import quietly
+from anyshape.trace.quiet import quietly, rested
 from anyshape.trace.substitutes import codes_of, modules_of, substituted
 from anyshape.trace.to_fx import to_fx
 from anyshape.trace.tracer import Tracer
@@ -72,7 +72,8 @@ class Captured:
         """The generated code."""
         slots = {leaf.value: i for i, leaf in enumerate(self.inputs.leaves) if leaf.value}
         program = Program(self.graph, self.inputs.binds, slots)
-        program.write(self.runtime_asserts)
+        with rested():
+            program.write(self.runtime_asserts)
         return program
 
     @property

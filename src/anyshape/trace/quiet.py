@@ -24,8 +24,29 @@ class _Shared:
 
     lock = threading.Lock()
     running = 0
+    resting = 0
     collects = False
     compiling = False
+
+
+@contextmanager
+def rested() -> Iterator[None]:
+    """Let the garbage collector rest while many objects are made that live on."""
+    with _Shared.lock:
+        if _Shared.resting == 0:
+            _Shared.collects = gc.isenabled()
+            gc.disable()
+        _Shared.resting += 1
+    try:
+        yield
+    finally:
+        with _Shared.lock:
+            _Shared.resting -= 1
+            if _Shared.resting == 0 and _Shared.collects:
+                if not gc.get_freeze_count():
+                    gc.freeze()  # what was made counts as old at once
+                    gc.unfreeze()
+                gc.enable()
 
 
 @contextmanager
@@ -33,21 +54,14 @@ def quietly() -> Iterator[None]:
     """Run a trace inside."""
     with _Shared.lock:
         if _Shared.running == 0:
-            _Shared.collects = gc.isenabled()
             _Shared.compiling = torch.compiler._is_compiling_flag
-            gc.disable()
             torch.compiler._is_compiling_flag = True
         _Shared.running += 1
     try:
-        with keep_modes():
+        with rested(), keep_modes():
             yield
     finally:
         with _Shared.lock:
             _Shared.running -= 1
             if _Shared.running == 0:
                 torch.compiler._is_compiling_flag = _Shared.compiling
-                if _Shared.collects:
-                    if not gc.get_freeze_count():
-                        gc.freeze()  # a trace lives on: its objects count as old at once
-                        gc.unfreeze()
-                    gc.enable()
