@@ -57,7 +57,7 @@ demo: setup
 
 test: setup
 	$(BIN)/coverage erase
-	$(BIN)/coverage run -m pytest -n $(JOBS) $(ARGS)
+	$(BIN)/coverage run -m pytest -n $(JOBS) --dist worksteal $(ARGS)
 	$(BIN)/coverage combine -q
 	$(BIN)/coverage report
 

@@ -83,3 +83,7 @@ def path_of(func: Any) -> str | None:
     if path is None and (name := method_name(func)) is not None:
         return f"torch.Tensor.{name}"
     return path
+
+
+paths()  # before any trace, while torch's functions are its own
+methods()
