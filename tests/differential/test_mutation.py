@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import torch
 
+from anyshape.trace import capture
 from tests.differential.agree import KINDS
 from tests.differential.memory import (
     Programs,
@@ -261,3 +262,57 @@ def set_with_broadcasting(x: Tensor) -> Any:
 @program.parametrize()
 def test_program(fn: Any, make: Any, kind: str) -> None:
     check(fn, make, kind)
+
+
+# ---------------------------------------------------------------------- ops without a row
+
+
+@torch.library.custom_op("anyshape_mutation::bump", mutates_args=("x",))
+def bump(x: torch.Tensor) -> None:
+    x.add_(1)
+
+
+@bump.register_fake
+def _(x: torch.Tensor) -> None:
+    return None
+
+
+def through_hsplit(y: torch.Tensor) -> None:
+    torch.hsplit(y, 2)[0].zero_()
+
+
+def through_alias(y: torch.Tensor) -> None:
+    torch.ops.aten.alias(y).zero_()
+
+
+def by_keyword(y: torch.Tensor) -> None:
+    bump(x=y)
+
+
+def by_packet(y: torch.Tensor) -> None:
+    torch.ops.anyshape_mutation.bump(y)
+
+
+def by_foreach(y: torch.Tensor) -> None:
+    torch._foreach_add_([y], 1)
+
+
+@pytest.mark.parametrize("rows", [0, 1, 3])
+@pytest.mark.parametrize(
+    "change", [through_hsplit, through_alias, by_keyword, by_packet, by_foreach]
+)
+def test_counts_before_and_after_a_mutation_differ(change: Any, rows: int) -> None:
+    """A symbol for the data of a tensor does not outlive a change of the data."""
+
+    def f(x: torch.Tensor) -> Any:
+        y = x * 1
+        before = y.nonzero().shape[0]
+        change(y)
+        return before, y.nonzero().shape[0], y
+
+    example = torch.tensor([[1, 0, 2, 3], [0, 5, 0, 1]])
+    captured = capture(f, (example,), dynamic=lambda s: "unbacked" if s.dim == 0 else "static")
+    x = torch.tensor([[1, 0, 2, 3]]).repeat(rows, 1)
+    got, want = captured(x), f(x)
+    assert got[:2] == want[:2]
+    assert torch.equal(got[2], want[2])

@@ -14,7 +14,7 @@ from typing import Any, Final
 import torch
 
 from anyshape.errors import LoadError, UnsupportedError
-from anyshape.rules import data, linalg
+from anyshape.rules import data, linalg, random
 from anyshape.rules.names import NOT_OPS, REFUSED
 from anyshape.rules.resolve import resolve
 from anyshape.symbolic.torch_calls import HANDLED
@@ -26,6 +26,7 @@ _OWN: Final[dict[str, Any]] = {
     "anyshape.count": data._count,
     "anyshape.weighted_bincount": data._weighted_bincount,
     "anyshape.lstsq_with_residuals": linalg._lstsq_with_residuals,
+    "anyshape.expect_grad": shown.expect_grad,
     "anyshape.expect_strides": shown.expect_strides,
     "anyshape.expect_offset": shown.expect_offset,
     "anyshape.expect_contiguity": shown.expect_contiguity,
@@ -33,8 +34,7 @@ _OWN: Final[dict[str, Any]] = {
     "anyshape.set_inference": modes.set_inference,
     "torch._C._set_grad_enabled": torch._C._set_grad_enabled,
     "torch.set_default_dtype": torch.set_default_dtype,
-    "torch.manual_seed": torch.manual_seed,
-    "torch.seed": torch.seed,
+    "anyshape.set_seed": random.set_seed,
 }
 # Ops that reach files, other processes or raw memory, or that are no part of a program.
 _DENIED: Final = frozenset(("from_file", "set_", "data", "set_data", "_backward", "retain_grad"))

@@ -8,6 +8,7 @@ too.
 
 from __future__ import annotations
 
+import ast
 from typing import Any, ClassVar, Final
 
 import torch
@@ -193,8 +194,6 @@ def from_text(text: str, known: dict[str, Dim]) -> Dim | Derived:
 
 
 def _names_in(text: str) -> list[str]:
-    import ast  # noqa: PLC0415  only for strings
-
     try:
         tree = ast.parse(text, mode="eval")
     except SyntaxError as e:

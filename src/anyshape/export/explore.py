@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from anyshape.env.fact import DECLARED
 from anyshape.errors import UnsupportedError
 from anyshape.export.sizes import Sizes
-from anyshape.expr.node import Atom
+from anyshape.expr.node import Atom, Expr
 from anyshape.expr.op import SYMBOL
 from anyshape.expr.real import SYMBOL as REAL_SYMBOL
 from anyshape.expr.real import Real
@@ -62,7 +62,11 @@ class Region:
 
 
 class Exploration:
-    """What came of it: the variants, the first of which serves the example, and the refusals."""
+    """What came of it: the variants, the first of which serves the example, and the refusals.
+
+    `is_complete` says that nothing was given up, and no size was found that no variant serves; the
+    search tries likely sizes, so it is no proof. What it missed is refused at the door.
+    """
 
     def __init__(self) -> None:
         self.variants: list[Captured] = []
@@ -131,16 +135,27 @@ def _near(guard: Obligation, example: dict[str, Any], signed: set[str]) -> Itera
     names = [n for n in names_in(guard.condition) if n in example]
     if not names or len(names) > WIDEST:
         return
-    choices = [_likely(example[n], n in signed, len(names) < 3) for n in names]
+    edges = _edges(guard.condition)
+    choices = [_likely(example[n], n in signed, len(names) < 3, edges) for n in names]
     for combination in itertools.product(*choices):
         yield {**example, **dict(zip(names, combination, strict=True))}
 
 
-def _likely(here: Any, signed: bool, many: bool) -> list[Any]:
+def _edges(condition: Bool) -> set[int]:
+    """The constants of a condition, and their neighbours: where its truth is likely to change."""
+    found = set()
+    for node in nodes_below((condition,)):
+        for e in node.args if type(node) is not Real else ():
+            if type(e) is Expr:
+                found |= {abs(e.c) + d for d in (-1, 0, 1)}
+    return found
+
+
+def _likely(here: Any, signed: bool, many: bool, edges: set[int]) -> list[Any]:
     """Values to try instead of one."""
     if type(here) is float:
         return [*_REALS, here - 1, here + 1, -here]
-    found = {*(_SMALL if many else _FEW), here - 1, here, here + 1, 2 * here}
+    found = {*(_SMALL if many else _FEW), *edges, here - 1, here, here + 1, 2 * here}
     return sorted({*found, *_NEGATIVE, -here} if signed else {n for n in found if n >= 0})
 
 

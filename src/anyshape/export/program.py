@@ -107,7 +107,8 @@ class ExportedProgram:
         first.door.check_inputs(flat)
         for variant in self.variants:
             if variant.door.first_failure(flat) is None:
-                variant.door.check_inputs(flat)
+                if variant is not first:  # it may have asked for more, such as layouts
+                    variant.door.check_inputs(flat)
                 return variant
         raise self._no_variant(flat)
 

@@ -7,6 +7,7 @@ stands is a relation that the door checks.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from anyshape.errors import ConstraintError
@@ -93,10 +94,11 @@ class Sizes:
         size, unbound = self._derived(entry)
         if unbound is not None:
             self.bound.add(unbound)
-            name, factor, constant = linear_in(entry.text, entry.dims) or (unbound, 1, 0)
-            return Known(
-                size, binds=True, symbol=self.named[name], factor=factor, constant=constant
-            )
+            solved = linear_in(entry.text, entry.dims)
+            assert solved is not None  # `prepare` refuses what cannot be solved
+            name, factor, constant = solved
+            symbol = self.named[name]
+            return Known(size, binds=True, symbol=symbol, factor=factor, constant=constant)
         return Known(size, binds=False)
 
     def _derived(self, entry: Derived) -> tuple[Any, str | None]:
@@ -113,6 +115,4 @@ class Sizes:
 
 
 def _renamed(text: str, names: dict[str, str]) -> str:
-    import re  # noqa: PLC0415
-
     return re.sub(r"[A-Za-z_]\w*", lambda m: names.get(m.group(), m.group()), text)

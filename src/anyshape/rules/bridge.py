@@ -22,7 +22,7 @@ from anyshape.symbolic.condition import SymBool
 from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.current import current
-from anyshape.tensor.layout import CONTIGUOUS, Layout, dense_strides, strides_of
+from anyshape.tensor.layout import CONTIGUOUS, Layout, dense_strides, strides_of, unsure
 from anyshape.tensor.meta import Meta
 from anyshape.tensor.size import surely_equal
 from anyshape.tensor.sym_tensor import SymSize, SymTensor
@@ -47,6 +47,7 @@ class _Crossing:
         self.seen: dict[int, tuple[Any, torch.Tensor]] = {}
         self.device: torch.device | None = None
         self.given: torch.device | None = None
+        self.base: Any = None
 
     def there(self, x: Any) -> Any:
         kind = type(x)
@@ -80,13 +81,15 @@ class _Crossing:
         return torch.empty_strided(sizes, strides, dtype=meta.dtype, device=_META)
 
     def back(self, x: Any) -> Any:
+        """A result as a rule gives it; its layout is the kernel's word, and devices differ."""
         if isinstance(x, torch.Tensor):
             if x.layout is not torch.strided:
                 raise UnsupportedError(f"a result with layout {x.layout}")
+            self._note_view(x)
             shape = tuple([number_of(n) for n in x.shape])
             strides = tuple([number_of(n) for n in x.stride()])
             dense = all(map(surely_equal, strides, dense_strides(shape)))
-            layout = CONTIGUOUS if dense else Layout(strides=strides)
+            layout = unsure(CONTIGUOUS if dense else Layout(strides=strides))
             return Meta(shape, x.dtype, layout, self.given or self.device)
         if isinstance(x, tuple | list):
             kind = type(x)
@@ -97,9 +100,15 @@ class _Crossing:
             return number_of(x)
         return x
 
+    def _note_view(self, x: torch.Tensor) -> None:
+        memory = x.untyped_storage()._cdata
+        for original, converted in self.seen.values():
+            if converted.untyped_storage()._cdata == memory:
+                self.base = original
 
-def run_meta_kernel(tracer: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What torch's own kernel says of a call, as a rule would."""
+
+def run_meta_kernel(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
+    """What torch's own kernel says of a call, as a rule would, and the operand it is a view of."""
     crossing = _Crossing()
     name = getattr(func, "__name__", str(func))
     try:
@@ -111,7 +120,7 @@ def run_meta_kernel(tracer: Any, func: Any, args: tuple[Any, ...], kwargs: dict[
             out = _run(func, there, named)
             for original, converted in crossing.seen.values():
                 if out is converted and not name.endswith("_"):
-                    return Done(original)
+                    return Done(original), None
             result = crossing.back(out)
     except UnsupportedError as e:
         raise _unsupported(name, e.what) from e
@@ -126,9 +135,7 @@ def run_meta_kernel(tracer: Any, func: Any, args: tuple[Any, ...], kwargs: dict[
         ):
             raise _unsupported(name, _brief(e)) from e
         raise ShapeError(f"{name}: {_brief(e)}") from e
-    if type(result) in (Meta, Many):
-        return result
-    return Done(result)
+    return (result if type(result) in (Meta, Many) else Done(result)), crossing.base
 
 
 def _run(func: Any, args: Any, kwargs: Any) -> Any:

@@ -89,7 +89,7 @@ def mv(x: Any, vec: Any) -> Any:
     return Meta((a.shape[0],), _same_dtype("mv", a, b))
 
 
-@rule("dot", "vdot", "inner_product")
+@rule("dot", "vdot")
 def dot(x: Any, tensor: Any = None, *, other: Any = None) -> Any:
     """The inner product of two vectors."""
     tensor = other if tensor is None else tensor

@@ -69,15 +69,12 @@ NOT_OPS: Final[set[Any]] = {
         "initial_seed",
         "compiled_with_cxx11_abi",
         "Generator",
-        "broadcast_shapes",
     ),
     *_functions(torch._C, "_set_grad_enabled", "_get_tracing_state"),
     *_functions(torch.overrides, "is_tensor_like"),
     torch.Tensor.__dir__,
     torch.Tensor.__sizeof__,
 }
-NOT_OPS.discard(getattr(torch, "broadcast_shapes", None))
-
 _DATA: Final = "keep the computation in torch, or do this outside the traced function"
 
 REFUSED: Final[dict[Any, tuple[str, str]]] = {

@@ -100,7 +100,7 @@ def log_sigmoid(x: Any) -> Any:
     return Meta(meta_of(x).shape, meta_of(x).dtype)
 
 
-@rule("gelu", "logit_backward")
+@rule("gelu")
 def same_floating(x: Any, *_: Any, **__: Any) -> Any:
     """The same, for ops that take floating operands only."""
     return like(x)
@@ -145,7 +145,7 @@ def angle(x: Any) -> Any:
     "special_modified_bessel_i0", "special_modified_bessel_i1", "special_modified_bessel_k0",
     "special_modified_bessel_k1", "special_scaled_modified_bessel_k0",
     "special_scaled_modified_bessel_k1", "special_spherical_bessel_j0", "special_airy_ai",
-    "F.sigmoid", "F.tanh", "F.softsign", "F.tanhshrink", "polygamma_",
+    "F.sigmoid", "F.tanh", "F.softsign", "F.tanhshrink",
 )  # fmt: skip
 def to_floating(x: Any, *_: Any, **__: Any) -> Any:
     """Floating results; integers become the default floating dtype."""

@@ -126,5 +126,13 @@ def manual_seed(*args: Any) -> Any:
     """The state of the generator, set when the program runs."""
     from anyshape.tensor.current import current  # noqa: PLC0415
 
-    current().emit(torch.manual_seed if args else torch.seed, args)
+    current().emit(set_seed, args)
     return Done(torch.default_generator)
+
+
+def set_seed(*seed: int) -> None:
+    """What a program calls for `manual_seed` and `seed`, which other parts of torch replace."""
+    if seed:
+        torch.manual_seed(*seed)
+    else:
+        torch.seed()

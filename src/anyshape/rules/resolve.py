@@ -30,7 +30,7 @@ from anyshape.symbolic import torch_calls
 from anyshape.symbolic.condition import SymBool
 from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
-from anyshape.tensor.layout import CONTIGUOUS
+from anyshape.tensor.layout import CONTIGUOUS, unsure
 from anyshape.tensor.meta import Meta
 from anyshape.tensor.size import equal
 from anyshape.tensor.sym_tensor import SymTensor
@@ -125,9 +125,9 @@ def _by_name(func: Any, name: str) -> functools.partial[Any] | None:
     inplace = name in PYTHON_OPERATORS and name.startswith("__i") and name != "__invert__"
     name = PYTHON_OPERATORS.get(name, name)
     if name in RULES:
-        inplace = inplace or (name.endswith("_") and not name.endswith("__"))
+        inplace = inplace or _is_inplace(name)
         return functools.partial(_run_inplace if inplace else _run, RULES[name])
-    if name.endswith("_") and not name.endswith("__") and name[:-1] in RULES:
+    if _is_inplace(name) and name[:-1] in RULES:
         return functools.partial(_run_inplace, RULES[name[:-1]])
     return None
 
@@ -208,7 +208,7 @@ def _run_inplace(found: Rule, tracer: Any, func: Any, args: Any, kwargs: Any) ->
         args, kwargs, out = out.args, out.kwargs, out.out
     if type(out) is not Meta:
         raise UnsupportedError(f"the in-place form of {func.__name__}")
-    _need_no_leaf(tracer, x, func)
+    _need_no_leaf(x, func)
     if found.view:
         if type(x) is not SymTensor:
             raise UnsupportedError(f"{func.__name__} changes the shape of a tensor from outside")
@@ -226,7 +226,7 @@ def _run_inplace(found: Rule, tracer: Any, func: Any, args: Any, kwargs: Any) ->
     return x
 
 
-def _need_no_leaf(tracer: Any, x: Any, func: Any) -> None:
+def _need_no_leaf(x: Any, func: Any) -> None:
     meta = meta_of(x)
     if meta.requires_grad and torch.is_grad_enabled() and type(x) is not SymTensor:
         raise ShapeError(
@@ -240,7 +240,7 @@ def _run_out(found: Rule, tracer: Any, func: Any, args: Any, kwargs: Any) -> Any
     outs = kwargs["out"]
     result = _call(found, func, args, rest)
     if result is NotImplemented:
-        result = run_meta_kernel(tracer, func, args, rest)
+        result, _ = run_meta_kernel(func, args, rest)
     if type(result) is Instead:
         result = result.out
     if type(result) is Done:
@@ -266,7 +266,9 @@ def store(tracer: Any, meta: Meta, target: Any) -> None:
         return
     if type(target) is not SymTensor:
         raise UnsupportedError("out= resizes a tensor from outside the traced function")
-    target._meta = Meta(meta.shape, old.dtype, CONTIGUOUS, old.device, old.requires_grad)
+    # where only the run knows that the shapes are equal, the target keeps its layout
+    layout = unsure(CONTIGUOUS)
+    target._meta = Meta(meta.shape, old.dtype, layout, old.device, old.requires_grad)
 
 
 # ---------------------------------------------------------------------- other rungs
@@ -285,29 +287,52 @@ def _body(tracer: Any, func: Any, args: Any, kwargs: Any) -> Any:
 def _meta_kernel(tracer: Any, func: Any, args: Any, kwargs: Any) -> Any:
     outs = kwargs.get("out")
     rest = kwargs if outs is None else {k: v for k, v in kwargs.items() if k != "out"}
-    seen = cast_operands(getattr(func, "__name__", ""), args, rest)
-    result = run_meta_kernel(tracer, func, *seen)
+    name = getattr(func, "__name__", "")
+    result, base = run_meta_kernel(func, *cast_operands(name, args, rest))
     if outs is not None:
         return _run_out(Rule(lambda *_, **__: result), tracer, func, args, kwargs)
-    name = getattr(func, "__name__", "")
-    schema = getattr(func, "_schema", None)
-    if schema is not None and schema.is_mutable:
-        changed = [
-            a for a, s in zip(args, schema.arguments, strict=False) if s.alias_info is not None
-        ]
-        if type(result) is Done and result.value is None:
-            tracer.emit(func, args, kwargs)
-            given = None
-        else:
-            given = tracer.record(func, args, kwargs, result)
-        for x in changed:
-            if is_tensor(x):
-                tracer.touch(x)
-        return given
-    if name.endswith("_") and not name.endswith("__") and type(result) is Meta:
+    changed = _changed(func, args, kwargs, result)
+    if _is_inplace(name) and type(result) is Meta:
         tracer.mutate(func, args, kwargs, args[0])
         return args[0]
-    return tracer.record(func, args, kwargs, result)
+    if changed and type(result) is Done:
+        tracer.emit(func, args, kwargs)
+    given = tracer.record(func, args, kwargs, result)
+    for x in changed:
+        tracer.touch(x)
+    if base is not None:
+        tracer.alias(given, base)
+    return given
+
+
+def _is_inplace(name: str) -> bool:
+    return name.endswith("_") and not name.endswith("__")
+
+
+def _changed(func: Any, args: Any, kwargs: Any, result: Any) -> list[Any]:
+    """The tensors that a call without a rule may change: by its schema, its name, or all of them
+    where it returns nothing, since it must be good for something.
+    """
+    schema = _schema_of(func)
+    if schema is not None:
+        given = [*args[: len(schema.arguments)]]
+        pairs = [*zip(schema.arguments, given, strict=False)]
+        pairs += [(a, kwargs[a.name]) for a in schema.arguments if a.name in kwargs]
+        written = [x for a, x in pairs if a.alias_info is not None and a.alias_info.is_write]
+    elif _is_inplace(getattr(func, "__name__", "")):
+        written = [*args[:1]]
+    else:
+        nothing = type(result) is Done and result.value is None
+        written = [*args, *kwargs.values()] if nothing else []
+    return [x for x in _flat(written) if is_tensor(x)]
+
+
+def _schema_of(func: Any) -> Any:
+    """The schema of an op; of several overloads, one that writes, if there is such."""
+    if isinstance(func, torch._ops.OpOverloadPacket):
+        schemas = [getattr(func, name)._schema for name in func.overloads()]  # type: ignore[no-untyped-call]
+        return next((s for s in schemas if s.is_mutable), schemas[0])
+    return getattr(func, "_schema", None)
 
 
 def _run_user(found: Rule, tracer: Any, func: Any, args: Any, kwargs: Any) -> Any:

@@ -20,6 +20,7 @@ from anyshape.tensor.layout import (
     CONTIGUOUS,
     Layout,
     dense_strides,
+    is_certain,
     is_contiguous,
     offset_of,
     permuted,
@@ -194,7 +195,8 @@ def view(x: Any, *size: Any, shape: Any = None, dtype: Any = None) -> Any:
 def _has_no_view(meta: Meta, shape: tuple[Any, ...]) -> bool:
     """Whether a view is impossible at the sizes known now; what is open is left to the run."""
     sizes = (*meta.shape, *shape)
-    return all(type(n) is int for n in sizes) and view_strides(meta, shape) is None
+    static = all(type(n) is int for n in sizes)
+    return static and is_certain(meta) and view_strides(meta, shape) is None
 
 
 def _view_dtype(x: Any, dtype: torch.dtype) -> Any:

@@ -49,7 +49,7 @@ _finding = _Finding()
 class Layout:
     """One layout. `order` is None for the natural order of a dense layout."""
 
-    __slots__ = ("_bare", "dense", "make", "offset", "order", "strides", "uncertain")
+    __slots__ = ("_bare", "_open", "dense", "make", "offset", "order", "strides", "uncertain")
 
     def __init__(
         self,
@@ -66,6 +66,7 @@ class Layout:
         self.offset = offset
         self.uncertain: bool | None = None
         self._bare: Layout | None = None
+        self._open = False
 
     def found(self) -> Layout:
         """This layout with nothing left to find out but its offset."""
@@ -73,8 +74,12 @@ class Layout:
         if make is None:
             return self
         if _finding.bare:
+            before = _finding.doubts
             if self._bare is None:
                 self._bare = make().found()
+                self._open = _finding.doubts > before
+            elif self._open:
+                _finding.doubts += 1
             return self._bare
         if self.uncertain is None:
             before = _finding.doubts
@@ -88,6 +93,16 @@ class Layout:
         elif self.uncertain:
             _finding.doubts += 1
         return self
+
+
+def unsure(layout: Layout) -> Layout:
+    """The same layout on somebody's word: checked at run time where it is shown."""
+
+    def make() -> Layout:
+        _finding.doubts += 1
+        return layout
+
+    return Layout(make=make)
 
 
 CONTIGUOUS: Final = Layout()

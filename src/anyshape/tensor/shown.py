@@ -1,4 +1,4 @@
-"""Layouts that a user has seen: what was said of an uncertain one is checked at run time."""
+"""What a user has seen of a tensor besides its shape: checked at run time where it is uncertain."""
 
 from __future__ import annotations
 
@@ -29,6 +29,26 @@ def shown_offset(t: Any) -> Any:
     if not is_certain(meta):
         tracer.emit(expect_offset, (t, offset))
     return offset
+
+
+def shown_grad(t: Any) -> bool:
+    """Whether a traced tensor requires grad, for its user; of a result, checked at run time."""
+    tracer = t._tracer
+    tracer.asked_grad = True
+    answer = bool(t._meta.requires_grad)
+    if t._value.node is not None:
+        tracer.emit(expect_grad, (t, answer))
+    return answer
+
+
+def expect_grad(t: torch.Tensor, answer: bool) -> None:
+    """Raise unless a tensor requires grad or not, as the program was told while tracing."""
+    if t.requires_grad is not answer:
+        raise RuntimeAssertError(
+            f"requires_grad of a tensor is {t.requires_grad}; the program was told {answer} while"
+            " tracing",
+            fix="run the program in the grad mode that it was traced in, or do not ask",
+        )
 
 
 def expect_strides(t: torch.Tensor, strides: tuple[int, ...]) -> None:

@@ -16,7 +16,7 @@ import torch
 from anyshape.env.site import capture as capture_site
 from anyshape.errors import UnsupportedError
 from anyshape.tensor.current import current
-from anyshape.tensor.shown import shown_offset, shown_strides
+from anyshape.tensor.shown import shown_grad, shown_offset, shown_strides
 from anyshape.tensor.size import plain, product
 
 if TYPE_CHECKING:
@@ -142,11 +142,6 @@ def _refuse_set(name: str) -> Any:
     return refuse
 
 
-def _requires_grad(t: SymTensor) -> bool:
-    t._tracer.asked_grad = True
-    return bool(t._meta.requires_grad)
-
-
 def _set_requires_grad(t: SymTensor, value: bool) -> None:
     t.requires_grad_(value)
 
@@ -159,7 +154,7 @@ _PROPERTIES: Final[dict[str, property]] = {
     "itemsize": property(lambda t: t._meta.dtype.itemsize),
     "nbytes": property(lambda t: plain(product(t._meta.shape)) * t._meta.dtype.itemsize),
     "layout": _flag(torch.strided),
-    "requires_grad": property(_requires_grad, _set_requires_grad),
+    "requires_grad": property(shown_grad, _set_requires_grad),
     "is_leaf": property(_is_leaf),
     "grad": property(lambda _: None, _refuse_set("grad")),
     "grad_fn": property(lambda t: None if _is_leaf(t) else t._value),

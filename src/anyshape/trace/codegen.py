@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import linecache
 import math
+import weakref
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
@@ -94,6 +95,7 @@ class Program:
             name = f"<anyshape program {id(self):x}>"
             exec(compile(self.text, name, "exec"), self.scope)
             linecache.cache[name] = (len(self.text), None, self.text.splitlines(True), name)
+            weakref.finalize(self, linecache.cache.pop, name, None)
             self._made = self.scope["run"]
         return self._made
 

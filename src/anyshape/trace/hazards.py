@@ -26,6 +26,7 @@ from torch.nn import functional as F  # noqa: N812  as everybody calls it
 
 from anyshape.env.site import Site, is_framework, user_site
 from anyshape.errors import AnyshapeError, UnsupportedError
+from anyshape.rules.random import set_seed
 from anyshape.symbolic.condition import SymBool
 from anyshape.tensor.current import current, is_tracing
 from anyshape.tensor.sym_tensor import ESCAPED
@@ -115,7 +116,7 @@ def _seeded(original: Any) -> Any:
     def manual_seed(seed: int) -> Any:
         if not is_tracing():
             return original(seed)
-        current().emit(original, (seed,))
+        current().emit(set_seed, (seed,))
         return torch.default_generator
 
     return manual_seed

@@ -348,7 +348,7 @@ class Tracer:
                 found = value
             else:
                 args = _number((node.args, node.kwargs), self)
-                place = 0 if node.outs is value else node.outs.index(value)
+                place = [leaf is value for leaf in leaves(node.outs)].index(True)
                 found = (node.func, node.epoch, args, place)
             found = self.memo.setdefault(("number", found), value)
             self.memo[value] = found
@@ -389,10 +389,16 @@ class Tracer:
 
     @contextmanager
     def unrecorded(self) -> Iterator[None]:
-        """Forget the nodes that are written inside."""
+        """Forget the nodes that are written inside; what only they would give is refused."""
         length = len(self.graph.nodes)
         try:
             yield
+            for node in self.graph.nodes[length:]:
+                if any(type(leaf) is Name for leaf in leaves(node.outs)):
+                    raise UnsupportedError(
+                        "a shape rule uses a value that only the run knows",
+                        fix="register a fake that calls torch.library.get_ctx().new_dynamic_size()",
+                    )
         finally:
             del self.graph.nodes[length:]
 

@@ -185,3 +185,11 @@ def test_dynamic_numbers() -> None:
     ]
     report = program.verify(*calls)
     assert report.ok, str(report)
+
+
+def test_a_branch_at_a_far_constant_is_found() -> None:
+    def f(x: torch.Tensor) -> Any:
+        return x + 1 if x.size(0) == 123 else x
+
+    program = export(f, (torch.randn(5),), dynamic_shapes=({0: "n"},))
+    assert program.verify(*[(torch.randn(n),) for n in (0, 1, 123, 124)])

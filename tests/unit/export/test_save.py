@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import json
 import os
 import stat
@@ -273,3 +274,13 @@ def test_no_function_of_the_user_is_needed(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "(7,) 1"
+
+
+def test_a_seed_is_saved_after_torch_has_replaced_its_function(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Importing some parts of torch puts other functions in the place of `torch.manual_seed`."""
+    original = torch.manual_seed
+    monkeypatch.setattr(torch, "manual_seed", functools.partial(original))
+    case = CASES["noise"]
+    assert saved(case.export(), tmp_path / "a").verify(case.inputs(4), eager=case.fn).ok

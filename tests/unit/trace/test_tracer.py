@@ -15,6 +15,7 @@ from anyshape.errors import (
     RuntimeAssertError,
     UnsupportedError,
 )
+from anyshape.tensor import shown
 from anyshape.tensor.sym_tensor import SymTensor
 from anyshape.trace import capture
 
@@ -237,3 +238,38 @@ def test_a_message_speaks_of_operands_after_the_trace() -> None:
     assert all(o.message for o in captured.runtime_asserts)
     with pytest.raises(RuntimeAssertError):
         captured(torch.ones(3, 2), torch.ones(3))
+
+
+def test_a_layout_on_the_word_of_a_meta_kernel_is_checked_at_run_time() -> None:
+    def f(x: torch.Tensor) -> Any:
+        y = torch.ops.aten.special_bessel_j0.default(torch.trapezoid(x, dim=0))
+        return y, y.is_contiguous()
+
+    captured = capture(f, (torch.rand(4, 3),), dynamic="unbacked")
+    checks = [n for n in captured.graph.nodes if n.func is shown.expect_contiguity]
+    assert len(checks) == 1
+    assert captured(torch.rand(5, 3))[1] is True
+
+
+@pytest.mark.parametrize("size", [0, 1, 4])
+def test_requires_grad_that_was_shown_is_checked(size: int) -> None:
+    weight = torch.ones(2, requires_grad=True)
+
+    def f(x: torch.Tensor) -> Any:
+        y = x * weight
+        return y + 1 if y.requires_grad else y - 1
+
+    captured = capture(f, (torch.ones(3, 2),), dynamic="unbacked")
+    assert torch.equal(captured(torch.ones(size, 2)), f(torch.ones(size, 2)))
+    with torch.no_grad(), pytest.raises(RuntimeAssertError, match="requires_grad"):
+        captured(torch.ones(size, 2))
+
+
+def test_a_rule_cannot_use_what_only_the_run_knows() -> None:
+    @torch.library.custom_op("anyshape_test::counted", mutates_args=())
+    def counted(x: torch.Tensor) -> torch.Tensor:
+        return x[x > 0]
+
+    anyshape.register_rule(torch.ops.anyshape_test.counted.default)(lambda x: x[x > 0])
+    with pytest.raises(UnsupportedError, match="only the run knows"):
+        capture(counted, (torch.randn(3),), dynamic="unbacked")
