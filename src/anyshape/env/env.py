@@ -31,8 +31,9 @@ from anyshape.env.site import capture
 from anyshape.env.symbol import BACKED, UNBACKED, Symbol
 from anyshape.errors import ConstraintError, DataDependentError, RuntimeAssertError
 from anyshape.expr import Bool, Pool, eq0, evaluate, ge0, negate, symbol
+from anyshape.expr.boolean import equals
 from anyshape.expr.op import SYMBOL
-from anyshape.expr.real import ANY, Real, real_symbol
+from anyshape.expr.real import ANY, CONST, Real, real_symbol
 from anyshape.expr.terms import refresh, terms
 from anyshape.expr.traverse import symbols_of
 
@@ -225,6 +226,32 @@ class Env:
         hint = backed.hint is True
         self._record(backed if hint else negate(backed), origin.GUARD, capture(), None)
         return hint
+
+    def value(self, e: Expr) -> int:
+        """The value of `e`: proved, or its hint and then guarded, or an error."""
+        simple = self.simplify(e)
+        if simple.is_const:
+            return simple.c
+        backed = simple if simple.hint is not None else e
+        value = backed.hint
+        if value is None:
+            raise self.data_dependent(eq0(simple), f"turn {self.text(e)} into a Python int")
+        if not self.guard(eq0(backed.shift(-value))):
+            raise ConstraintError(
+                f"{self.text(e)} is {value} while tracing, and cannot be that",
+                why="conditions that were checked before exclude it, so the program would stop"
+                " there",
+            )
+        return value
+
+    def real_value(self, r: Real) -> float:
+        """The value of a real: its hint, which is then guarded, or an error."""
+        value: float | None = r.hint
+        if value is None:
+            raise self.data_dependent(equals(r, 0.0), f"turn {self.text(r)} into a float")
+        if r.op != CONST:
+            self.guard(equals(r, value))
+        return value
 
     def guard_or(self, p: Bool, fallback: bool) -> bool:
         """`guard`, but `fallback` where only the run could tell; then nothing is recorded."""

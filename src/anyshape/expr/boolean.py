@@ -12,10 +12,12 @@ Invariants
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, Final
 
 from anyshape.expr.node import STALE, Expr, Interned
 from anyshape.expr.op import COMPARE
+from anyshape.expr.real import real_const
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -192,6 +194,13 @@ def compare_reals(sign: str, left: Real, right: Real) -> Bool:
     if left.op == right.op == "const":
         return constant(left.pool, COMPARE[sign](left.hint, right.hint))
     return _intern(left.pool, REAL, (sign, left, right), (REAL, sign, left, right))
+
+
+def equals(r: Real, value: float) -> Bool:
+    """Whether a real has this value; NaN, which equals nothing, is what differs from itself."""
+    if math.isnan(value):
+        return compare_reals("!=", r, r)
+    return compare_reals("==", r, real_const(r.pool, value))
 
 
 def conj(pool: Pool, operands: Iterable[Bool]) -> Bool:

@@ -7,7 +7,6 @@ subclass of torch's own class and answers `isinstance(x, float)`.
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import torch
@@ -23,7 +22,7 @@ from anyshape.symbolic.torch_calls import NumberNode, TorchFunction
 
 if TYPE_CHECKING:
     from anyshape.env import Env
-    from anyshape.expr import Bool, Real
+    from anyshape.expr import Real
 
 
 class SymFloat(torch.SymFloat):
@@ -157,17 +156,7 @@ class SymFloat(torch.SymFloat):
         return self.env.guard(boolean.compare_reals("!=", self.value, zero))
 
     def __float__(self) -> float:
-        value = self.value.hint
-        if value is None:
-            raise self.env.data_dependent(self._is(0.0), f"turn {self} into a float")
-        if self.value.op != real.CONST:
-            self.env.guard(self._is(value))
-        return value
-
-    def _is(self, value: float) -> Bool:
-        if math.isnan(value):  # equals nothing, itself included
-            return boolean.compare_reals("!=", self.value, self.value)
-        return boolean.compare_reals("==", self.value, real.real_const(self.env.pool, value))
+        return self.env.real_value(self.value)
 
     def __int__(self) -> int:
         return specialize(self.__trunc__())

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import torch
 
-from anyshape.errors import ConstraintError, UnsupportedError
+from anyshape.errors import UnsupportedError
 from anyshape.expr import boolean, division, extremum, opaque, product, real
 from anyshape.expr.boolean import constant, eq0, ge0, ne0
 from anyshape.expr.show import show
@@ -456,17 +456,4 @@ def _is_negative(env: Env, exponent: Expr) -> bool:
 
 def specialize(n: SymInt) -> int:
     """The value of `n`: proved, or its hint and then guarded, or an error."""
-    env = n.env
-    simple = env.simplify(n.expr)
-    if simple.is_const:
-        return simple.c
-    backed = simple if simple.hint is not None else n.expr
-    value = backed.hint
-    if value is None:
-        raise env.data_dependent(eq0(simple), f"turn {env.text(n.expr)} into a Python int")
-    if not env.guard(eq0(backed.shift(-value))):
-        raise ConstraintError(
-            f"{env.text(n.expr)} is {value} while tracing, and cannot be that",
-            why="conditions that were checked before exclude it, so the program would stop there",
-        )
-    return value
+    return n.env.value(n.expr)

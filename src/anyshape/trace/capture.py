@@ -12,6 +12,7 @@ from anyshape.env.obligation import Obligation
 from anyshape.errors import ArgumentError
 from anyshape.expr.boolean import negate
 from anyshape.tensor import current
+from anyshape.trace.attributes import replaced
 from anyshape.trace.codegen import Program, guard_function
 from anyshape.trace.door import Door
 from anyshape.trace.hazards import escapes_named, guarded_python, need_no_exact_types
@@ -24,10 +25,11 @@ from anyshape.trace.to_fx import to_fx
 from anyshape.trace.tracer import Tracer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from torch.fx import GraphModule
 
+    from anyshape.trace.attributes import Attribute
     from anyshape.trace.graph import Graph
     from anyshape.trace.tracer import Deviation
 
@@ -127,20 +129,25 @@ def capture(
     kwargs: dict[str, Any] | None = None,
     *,
     dynamic: str | Callable[[Spot], Any] = BACKED,
+    tracer: Tracer | None = None,
+    attributes: Sequence[Attribute] = (),
 ) -> Captured:
     """Trace `fn` on these inputs.
 
     `dynamic` is "static", "backed" or "unbacked" for all sizes of all tensors, or a function from a
-    `Spot` to one of these, or to a pair of one and a dict of `min`, `max`.
+    `Spot` to one of these, or to a pair of one and a dict of `min`, `max`. The `attributes` of
+    modules are inputs too, after those of the call.
     """
     if isinstance(dynamic, str):
         if dynamic not in (STATIC, BACKED, UNBACKED):
             raise ArgumentError(f"dynamic cannot be {dynamic!r}", fix="static, backed or unbacked")
         kind = dynamic
         dynamic = lambda spot: STATIC if spot.dim is None else kind  # noqa: E731
-    tracer = Tracer()
-    inputs = Inputs(fn, args, kwargs or {})
+    tracer = tracer or Tracer()
+    inputs = Inputs(fn, args, kwargs or {}, attributes)
+    tracer.inputs = inputs
     stand_ins = inputs.symbolize(tracer, dynamic)
+    count = len(stand_ins) - len(attributes)
     modules = modules_of(fn).values()
     codes = codes_of(fn, modules)
     tracer.mode = mode = TraceMode(tracer)
@@ -149,12 +156,13 @@ def capture(
         with (
             quietly(),
             escapes_named(),
-            guarded_python(codes),
+            guarded_python(codes, tracer),
             substituted(codes),
             kept_modules(modules),
+            replaced(attributes, stand_ins[count:]),
             mode,
         ):
-            traced_args, traced_kwargs = pytree.tree_unflatten(stand_ins, inputs.spec)
+            traced_args, traced_kwargs = pytree.tree_unflatten(stand_ins[:count], inputs.spec)
             flat, out_spec = pytree.tree_flatten(fn(*traced_args, **traced_kwargs))
         tracer.graph.outputs = [tracer.output(leaf) for leaf in flat]
         for key in keys_of(out_spec):

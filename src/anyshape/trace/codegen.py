@@ -116,7 +116,7 @@ class Program:
         return result
 
     def _check(self, o: Obligation, i: int) -> str:
-        return f"if not {_truth(o)}: fail(asserts[{i}])"
+        return f"if not {truth(o)}: fail(asserts[{i}])"
 
     def _call(self, node: Node) -> str:
         call = self._expression(node)
@@ -167,6 +167,8 @@ class Program:
             return str(a)
         if kind in _LITERAL:
             return repr(a)
+        if kind is Name:
+            return str.__str__(a)
         if kind in SYMBOLIC:
             return source(operand_of(a), _Same())
         if kind is SymSize:
@@ -203,7 +205,7 @@ def _pattern(outs: Any) -> str:
     return "_" if outs is None else str(outs)
 
 
-def _truth(o: Obligation) -> str:
+def truth(o: Obligation) -> str:
     """The text of a condition; where it has no value, as after a division by 0, it is false."""
     condition = o.condition
     if condition.op == GE and condition.expr.width == 1:  # `u >= 0` and the like, by far the most
@@ -238,7 +240,7 @@ def _fail(o: Obligation) -> None:
 def guard_function(guards: Sequence[Obligation], symbols: Sequence[str]) -> Callable[..., int]:
     """A function of the symbols' values: the number of the first guard that fails, or -1."""
     lines = [f"def check({', '.join(symbols)}):"]
-    lines += [f" if not {_truth(o)}: return {i}" for i, o in enumerate(guards)]
+    lines += [f" if not {truth(o)}: return {i}" for i, o in enumerate(guards)]
     lines.append(" return -1")
     scope: dict[str, Any] = {"math": math, "power_of": power_of, "defined": _defined}
     exec("\n".join(lines), scope)  # our own text

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from types import CodeType
 
+    from anyshape.trace.tracer import Tracer
+
 _CLOCKS: Final = (
     "time",
     "time_ns",
@@ -238,17 +240,22 @@ def _plan() -> list[_Patch]:
 
 
 @contextmanager
-def guarded_python(codes: Iterable[Any]) -> Iterator[None]:
-    """Run a trace inside: what would bake a value in raises, and generators are as before."""
+def guarded_python(codes: Iterable[Any], tracer: Tracer) -> Iterator[None]:
+    """Run a trace inside: what would bake a value in raises, and generators are as before.
+
+    Unless parts of the program were run, which may have drawn from torch's generators.
+    """
     alone = threading.active_count() == 1
     states = _states(codes) if alone else None
     _Patches.enter()
     try:
         yield
         if states is not None:
+            if tracer.has_run:
+                states = states[0], []
             _need_same(states, next((Site(f.__code__, 0) for f in codes), None))
     except BaseException:
-        if states is not None:
+        if states is not None and not tracer.has_run:
             _set_back(states)
         raise
     finally:

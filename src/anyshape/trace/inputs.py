@@ -18,8 +18,9 @@ from anyshape.tensor.sym_tensor import SymTensor
 from anyshape.trace.tracer import symbol_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
+    from anyshape.trace.attributes import Attribute
     from anyshape.trace.graph import Value
     from anyshape.trace.tracer import Tracer
 
@@ -93,11 +94,17 @@ class Leaf(NamedTuple):
 class Inputs:
     """The inputs of one trace: what the program gets instead, and what binds the symbols."""
 
-    def __init__(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        fn: Any,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        attributes: Sequence[Attribute] = (),
+    ) -> None:
         pairs, self.spec = pytree.tree_flatten_with_path((args, kwargs))
         names = parameter_names(fn, args)
-        self.names = [_name(path, names) for path, _ in pairs]
-        self.examples = [leaf for _, leaf in pairs]
+        self.names = [_name(path, names) for path, _ in pairs] + [a.name for a in attributes]
+        self.examples = [leaf for _, leaf in pairs] + [a.owner[a.key] for a in attributes]
         self.leaves: list[Leaf] = []
         self.binds: list[Bind] = []
         self.relations: list[tuple[int, int | None, SymInt]] = []  # sizes that must be equal

@@ -55,8 +55,8 @@ class Deviation(NamedTuple):
 class Tracer:
     """One run of one program. `call` is the door for every torch function."""
 
-    def __init__(self) -> None:
-        self.env = Env()
+    def __init__(self, env: Env | None = None) -> None:
+        self.env = Env() if env is None else env
         self.env.keeps_refusals = True
         self.env.undecided = lambda p: answer_for_torch(self.env, p)
         self.graph = Graph()
@@ -68,7 +68,9 @@ class Tracer:
         self.asked_grad = False
         self.depth = 0
         self.closed = False
+        self.has_run = False  # whether parts of the program were run while it was traced
         self.mode: Any = None
+        self.inputs: Any = None
         self.device = torch.get_default_device()
         self._device: torch.device | None = None  # of all tensors so far
         self._mixed = False
