@@ -1,0 +1,152 @@
+"""Nested inputs and outputs as flat leaves and a structure: those of pytree, and dataclasses.
+
+A class that is registered with `torch.utils._pytree` is what it is there. An instance of any other
+dataclass is a container of its fields; nothing is registered for its class, so that the rest of the
+process sees it as before. It is made again field by field, without its `__init__`, which has done
+its work already: what it made of its arguments is in the fields.
+"""
+
+from __future__ import annotations
+
+import copyreg
+import dataclasses
+import functools
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import torch
+from torch.utils import _pytree as pytree
+
+from anyshape.errors import UnsupportedError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    Path = tuple[Any, ...]
+
+_MARK: Final = "__dataclass_fields__"
+
+
+class Fields:
+    """The kind of a dataclass in a structure; its context is the class and the fields' names."""
+
+
+class Level(NamedTuple):
+    """A container without what is inside its parts: kind and context are those of pytree."""
+
+    kind: Any
+    context: Any
+    keys: list[Any]
+    parts: list[Any]
+
+
+def is_record(x: Any) -> bool:
+    """Whether something is an instance of a dataclass that pytree does not know."""
+    cls = type(x)
+    return hasattr(cls, _MARK) and _is_plain(cls) and cls not in pytree.SUPPORTED_NODES
+
+
+@functools.lru_cache(maxsize=4096)
+def _is_plain(cls: type) -> bool:
+    """Whether instances are nothing but their attributes."""
+    return cls.__new__ is object.__new__ and not issubclass(cls, torch.nn.Module)
+
+
+def level(x: Any) -> Level | None:
+    """A container taken apart by one level; None for a leaf."""
+    if is_record(x):
+        names = _names(x)
+        keys = [pytree.GetAttrKey(name) for name in names]
+        return Level(Fields, (type(x), names), keys, [getattr(x, name) for name in names])
+    kind = pytree._get_node_type(x)
+    handler = pytree.SUPPORTED_NODES.get(kind)
+    if handler is None:
+        return None
+    parts, context = handler.flatten_fn(x)
+    if handler.flatten_with_keys_fn is not None:
+        keys = [key for key, _ in handler.flatten_with_keys_fn(x)[0]]
+    else:
+        keys = [pytree.SequenceKey(i) for i in range(len(parts))]
+    return Level(kind, context, keys, list(parts))
+
+
+def flatten(tree: Any) -> tuple[list[Any], Any]:
+    """The leaves of a tree, and its structure."""
+    leaves, spec = pytree.tree_flatten(tree)
+    if not any(hasattr(type(leaf), _MARK) and is_record(leaf) for leaf in leaves):
+        return leaves, spec
+    pairs, spec = flatten_with_path(tree)
+    return [leaf for _, leaf in pairs], spec
+
+
+def flatten_with_path(tree: Any) -> tuple[list[tuple[Path, Any]], Any]:
+    """The leaves of a tree with the way to each, and its structure."""
+    pairs: list[tuple[Path, Any]] = []
+    try:
+        return pairs, _spec(tree, (), pairs)
+    except RecursionError:
+        raise UnsupportedError("a container that is inside itself, or nested too deeply") from None
+
+
+def _spec(x: Any, path: Path, pairs: list[tuple[Path, Any]]) -> Any:
+    found = level(x)
+    if found is None:
+        pairs.append((path, x))
+        return pytree.LeafSpec()
+    inner = [
+        _spec(part, (*path, key), pairs) for key, part in zip(found.keys, found.parts, strict=True)
+    ]
+    return pytree.TreeSpec(found.kind, found.context, inner)
+
+
+def unflatten(leaves: Iterable[Any], spec: Any) -> Any:
+    """The tree of a structure with these leaves."""
+    return pytree.tree_unflatten(leaves, spec)
+
+
+def _names(x: Any) -> tuple[str, ...]:
+    """The fields of a dataclass instance that have values; raises if there is more to it."""
+    cls = type(x)
+    known = _fields(cls)
+    for name in _attributes(x):
+        own = getattr(cls, name, None)
+        if name not in known and not isinstance(own, functools.cached_property):
+            raise UnsupportedError(
+                f"a {cls.__qualname__} with the attribute {name}, which is not one of its fields",
+                why="a dataclass is passed on field by field",
+                fix=f"make {name} a field or a property, or register the class with"
+                " torch.utils._pytree.register_pytree_node",
+            )
+    return tuple([name for name in known if hasattr(x, name)])
+
+
+def _attributes(x: Any) -> Iterator[str]:
+    yield from getattr(x, "__dict__", ())
+    slots: list[str] = copyreg._slotnames(type(x))  # type: ignore[attr-defined]  # typeshed has none
+    yield from (name for name in slots if hasattr(x, name))
+
+
+@functools.lru_cache(maxsize=4096)
+def _fields(cls: Any) -> tuple[str, ...]:
+    names = tuple([f.name for f in dataclasses.fields(cls)])
+    for name in names:
+        if isinstance(getattr(cls, name, None), property):
+            raise UnsupportedError(
+                f"a {cls.__qualname__} whose field {name} is a property",
+                fix="register the class with torch.utils._pytree.register_pytree_node",
+            )
+    return names
+
+
+def _made(values: Iterable[Any], context: tuple[Any, tuple[str, ...]]) -> Any:
+    cls, names = context
+    made = object.__new__(cls)
+    for name, value in zip(names, values, strict=True):
+        object.__setattr__(made, name, value)
+    return made
+
+
+def _no_parts(x: Any) -> Any:
+    raise TypeError(f"{type(x).__name__} is a kind of structure, not a container")
+
+
+pytree.register_pytree_node(Fields, _no_parts, _made)
