@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from torch.utils import _pytree as pytree
-
 from anyshape.errors import ArgumentError, ConstraintError
 from anyshape.export.contract import Contract, contract_of
 from anyshape.export.explain import explain
+from anyshape.trace import tree
 
 if TYPE_CHECKING:
     import os
@@ -92,14 +91,14 @@ class ExportedProgram:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the program on inputs that the contract allows."""
-        flat, spec = pytree.tree_flatten((args, kwargs))
+        flat, spec = tree.flatten((args, kwargs))
         if spec != self._first.inputs.spec:
             raise ArgumentError(
                 f"the inputs of {self.name} have another structure: {spec}, not"
                 f" {self._first.inputs.spec}"
             )
         variant = self.variant_for(flat)
-        return pytree.tree_unflatten(variant.program.function()(flat), variant.out_spec)
+        return tree.unflatten(variant.program.function()(flat), variant.out_spec)
 
     def variant_for(self, flat: list[Any]) -> Captured:
         """The variant that serves some inputs; raises where none does."""

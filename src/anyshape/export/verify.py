@@ -6,9 +6,9 @@ import copy
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
-from torch.utils import _pytree as pytree
 
 from anyshape.errors import AnyshapeError, ArgumentError
+from anyshape.trace import tree
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,7 +58,7 @@ def verify(program: ExportedProgram, calls: Sequence[Any], eager: Any) -> Report
     for i, call in enumerate(calls):
         args = call if isinstance(call, tuple) else (call,)
         shapes = ", ".join(
-            str(tuple(x.shape)) for x in pytree.tree_leaves(args) if isinstance(x, torch.Tensor)
+            str(tuple(x.shape)) for x in tree.flatten(args)[0] if isinstance(x, torch.Tensor)
         )
         rows.append(Row(i, shapes, *_compare(program, eager, args)))
     return Report(rows)
@@ -91,7 +91,7 @@ def _brief(e: Exception) -> str:
 
 
 def _difference(got: Any, want: Any) -> tuple[str, str]:
-    a, b = pytree.tree_leaves(got), pytree.tree_leaves(want)
+    a, b = tree.flatten(got)[0], tree.flatten(want)[0]
     if len(a) != len(b):
         return "differs", f"{len(a)} results for {len(b)}"
     for i, (x, y) in enumerate(zip(a, b, strict=True)):

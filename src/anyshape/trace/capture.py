@@ -5,13 +5,12 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from torch.utils import _pytree as pytree
-
 from anyshape.env.fact import CHECK, Fact
 from anyshape.env.obligation import Obligation
 from anyshape.errors import ArgumentError
 from anyshape.expr.boolean import negate
 from anyshape.tensor import current
+from anyshape.trace import tree
 from anyshape.trace.attributes import replaced
 from anyshape.trace.codegen import Program, guard_function
 from anyshape.trace.door import Door
@@ -89,13 +88,13 @@ class Captured:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Check the inputs and run the generated code."""
-        flat, spec = pytree.tree_flatten((args, kwargs))
+        flat, spec = tree.flatten((args, kwargs))
         if spec != self.inputs.spec:
             raise ArgumentError(
                 f"the inputs have another structure: {spec}, not {self.inputs.spec}"
             )
         self.door.check(flat)
-        return pytree.tree_unflatten(self.program.function()(flat), self.out_spec)
+        return tree.unflatten(self.program.function()(flat), self.out_spec)
 
     @cached_property
     def door(self) -> Door:
@@ -162,8 +161,8 @@ def capture(
             replaced(attributes, stand_ins[count:]),
             mode,
         ):
-            traced_args, traced_kwargs = pytree.tree_unflatten(stand_ins[:count], inputs.spec)
-            flat, out_spec = pytree.tree_flatten(fn(*traced_args, **traced_kwargs))
+            traced_args, traced_kwargs = tree.unflatten(stand_ins[:count], inputs.spec)
+            flat, out_spec = tree.flatten(fn(*traced_args, **traced_kwargs))
         tracer.graph.outputs = [tracer.output(leaf) for leaf in flat]
         for key in keys_of(out_spec):
             tracer.need_plain(key)

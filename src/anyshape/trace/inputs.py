@@ -15,6 +15,7 @@ from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.layout import CONTIGUOUS, Layout
 from anyshape.tensor.meta import Meta
 from anyshape.tensor.sym_tensor import SymTensor
+from anyshape.trace import tree
 from anyshape.trace.tracer import symbol_name
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ class Inputs:
         kwargs: dict[str, Any],
         attributes: Sequence[Attribute] = (),
     ) -> None:
-        pairs, self.spec = pytree.tree_flatten_with_path((args, kwargs))
+        pairs, self.spec = tree.flatten_with_path((args, kwargs))
         names = parameter_names(fn, args)
         self.names = [_name(path, names) for path, _ in pairs] + [a.name for a in attributes]
         self.examples = [leaf for _, leaf in pairs] + [a.owner[a.key] for a in attributes]

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     Path = tuple[Any, ...]
 
 _MARK: Final = "__dataclass_fields__"
+_LEAF: Final = pytree.tree_structure(0)
 
 
 class Fields:
@@ -91,7 +92,7 @@ def _spec(x: Any, path: Path, pairs: list[tuple[Path, Any]]) -> Any:
     found = level(x)
     if found is None:
         pairs.append((path, x))
-        return pytree.LeafSpec()
+        return _LEAF
     inner = [
         _spec(part, (*path, key), pairs) for key, part in zip(found.keys, found.parts, strict=True)
     ]
