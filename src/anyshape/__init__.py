@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from anyshape.config import config as config
 from anyshape.errors import AnyshapeError as AnyshapeError
+from anyshape.errors import AnyshapeWarning as AnyshapeWarning
 from anyshape.errors import ArgumentError as ArgumentError
 from anyshape.errors import ConfigError as ConfigError
 from anyshape.errors import ConstraintError as ConstraintError
@@ -46,6 +47,10 @@ if TYPE_CHECKING:
     from anyshape.symbolic import sym_not as sym_not
     from anyshape.symbolic import sym_or as sym_or
     from anyshape.symbolic import sym_sum as sym_sum
+    from anyshape.trace.marks import mark_dynamic as mark_dynamic
+    from anyshape.trace.marks import mark_static as mark_static
+    from anyshape.trace.marks import mark_unbacked as mark_unbacked
+    from anyshape.trace.marks import maybe_mark_dynamic as maybe_mark_dynamic
 
 _SYMBOLIC: Final = (
     "ShapeEnv",
@@ -68,10 +73,12 @@ _SYMBOLIC: Final = (
 )
 
 _RULES: Final = ("register_rule",)
+_MARKS: Final = ("mark_dynamic", "mark_static", "mark_unbacked", "maybe_mark_dynamic")
 _EXPORT: Final = ("Dim", "ExportedProgram", "export", "load")
 
 __all__ = [  # noqa: PLE0604  the names that follow are strings too
     "AnyshapeError",
+    "AnyshapeWarning",
     "ArgumentError",
     "ConfigError",
     "ConstraintError",
@@ -85,6 +92,7 @@ __all__ = [  # noqa: PLE0604  the names that follow are strings too
     "UnsupportedError",
     "config",
     *_EXPORT,
+    *_MARKS,
     *_RULES,
     *_SYMBOLIC,
 ]
@@ -95,6 +103,8 @@ def __getattr__(name: str) -> Any:
         home = "anyshape.symbolic"
     elif name in _RULES:
         home = "anyshape.rules"
+    elif name in _MARKS:
+        home = "anyshape.trace.marks"
     elif name in _EXPORT:
         home = "anyshape.export"
     else:

@@ -1,4 +1,4 @@
-"""Every public exception.
+"""Every public exception, and the warning.
 
 A message has up to three parts: what happened, why, and what to do. Errors that users of torch
 already catch as `RuntimeError` or `ValueError` are subclasses of those too.
@@ -73,3 +73,7 @@ class ArgumentError(AnyshapeError, TypeError):
 
 class LoadError(AnyshapeError, ValueError):
     """A file that is not a saved program, is damaged, or needs what this process does not have."""
+
+
+class AnyshapeWarning(UserWarning):
+    """Something that works and is likely not what was meant."""

@@ -1,0 +1,228 @@
+"""Marks: what a user says of the sizes of a tensor before it is given to a program.
+
+A mark stays with the tensor. Marks of different kinds accumulate, and the strongest counts:
+unbacked, then dynamic, then static; a second mark of one kind replaces the range of the first.
+torch's own marks on the tensor count too. A call either marks all that it names or raises and marks
+nothing. A hint is for optimization: it decides nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import torch
+
+from anyshape.errors import ArgumentError, DimError, UnsupportedError
+from anyshape.tensor.current import is_tracing
+from anyshape.trace.inputs import BACKED, STATIC, UNBACKED
+
+_OURS: Final = "_anyshape_marks"
+_STRENGTH: Final = {STATIC: 0, BACKED: 1, UNBACKED: 2}
+
+
+class Mark(NamedTuple):
+    """What is said of one dimension: `kind` is "static", "backed" or "unbacked".
+
+    A `strict` one may not become one number, nor less than its range. Unbacked sizes with the same
+    `shape_id` are equal.
+    """
+
+    kind: str
+    strict: bool = False
+    min: int | None = None
+    max: int | None = None
+    hint: int | None = None
+    shape_id: str | None = None
+
+
+def mark_dynamic(
+    t: torch.Tensor, dim: Any, *, min: int | None = None, max: int | None = None
+) -> None:
+    """Have the size of `dim`, or of each of several, vary from the first call on.
+
+    A program that needs one value of it, or less than the range from `min` to `max`, is an error. A
+    size of 0 or 1 becomes a constant all the same, unless `min` is given or the settings say that
+    it does not.
+    """
+    _need_outside("mark_dynamic")
+    dims = _dims("mark_dynamic", t, dim)
+    _need_range("mark_dynamic", t, dims, min, max)
+    _put(t, dims, Mark(BACKED, strict=True, min=min, max=max))
+
+
+def maybe_mark_dynamic(t: torch.Tensor, dim: Any) -> None:
+    """Like `mark_dynamic`, but a program may need one value of it."""
+    _need_outside("maybe_mark_dynamic")
+    _put(t, _dims("maybe_mark_dynamic", t, dim), Mark(BACKED))
+
+
+def mark_unbacked(
+    t: torch.Tensor,
+    dim: Any,
+    *,
+    min: int | None = None,
+    max: int | None = None,
+    hint: int | None = None,
+    shape_id: str | None = None,
+) -> None:
+    """Have the size of `dim`, or of each of several, be unknown while tracing: no branch may ask.
+
+    The range, and that sizes with one `shape_id` are equal, is asserted when the program runs.
+    """
+    name = "mark_unbacked"
+    _need_outside(name)
+    dims = _dims(name, t, dim)
+    _need_range(name, t, dims, min, max)
+    if hint is not None:
+        _need_size(name, "hint", hint)
+        _need_within(f"hint={hint} of {name}", hint, min, max)
+    if shape_id is not None and not isinstance(shape_id, str):
+        raise ArgumentError(f"shape_id of {name} is text, not {type(shape_id).__name__}")
+    _put(t, dims, Mark(UNBACKED, min=min, max=max, hint=hint, shape_id=shape_id))
+
+
+def mark_static(t: torch.Tensor, dim: Any = None) -> None:
+    """Have the size of `dim`, of each of several, or of all, be a constant.
+
+    Inside a traced function it makes a constant of the size at hand.
+    """
+    if dim is None and isinstance(t, torch.Tensor):
+        dim = tuple(range(t.dim()))
+    dims = _dims("mark_static", t, dim)
+    if is_tracing():
+        for d in dims:
+            int(t.size(d))
+    else:
+        _put(t, dims, Mark(STATIC))
+
+
+def marks_of(t: torch.Tensor) -> dict[int, Mark]:
+    """The marks of a tensor by dimension, torch's own included."""
+    own = t.__dict__
+    if not own:
+        return {}
+    rank = t.dim()
+    found: dict[int, Mark] = {}
+    for d, mark in [*own.get(_OURS, {}).items(), *_of_torch(own)]:
+        if -rank <= d < rank:
+            known = found.get(d % rank)
+            found[d % rank] = mark if known is None else _both(known, mark)
+    return found
+
+
+# ---------------------------------------------------------------------- torch's own
+
+
+def _of_torch(own: dict[str, Any]) -> list[tuple[int, Mark]]:
+    """The marks that torch keeps among the attributes of a tensor; it checks no dimensions."""
+    hints = own.get("_dynamo_hint_overrides") or {}
+    bounds = own.get("_dynamo_unbacked_bounds") or {}
+    ids = own.get("_dynamo_shape_ids") or {}
+    found = [(d, Mark(STATIC)) for d in own.get("_dynamo_static_indices", ())]
+    found += [(d, Mark(BACKED)) for d in own.get("_dynamo_weak_dynamic_indices", ())]
+    found += [(d, Mark(BACKED, strict=True)) for d in own.get("_dynamo_dynamic_indices", ())]
+    for r in own.get("_dynamo_dynamic_range", ()):
+        found.append((r.dim, Mark(BACKED, strict=True, min=r.min, max=r.max)))
+    for attribute, strict in (
+        ("_dynamo_unbacked_indices", False),
+        ("_dynamo_strict_unbacked_indices", True),
+    ):
+        for d in own.get(attribute, ()):
+            lo, hi = bounds.get(d, (None, None))
+            found.append((d, Mark(UNBACKED, strict, lo, hi, hints.get(d), ids.get(d))))
+    return found
+
+
+# ---------------------------------------------------------------------- putting together
+
+
+def _both(a: Mark, b: Mark) -> Mark:
+    """Two marks of one dimension as one: the stronger kind; of one kind, what both say."""
+    if a.kind != b.kind:
+        return a if _STRENGTH[a.kind] > _STRENGTH[b.kind] else b
+    lows = [m for m in (a.min, b.min) if m is not None]
+    highs = [m for m in (a.max, b.max) if m is not None]
+    return Mark(
+        a.kind,
+        a.strict or b.strict,
+        max(lows, default=None),
+        min(highs, default=None),
+        b.hint if a.hint is None else a.hint,
+        b.shape_id if a.shape_id is None else a.shape_id,
+    )
+
+
+def _put(t: torch.Tensor, dims: tuple[int, ...], mark: Mark) -> None:
+    """Mark the dimensions where nothing stronger is said."""
+    marks = dict(t.__dict__.get(_OURS, {}))
+    for d in dims:
+        known = marks.get(d)
+        if known is None or _order(known) <= _order(mark):
+            marks[d] = mark
+    setattr(t, _OURS, marks)
+
+
+def _order(mark: Mark) -> tuple[int, bool]:
+    return _STRENGTH[mark.kind], mark.strict
+
+
+# ---------------------------------------------------------------------- what is refused
+
+
+def _need_outside(name: str) -> None:
+    if is_tracing():
+        raise UnsupportedError(
+            f"{name} inside a traced function",
+            why="what a size may be is settled before the program is traced",
+            fix="mark the tensor before the call",
+        )
+
+
+def _dims(name: str, t: object, dim: Any) -> tuple[int, ...]:
+    """The dimensions that a call names, counted from the front."""
+    if not isinstance(t, torch.Tensor):
+        raise ArgumentError(f"{name} marks a tensor, not {type(t).__name__}")
+    given = tuple(dim) if isinstance(dim, list | tuple) else (dim,)
+    odd = [type(d).__name__ for d in given if type(d) is not int]
+    if odd:
+        raise ArgumentError(
+            f"a dimension of {name} is an int, not {odd[0]}",
+            fix="give an int, or a list or tuple of them",
+        )
+    rank = t.dim()
+    found: list[int] = []
+    for d in given:
+        if not -rank <= d < rank:
+            raise DimError(
+                f"{name} got dimension {d} of a tensor with {rank}",
+                fix=f"use {-rank} to {rank - 1}" if rank else "it has no dimension to mark",
+            )
+        if d % rank in found:
+            raise DimError(f"{name} got dimension {d % rank} twice: {dim}")
+        found.append(d % rank)
+    return tuple(found)
+
+
+def _need_size(name: str, argument: str, value: object) -> None:
+    if type(value) is not int:
+        raise ArgumentError(f"{argument} of {name} is an int, not {type(value).__name__}")
+    if value < 0:
+        raise ArgumentError(f"{argument} of {name} is {value}", why="a size is not negative")
+
+
+def _need_range(
+    name: str, t: torch.Tensor, dims: tuple[int, ...], lo: int | None, hi: int | None
+) -> None:
+    for argument, value in (("min", lo), ("max", hi)):
+        if value is not None:
+            _need_size(name, argument, value)
+    if lo is not None and hi is not None and lo > hi:
+        raise ArgumentError(f"no size is left by {name}: min={lo} is more than max={hi}")
+    for d in dims:
+        _need_within(f"size({d}) = {t.size(d)} of the tensor", t.size(d), lo, hi)
+
+
+def _need_within(what: str, value: int, lo: int | None, hi: int | None) -> None:
+    if (lo is not None and value < lo) or (hi is not None and value > hi):
+        bounds = [f"{k}={v}" for k, v in (("min", lo), ("max", hi)) if v is not None]
+        raise ArgumentError(f"{what} is outside {', '.join(bounds)}")
