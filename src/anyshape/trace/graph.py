@@ -35,8 +35,8 @@ SYMBOLIC: Final = (SymInt, SymBool, SymFloat)
 class Value:
     """A tensor of the graph: its number among its kind, and what was known of it when made.
 
-    `root` is the value whose memory it is a view of, or itself; `version` of a root counts the
-    mutations of that memory.
+    `root` is the value whose memory it is a view of, or itself; `version` of a root is the epoch of
+    the last mutation of that memory.
     """
 
     __slots__ = ("index", "kind", "meta", "node", "root", "version")
@@ -60,7 +60,9 @@ class Name(str):
 
 
 class Node:
-    """One call. `epoch` counts the mutations before it, in the whole graph."""
+    """One call. `epoch` counts what may have made equal calls give other values before it:
+    mutations, and changes of autocast and of the default dtype, in the whole graph.
+    """
 
     __slots__ = ("args", "epoch", "func", "kwargs", "outs", "site")
 

@@ -63,7 +63,7 @@ class Tracer:
         self.deviations: list[Deviation] = []
         self.memo: dict[Any, Any] = {}
         self.epoch = 0
-        self.outer_epoch = 0  # mutations of what comes from outside
+        self.outer_version = 0  # the epoch of the last mutation of what comes from outside
         self.asked_layout = False
         self.asked_grad = False
         self.depth = 0
@@ -230,10 +230,11 @@ class Tracer:
     def touch(self, changed: Any) -> None:
         """Note that the memory of a tensor changed."""
         value = changed._value if type(changed) is SymTensor else self.lift(changed)
-        value.root.version += 1
+        root = value.root
         self.epoch += 1
-        if value.root.node is None:
-            self.outer_epoch += 1
+        root.version = self.epoch
+        if root.node is None:
+            self.outer_version = self.epoch
 
     def alias(self, result: Any, of: Any) -> None:
         """Note that a result is a view of an operand."""
@@ -341,20 +342,26 @@ class Tracer:
 
     def number(self, value: Value) -> Any:
         """A key that is equal for values that are surely equal: made by the same calls."""
-        node = value.node
-        if node is None:  # tensors from outside may share memory
-            return (value, self.outer_epoch)
+        node, root = value.node, value.root
+        version = root.version if root.node is not None else self.outer_version
+        if node is None or version > node.epoch or node.func not in PURE:
+            return (value, version)  # tensors from outside may share memory
         found = self.memo.get(value)
         if found is None:
-            if node.func not in PURE:
-                found = value
-            else:
-                args = _number((node.args, node.kwargs), self)
-                place = [leaf is value for leaf in leaves(node.outs)].index(True)
-                found = (node.func, node.epoch, args, place)
-            found = self.memo.setdefault(("number", found), value)
-            self.memo[value] = found
-        return (found, value.root.version)
+            found = self.memo[value] = self._first_equal(node, value)
+        return (found, version)
+
+    def _first_equal(self, node: Node, value: Value) -> Value:
+        """The same result of the first call that is equal to the one that gave this value."""
+        memo = self.memo
+        results = memo.get(node)
+        if results is None:
+            own = [leaf for leaf in leaves(node.outs) if type(leaf) is Value]
+            key = (node.func, node.epoch, _number((node.args, node.kwargs), self))
+            results = memo[node] = memo.setdefault(key, own)
+        start = next(leaf for leaf in leaves(node.outs) if type(leaf) is Value).index
+        first: Value = results[value.index - start]  # the results of a call are numbered in order
+        return first
 
     def output(self, leaf: Any) -> Any:
         """A leaf of what the program returns, as the graph holds it."""
@@ -417,9 +424,11 @@ class Tracer:
         now = autocast_state()
         if now != self._autocast:
             self._autocast = now
+            self.epoch += 1  # the same call may give another value from here on
             self._mode_change(set_autocast, now)
         if _default_dtype() is not self._dtype:
             self._dtype = _default_dtype()
+            self.epoch += 1
             self._mode_change(torch.set_default_dtype, self._dtype)
 
     def _mode_change(self, func: Any, state: Any) -> None:
