@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -8,8 +9,10 @@ from contextvars import copy_context
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from anyshape.config import SETTINGS, Config, config
+from anyshape.config import SETTINGS, Config, config, listed
 from anyshape.errors import AnyshapeError, ConfigError
 
 if TYPE_CHECKING:
@@ -25,6 +28,8 @@ def defaults() -> Iterator[None]:
         setattr(config, name, value)
 
 
+module = sys.modules["anyshape.config"]  # the package has the object by the same name
+
 DEFAULTS = [
     ("specialize_zero_one", True),
     ("backed_size_oblivious", False),
@@ -32,7 +37,30 @@ DEFAULTS = [
     ("aggressive_guard_free_semantics", 0),
     ("do_not_emit_stack_traces", False),
     ("solver", None),
+    ("dynamic_sources", None),
+    ("unbacked_sources", None),
+    ("static_sources", None),
+    ("recompile_limit", 8),
+    ("stance", "default"),
+    ("profile_store", None),
+    ("profile", None),
 ]
+SOURCES = ("dynamic_sources", "unbacked_sources", "static_sources")
+OTHERS = [
+    *((name, value) for name in SOURCES for value in ("", "x", ["x", r"L\['y.*'\]:1"], ("x:0",))),
+    ("recompile_limit", 1),
+    ("recompile_limit", 256),
+    ("profile_store", "decisions.json"),
+    ("profile_store", "memory://decisions.json"),
+    ("profile", "profile.json"),
+]
+
+
+@pytest.fixture(autouse=True)
+def no_lists_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for setting in SETTINGS.values():
+        for variable in setting.environment:
+            monkeypatch.delenv(variable, raising=False)
 
 
 @pytest.mark.parametrize(("name", "value"), DEFAULTS)
@@ -44,7 +72,8 @@ def test_default(name: str, value: Any) -> None:
 def test_every_setting_has_a_default_among_its_values_and_a_sentence() -> None:
     assert [name for name, _ in DEFAULTS] == list(SETTINGS)
     for setting in SETTINGS.values():
-        assert setting.default in setting.valid
+        assert setting.default in setting.valid or not setting.refusal(setting.default)  # type: ignore[misc]
+        assert (setting.refusal is None) is (not setting.others)
         assert len(setting.about) > 10
 
 
@@ -52,7 +81,8 @@ def test_every_setting_has_a_default_among_its_values_and_a_sentence() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [(name, value) for name, s in SETTINGS.items() for value in s.valid]
+    ("name", "value"),
+    [*((name, value) for name, s in SETTINGS.items() for value in s.valid), *OTHERS],
 )
 def test_each_valid_value_can_be_patched(name: str, value: Any) -> None:
     before = getattr(config, name)
@@ -173,6 +203,16 @@ WRONG = [
     ("aggressive_guard_free_semantics", 1.0),
     ("solver", "cvc5"),
     ("solver", False),
+    ("recompile_limit", 0),
+    ("recompile_limit", True),
+    ("recompile_limit", None),
+    ("recompile_limit", 8.0),
+    ("stance", "eager"),
+    ("stance", None),
+    ("profile_store", ""),
+    ("profile_store", 3),
+    ("profile", b"x"),
+    *((name, value) for name in SOURCES for value in (3, ["x", 3], "(", ("ok", "x["), [""], {"x"})),
 ]
 
 
@@ -187,6 +227,7 @@ def test_a_wrong_value_is_refused_with_the_valid_ones(name: str, value: Any) -> 
         assert name in error.what
         assert repr(value) in error.what
         assert all(repr(v) in error.fix for v in valid)
+        assert SETTINGS[name].others in error.fix
     assert getattr(config, name) is SETTINGS[name].default
 
 
@@ -213,6 +254,92 @@ def test_the_error_is_one_of_ours() -> None:
     assert issubclass(ConfigError, ValueError)
 
 
+def test_a_bad_pattern_is_named() -> None:
+    with pytest.raises(ConfigError, match=r"'x\(' is neither a name nor a pattern: missing \)"):
+        config.dynamic_sources = "L['y'], x("
+
+
+# ---------------------------------------------------------------------- the environment
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_lists_are_read_from_the_environment_when_used(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours, theirs = SETTINGS[name].environment
+    assert ours == "ANYSHAPE_" + name.upper()
+    assert theirs == "TORCH_COMPILE_" + name.upper()
+    monkeypatch.setenv(theirs, "x")
+    assert getattr(config, name) == "x"
+    monkeypatch.setenv(ours, "y")
+    assert getattr(config, name) == "y"
+    with config.patch(**{name: ["z"]}):
+        assert getattr(config, name) == ["z"]
+        with config.patch(**{name: ""}):
+            assert getattr(config, name) == ""
+    monkeypatch.setenv(ours, "")
+    assert getattr(config, name) == "x"
+    monkeypatch.setenv(theirs, "(")
+    assert getattr(config, name) == "("  # whoever uses it says what is wrong
+    assert hasattr(config, name)
+
+
+# ---------------------------------------------------------------------- lists of names
+
+LISTS: list[tuple[Any, list[tuple[str, int | None, bool]]]] = [
+    (None, []),
+    ("", []),
+    (" ,, ", []),
+    ("x", [("x", None, False)]),
+    (" L['x'] , L['y'] :0,", [("L['x']", None, False), ("L['y']", 0, False)]),
+    ("batch[0].w:-1", [("batch[0].w", -1, False)]),
+    ("L['self']._modules['0'].k", [("L['self']._modules['0'].k", None, False)]),
+    (r"L\['x.*'\]:1", [(r"L\['x.*'\]", 1, True)]),
+    ("L['a, b'],c", [("L['a, b']", None, False), ("c", None, False)]),
+    ('L["a, b"]:2,c', [('L["a, b"]', 2, False), ("c", None, False)]),
+    ("'L['a, b']:1', x", [("L['a, b']", 1, False), ("x", None, False)]),
+    ('"a b, c":-1,d', [("a b, c", -1, True), ("d", None, False)]),
+    ("x{1,2}:0,y", [("x{1,2}", 0, True), ("y", None, False)]),
+    (r"L\['x{1,2}'\],y", [(r"L\['x{1,2}'\]", None, True), ("y", None, False)]),
+    (r"L\['x.*,L\['y.*", [(r"L\['x.*", None, True), (r"L\['y.*", None, True)]),
+    ("[^,]+,z", [("[^,]+", None, True), ("z", None, False)]),
+    (r"a\,b,c", [(r"a\,b", None, True), ("c", None, False)]),
+    (("x,y", "L['b-a']"), [("x,y", None, True), ("L['b-a']", None, False)]),
+    ((" x",), [(" x", None, True)]),
+]
+
+
+@pytest.mark.parametrize(("value", "expected"), LISTS)
+def test_entries_of_a_list(value: Any, expected: list[tuple[str, int | None, bool]]) -> None:
+    assert [(e.name, e.dim, e.pattern is not None) for e in listed(value)] == expected
+
+
+@given(st.lists(st.text(alphabet="ab ,:'[].", min_size=1), max_size=4))
+def test_quotes_keep_any_name_without_them(names: list[str]) -> None:
+    """What stands between quotes that the name does not have comes back as it is."""
+    given_ = [f"L['{n.replace(chr(39), '')}']" for n in names]
+    text = ",".join(f'"{entry}"' for entry in given_)
+    assert [e.text for e in listed(text)] == given_ == [e.text for e in listed(tuple(given_))]
+
+
+def test_splitting_at_every_comma_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_split", lambda text: [e for e in text.split(",") if e])
+    listed.cache_clear()
+    try:
+        wrong = sum(_differs(value, expected) for value, expected in LISTS)
+    finally:
+        listed.cache_clear()
+    assert wrong >= 6
+
+
+def _differs(value: Any, expected: Any) -> bool:
+    try:
+        test_entries_of_a_list(value, expected)
+    except (AssertionError, ValueError):
+        return True
+    return False
+
+
 # ---------------------------------------------------------------------- for people
 
 
@@ -220,7 +347,9 @@ def test_repr_shows_what_is_in_force() -> None:
     with config.patch(solver="z3"):
         assert repr(config) == (
             "config(specialize_zero_one=True, backed_size_oblivious=False, duck_shape=False,"
-            " aggressive_guard_free_semantics=0, do_not_emit_stack_traces=False, solver='z3')"
+            " aggressive_guard_free_semantics=0, do_not_emit_stack_traces=False, solver='z3',"
+            " dynamic_sources=None, unbacked_sources=None, static_sources=None, recompile_limit=8,"
+            " stance='default', profile_store=None, profile=None)"
         )
 
 
