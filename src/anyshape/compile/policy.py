@@ -1,0 +1,169 @@
+"""What each size and number among the inputs of a call is: static, backed or unbacked.
+
+For a dimension the first of these decides: an unbacked mark, a dynamic mark, a static mark, the
+source lists (unbacked, dynamic, static), `dynamic`. Attributes of modules are static unless a mark
+or a list says otherwise. Truth values are static always, and so are floats that are not finite and
+integers beyond 64 bits. An integer is not a size: it may be negative, and 0 and 1 are nothing
+special.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+
+from anyshape.compile import sources
+from anyshape.compile.pinned import need_free
+from anyshape.compile.seen import Seen
+from anyshape.errors import ArgumentError
+from anyshape.expr import eq0
+from anyshape.symbolic.sym_int import SymInt
+from anyshape.trace.inputs import BACKED, STATIC, UNBACKED, Known
+from anyshape.trace.marks import marks_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from anyshape.env import Env
+    from anyshape.expr import Expr
+    from anyshape.trace.attributes import Attribute
+    from anyshape.trace.capture import Captured
+    from anyshape.trace.inputs import Spot
+    from anyshape.trace.marks import Mark
+
+_INT64: Final = 2**63
+
+
+class Policy:
+    """The policy of one compiled function.
+
+    `dynamic` is None: static at first, then what has changed is backed; True: all backed; False:
+    all static; "unbacked": sizes and integers unbacked, floats, which programs test for their
+    range, backed.
+    """
+
+    def __init__(self, dynamic: bool | str | None = None, seen: Seen | None = None) -> None:
+        if not (dynamic is None or type(dynamic) is bool or dynamic == UNBACKED):
+            raise ArgumentError(
+                f"dynamic cannot be {dynamic!r}",
+                fix='None: what changes; True: everything; False: nothing; "unbacked": everything'
+                " without looking at it",
+            )
+        self.dynamic = dynamic
+        self.seen = Seen() if seen is None else seen
+        self._warned: set[str] = set()
+
+    def choice(
+        self, names: Sequence[str], flat: Sequence[Any], attributes: Sequence[Attribute] = ()
+    ) -> Choice:
+        """What to trace a call with: its leaves with their names, and attributes that are inputs.
+
+        Notes the call as seen. Warns, once for each, of entries in the source lists that name
+        nothing.
+        """
+        self.seen.note(names, flat)
+        lists = sources.current()
+        all_names = [*names, *(a.name for a in attributes)]
+        all_flat = [*flat, *(a.owner[a.key] for a in attributes)]
+        unmatched = [
+            entry for entry in lists.unmatched(all_names, all_flat) if entry not in self._warned
+        ]
+        if unmatched:
+            self._warned.update(unmatched)
+            sources.warn_unmatched(unmatched, all_names)
+        return Choice(self, lists, all_names, all_flat, len(flat))
+
+    def default(self, source: str, dim: int | None, x: Any) -> str:
+        """What a size or number of the leaf `x` is where nothing else is said of it."""
+        if self.dynamic is None:
+            return BACKED if self.seen.is_dynamic(source, dim, x) else STATIC
+        if self.dynamic is False:
+            return STATIC
+        return BACKED if self.dynamic is True or type(x) is float else UNBACKED
+
+
+class Choice:
+    """The choices for one call; `capture` calls it with each size and number."""
+
+    def __init__(
+        self,
+        policy: Policy,
+        lists: sources.Sources,
+        names: Sequence[str],
+        flat: Sequence[Any],
+        count: int,
+    ) -> None:
+        self._policy = policy
+        self._lists = lists
+        self._names = names
+        self._flat = flat
+        self._count = count  # of the leaves that are no attributes
+        self._marks = [marks_of(x) if isinstance(x, torch.Tensor) else {} for x in flat]
+        self._env: Env | None = None
+        self._by_id: dict[str, tuple[str, Expr]] = {}
+
+    def prepare(self, env: Env, examples: dict[tuple[int, int | None], Any]) -> None:
+        """Begin a trace in `env`."""
+        self._env = env
+        self._by_id = {}
+
+    def __call__(self, spot: Spot) -> Any:
+        """What the size or number is, as `capture` takes it."""
+        if spot.dim is None:
+            return self._number(spot)
+        mark = self._marks[spot.leaf].get(spot.dim)
+        if mark is not None:
+            return self._marked(spot, mark)
+        kind = self._lists.kind(self._names[spot.leaf], spot.dim, self._flat[spot.leaf].dim())
+        return kind or self._default(spot)
+
+    def check(self, captured: Captured) -> None:
+        """Raise if the program needs less than what a mark said would vary."""
+        marks: dict[tuple[int, int | None], Mark] = {
+            (leaf, d): mark
+            for leaf, found in enumerate(self._marks)
+            for d, mark in found.items()
+            if mark.strict
+        }
+        need_free(captured, marks)
+
+    def _default(self, spot: Spot) -> str:
+        if spot.leaf >= self._count:
+            return STATIC
+        return self._policy.default(self._names[spot.leaf], spot.dim, self._flat[spot.leaf])
+
+    def _number(self, spot: Spot) -> Any:
+        x = spot.value
+        if type(x) is bool:
+            return STATIC
+        if not math.isfinite(x) if type(x) is float else not -_INT64 <= x < _INT64:
+            return STATIC
+        kind = self._lists.kind(self._names[spot.leaf]) or self._default(spot)
+        return (UNBACKED, {"hint": x}) if kind == UNBACKED and type(x) is int else kind
+
+    def _marked(self, spot: Spot, mark: Mark) -> Any:
+        if mark.kind == STATIC:
+            return STATIC
+        known = {"min": mark.min, "max": mark.max}
+        if mark.kind == UNBACKED:
+            known["hint"] = mark.hint
+            if mark.shape_id is not None:
+                return self._equal(spot, mark.shape_id, known)
+        return mark.kind, {k: v for k, v in known.items() if v is not None}
+
+    def _equal(self, spot: Spot, shape_id: str, known: dict[str, int | None]) -> Known:
+        """An unbacked size that the program asserts to be equal to the others with its id."""
+        assert self._env is not None
+        if known["hint"] is None:
+            known["hint"] = spot.value
+        e = self._env.unbacked(source=spot.source, size=True, **known)
+        source, first = self._by_id.setdefault(shape_id, (spot.source, e))
+        if first is not e:
+            self._env.assume(
+                eq0(e - first),
+                f"{source} and {spot.source} are marked to be equal, by shape_id {shape_id!r},"
+                " and differ",
+            )
+        return Known(SymInt(e, self._env), binds=True)
