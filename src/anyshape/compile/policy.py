@@ -58,22 +58,19 @@ class Policy:
     def choice(
         self, names: Sequence[str], flat: Sequence[Any], attributes: Sequence[Attribute] = ()
     ) -> Choice:
-        """What to trace a call with: its leaves with their names, and attributes that are inputs.
+        """What to trace a call with: its leaves with their names, the attributes last.
 
         Notes the call as seen. Warns, once for each, of entries in the source lists that name
         nothing.
         """
-        self.seen.note(names, flat)
+        count = len(flat) - len(attributes)
+        self.seen.note(names[:count], flat[:count])
         lists = sources.current()
-        all_names = [*names, *(a.name for a in attributes)]
-        all_flat = [*flat, *(a.owner[a.key] for a in attributes)]
-        unmatched = [
-            entry for entry in lists.unmatched(all_names, all_flat) if entry not in self._warned
-        ]
+        unmatched = [e for e in lists.unmatched(names, flat) if e not in self._warned]
         if unmatched:
             self._warned.update(unmatched)
-            sources.warn_unmatched(unmatched, all_names)
-        return Choice(self, lists, all_names, all_flat, len(flat))
+            sources.warn_unmatched(unmatched, names)
+        return Choice(self, lists, names, flat, count)
 
     def default(self, source: str, dim: int | None, x: Any) -> str:
         """What a size or number of the leaf `x` is where nothing else is said of it."""
@@ -99,7 +96,7 @@ class Choice:
         self._lists = lists
         self._names = names
         self._flat = flat
-        self._count = count  # of the leaves that are no attributes
+        self._count = count  # the leaves from there on are attributes
         self._marks = [marks_of(x) if isinstance(x, torch.Tensor) else {} for x in flat]
         self._env: Env | None = None
         self._by_id: dict[str, tuple[str, Expr]] = {}

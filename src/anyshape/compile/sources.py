@@ -32,6 +32,7 @@ _LISTS: Final = (
 _HEAD: Final = re.compile(r"""L\[(?:'([^']*)'|"([^"]*)")\]|([^.\[]+)""")
 _STEP: Final = re.compile(r"""\.(\w+)|\[(?:(-?\d+)|'([^']*)'|"([^"]*)")\]""")
 _TABLES: Final = ("_modules", "_parameters", "_buffers")  # where a module keeps its attributes
+_NO_NAME: Final = "\0"
 _MOST: Final = 40  # names in a warning
 
 
@@ -55,9 +56,20 @@ class Sources:
                     return kind
         return None
 
-    def names(self, name: str) -> bool:
-        """Whether some entry names it, for some dimension or all."""
-        return any(_matches(entry, name) for entry in self.entries)
+    def names(self, name: str, *, number: bool = False) -> bool:
+        """Whether some entry names it, for some dimension or all.
+
+        For a number among the attributes of a module, not counting patterns that match any name.
+        """
+        return any(
+            _matches(entry, name) and not (number and _matches(entry, _NO_NAME))
+            for entry in self.entries
+        )
+
+    @property
+    def paths(self) -> list[tuple[str, ...]]:
+        """The parts of the paths among the entries."""
+        return [_steps(entry.name) for entry in self.entries if entry.pattern is None]
 
     @property
     def entries(self) -> list[Listed]:
