@@ -12,6 +12,7 @@ from anyshape.export.dim import Dim as Dim
 from anyshape.export.export import export as export
 from anyshape.export.program import ExportedProgram as ExportedProgram
 from anyshape.export.save import load as load
+from anyshape.export.stand_in import StandIn as StandIn
 
 
 class _Callable(ModuleType):

@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import math
+from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
+from anyshape.export.stand_in import Member, member_of
 from anyshape.tensor.size import text
 
 if TYPE_CHECKING:
     from anyshape.export.program import ExportedProgram
+    from anyshape.trace.capture import Captured
 
 
 class Input(NamedTuple):
-    """One input: what it is, and its sizes by the user's names; `value` of one that is fixed."""
+    """One input: what it is, and the sizes of a tensor by the user's names.
+
+    `value` is that of anything else that is fixed; for a number that varies, what it is as text.
+    """
 
     name: str
     kind: str
     shape: tuple[str, ...] | None
     value: Any
+    varies: bool = False
 
 
 class Contract(NamedTuple):
@@ -37,10 +44,10 @@ class Contract(NamedTuple):
     def __str__(self) -> str:
         lines = ["inputs:"]
         for i in self.inputs:
-            sizes = "" if i.shape is None else f"[{', '.join(i.shape)}]"
-            lines.append(
-                f"  {i.name}: {i.kind}{sizes}" + ("" if i.shape is not None else f" = {i.value}")
-            )
+            rest = f" = {_shown(i.value)}" if i.shape is None else f"[{', '.join(i.shape)}]"
+            if i.shape is None and i.varies and i.value == i.name:
+                rest = ""
+            lines.append(f"  {i.name}: {i.kind}{rest}")
         if self.ranges:
             lines.append("sizes:")
             lines += [f"  {_range_text(name, *r)}" for name, r in self.ranges.items()]
@@ -65,15 +72,18 @@ def contract_of(program: ExportedProgram) -> Contract:
     """The contract of a program."""
     first = program.variants[0]
     inputs = []
-    for leaf in first.inputs.leaves:
+    numbers = _numbers(first)
+    for i, leaf in enumerate(first.inputs.leaves):
         example = leaf.example
         if isinstance(example, torch.Tensor):
             shape = tuple([text(n) for n in leaf.shape])
             kind = str(example.dtype).removeprefix("torch.")
             device = "" if example.device.type == "cpu" else f" on {example.device}"
             inputs.append(Input(leaf.name, kind + device, shape, None))
+        elif i in numbers:
+            inputs.append(Input(leaf.name, _kind(example), None, numbers[i], varies=True))
         else:
-            inputs.append(Input(leaf.name, type(example).__name__, None, example))
+            inputs.append(Input(leaf.name, _kind(example), None, example))
     ranges = _ranges(program)
     variants = [[g.text for g in v.guards if g.origin != "declared"] for v in program.variants]
     asserts = list(dict.fromkeys(o.text for v in program.variants for o in v.runtime_asserts))
@@ -82,6 +92,21 @@ def contract_of(program: ExportedProgram) -> Contract:
         for r in program.refused
     ]
     return Contract(inputs, ranges, variants, asserts, refused, program.is_complete)
+
+
+def _numbers(variant: Captured) -> dict[int, str]:
+    """The numbers among the inputs that vary: for each leaf its symbol or expression as text."""
+    sources = variant.tracer.env.sources
+    found = {b.leaf: sources.get(b.name, b.name) for b in variant.inputs.binds if b.dim is None}
+    return {**found, **{i: text(n) for i, d, n in variant.inputs.relations if d is None}}
+
+
+def _kind(x: Any) -> str:
+    return x.of.rpartition(".")[2] if type(x) is Member else type(x).__name__
+
+
+def _shown(x: Any) -> str:
+    return repr(member_of(x)) if isinstance(x, Enum) else str(x)
 
 
 def _finite(bound: Any) -> int | None:

@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from anyshape.errors import AnyshapeError, LoadError
-from anyshape.export import checked, structure, weights
+from anyshape.export import checked, plain, structure, weights
 from anyshape.export.callable_ops import find
 from anyshape.export.encode import FORMAT
 from anyshape.export.explore import Exploration, Refused
 from anyshape.export.program import ExportedProgram
 from anyshape.export.scope import ScopeReader, names_in, read_sites
+from anyshape.export.stand_in import Member
 from anyshape.symbolic.condition import SymBool
 from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.layout import CONTIGUOUS, Layout
 from anyshape.tensor.meta import Meta
-from anyshape.tensor.sym_tensor import size_of
 from anyshape.trace.capture import Captured
 from anyshape.trace.codegen import guard_function
 from anyshape.trace.graph import CONSTANT, INPUT, RESULT, SYMBOLIC, Name, Node, Value, operand_of
@@ -34,6 +34,7 @@ from anyshape.trace.tracer import Deviation, Tracer, meta_of_real
 
 if TYPE_CHECKING:
     from anyshape.export.scope import SavedSite
+    from anyshape.export.stand_in import Classes
 
 _PROGRAM: Final = (
     "constants", "format", "is_complete", "name", "on_deviation", "refused", "sites", "state",
@@ -56,8 +57,8 @@ class SavedExample(torch.Tensor):
         raise RuntimeError(f"{func} of an example that was saved without its data")
 
 
-def decode(data: Any, weights_file: bytes) -> ExportedProgram:
-    """The program of the data and its weights."""
+def decode(data: Any, weights_file: bytes, classes: Classes) -> ExportedProgram:
+    """The program of the data and its weights, which may use some classes."""
     if type(data) is not dict:
         checked.refuse("program.json", "an object", data)
     version = checked.number(data.get("format"), "the format version", 1)
@@ -77,7 +78,7 @@ def decode(data: Any, weights_file: bytes) -> ExportedProgram:
     if not 0 < len(checked.items(variants, "variants")) <= _MAX_VARIANTS:
         raise LoadError(f"a program with {len(variants)} variants")
     for i, v in enumerate(variants):
-        found.variants.append(_Variant(v, sites, constants, f"variant {i}").captured)
+        found.variants.append(_Variant(v, sites, constants, classes, f"variant {i}").captured)
     first = found.variants[0].inputs
     if any(v.inputs.spec != first.spec for v in found.variants):
         raise LoadError("the variants have inputs of different structures")
@@ -93,7 +94,8 @@ def decode(data: Any, weights_file: bytes) -> ExportedProgram:
             raise LoadError(f"state has {key[:60]!r} twice")
         state[key] = constants[checked.number(number, "state", 0, len(constants) - 1)]
     checked.one_of(on_deviation, ("follow", "raise"), "on_deviation")
-    return ExportedProgram(checked.text(name, "name"), found, state, on_deviation)
+    name = checked.text(name, "name")
+    return ExportedProgram(name, found, state, on_deviation, rebuild=structure.rebuilt)
 
 
 def _refused(data: Any, sites: list[SavedSite], order: list[str], where: str) -> Refused:
@@ -112,10 +114,16 @@ class _Variant:
     """Reads one variant; `captured` is what came of it."""
 
     def __init__(
-        self, data: Any, sites: list[SavedSite], constants: list[torch.Tensor], where: str
+        self,
+        data: Any,
+        sites: list[SavedSite],
+        constants: list[torch.Tensor],
+        classes: Classes,
+        where: str,
     ) -> None:
         part = dict(zip(_VARIANT, checked.fields(data, _VARIANT, where), strict=True))
         self.where = where
+        self.classes = classes
         self.tracer = Tracer()
         self.graph = self.tracer.graph
         self.scope = ScopeReader(part["terms"], sites, f"{where}, terms", self.tracer.env)
@@ -129,10 +137,10 @@ class _Variant:
         for i, node in enumerate(checked.items(part["nodes"], f"{where}, nodes")):
             self._node(node, f"{where}, node {i}")
         outputs = checked.items(part["outputs"], f"{where}, outputs")
-        self.graph.outputs = [self.arg(x, f"{where}, outputs") for x in outputs]
+        self.graph.outputs = [self._returned(x, f"{where}, outputs") for x in outputs]
         self._deviations(part["deviations"])
         self._door(part["door"])
-        out_spec = structure.decode(part["out_tree"], f"{where}, out_tree")
+        out_spec = structure.decode(part["out_tree"], f"{where}, out_tree", classes)
         if out_spec.num_leaves != len(outputs):
             raise LoadError(f"{where} has {len(outputs)} outputs for {out_spec.num_leaves} places")
         try:
@@ -160,7 +168,7 @@ class _Variant:
 
     def _inputs(self, part: dict[str, Any]) -> None:
         where, inputs = f"{self.where}, inputs", self.inputs
-        inputs.spec = structure.decode(part["in_tree"], f"{self.where}, in_tree")
+        inputs.spec = structure.decode(part["in_tree"], f"{self.where}, in_tree", self.classes)
         inputs.leaves = []
         for i, leaf in enumerate(checked.items(part["inputs"], where)):
             inputs.leaves.append(self._leaf(leaf, i, f"{where}[{i}]"))
@@ -230,10 +238,21 @@ class _Variant:
         return Leaf(name, value, example, shape)
 
     def _plain(self, data: Any, where: str) -> Any:
+        if type(data) is dict and "enum" in data:
+            return self._member(data, where)
         found = self.arg(data, where)
         if any(type(x) in (Value, *SYMBOLIC) for x in leaves_of(found)):
             raise LoadError(f"{where} is not plain")
         return found
+
+    def _member(self, data: dict[str, Any], where: str) -> Any:
+        (parts,) = checked.fields(data, ("enum",), where)
+        of, name = [checked.text(part, where) for part in checked.items(parts, where, 2)]
+        return self.classes.member(Member(of, name))
+
+    def _returned(self, data: Any, where: str) -> Any:
+        is_member = type(data) is dict and "enum" in data
+        return self._member(data, where) if is_member else self.arg(data, where)
 
     def _example(self, data: Any, where: str) -> torch.Tensor:
         device, dtype, grad, offset, shape_, strides_ = checked.fields(data, _EXAMPLE, where)
@@ -393,47 +412,17 @@ class _Variant:
 
     def arg(self, data: Any, where: str, depth: int = 0) -> Any:
         """An argument of an op."""
-        kind = type(data)
-        if data is None or kind in (bool, str, int, float):
-            if kind is str:
-                checked.text(data, where)
-            return data if kind is not int else checked.number(data, where)
-        if depth > checked.MAX_DEPTH:
-            raise LoadError(f"{where} is nested too deeply")
-        if kind is list:
-            return [self.arg(part, where, depth + 1) for part in data]
-        if kind is not dict or len(data) != 1:
-            checked.refuse(where, "an argument", data)
-        ((tag, content),) = data.items()
-        if tag == "value":
-            value = self.values.get(content) if type(content) is str else None
-            if value is None:
-                checked.refuse(where, "a value that is made before", content)
-            return value
-        if tag in _SYMBOLIC:
-            make, read = _SYMBOLIC[tag]
-            return make(getattr(self.scope, read)(content), self.tracer.env)
-        if tag in ("tuple", "size", "slice", "dict"):
-            return self._container(tag, checked.items(content, where), where, depth)
-        return _rare(tag, content, where)
-
-    def _container(self, tag: str, content: list[Any], where: str, depth: int) -> Any:
-        if tag == "dict":
-            found: dict[Any, Any] = {}
-            for pair in content:
-                key, x = checked.items(pair, where, 2)
-                if type(key) not in (str, int, bool, type(None)) or key in found:
-                    checked.refuse(where, "another key", key)
-                found[key] = self.arg(x, where, depth + 1)
-            return found
-        parts = [self.arg(part, where, depth + 1) for part in content]
-        if tag == "tuple":
-            return tuple(parts)
-        if tag == "slice":
-            return slice(*checked.items(parts, where, 3))
-        if any(type(n) not in (int, SymInt) for n in parts):
-            raise LoadError(f"{where} has a shape with {content} in it"[:300])
-        return size_of(tuple(parts))
+        if type(data) is dict and len(data) == 1:
+            ((tag, content),) = data.items()
+            if tag == "value":
+                value = self.values.get(content) if type(content) is str else None
+                if value is None:
+                    checked.refuse(where, "a value that is made before", content)
+                return value
+            if tag in _SYMBOLIC:
+                make, read = _SYMBOLIC[tag]
+                return make(getattr(self.scope, read)(content), self.tracer.env)
+        return plain.decode(data, where, depth, self.arg)
 
 
 _SYMBOLIC: Final[dict[str, tuple[Any, str]]] = {
@@ -441,27 +430,6 @@ _SYMBOLIC: Final[dict[str, tuple[Any, str]]] = {
     "bool": (SymBool, "bool"),
     "real": (SymFloat, "real"),
 }
-
-
-def _rare(tag: str, content: Any, where: str) -> Any:
-    if tag == "float":
-        found = checked.real(content, where)
-        if math.isfinite(found):
-            checked.refuse(where, "a float that JSON has no form for", content)
-        return found
-    if tag == "complex":
-        return complex(*[checked.real(x, where) for x in checked.items(content, where, 2)])
-    if tag == "dtype":
-        return checked.one_of(content, checked.DTYPES, where)
-    if tag == "memory_format":
-        return checked.one_of(content, checked.FORMATS, where)
-    if tag == "layout":
-        return checked.one_of(content, checked.LAYOUTS, where)
-    if tag == "device":
-        return checked.device(content, where)
-    if tag == "ellipsis" and content is True:
-        return Ellipsis
-    raise LoadError(f"{where} has {tag[:60]!r} in it, which is unknown")
 
 
 def _is_parameter(name: str) -> bool:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import math
+from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from anyshape.errors import UnsupportedError
-from anyshape.export import checked, structure, weights
+from anyshape.export import plain, structure, weights
 from anyshape.export.callable_ops import name_of
 from anyshape.export.scope import ScopeWriter, Sites
+from anyshape.export.stand_in import Member, member_of
 from anyshape.symbolic.condition import SymBool
 from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
-from anyshape.tensor.sym_tensor import SymSize
 from anyshape.trace.graph import SYMBOLIC, Name, Value, operand_of
 
 if TYPE_CHECKING:
@@ -23,13 +22,9 @@ if TYPE_CHECKING:
     from anyshape.trace.capture import Captured
     from anyshape.trace.inputs import Leaf
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 _SYMBOLIC: Final = {SymInt: "int", SymBool: "bool", SymFloat: "real"}
-_ENUMS: Final = {
-    torch.dtype: "dtype",
-    torch.memory_format: "memory_format",
-    torch.layout: "layout",
-}
+_KNOWN: Final = frozenset((bool, int, float, str))
 
 
 def encode(program: ExportedProgram) -> tuple[dict[str, Any], bytes]:
@@ -93,7 +88,7 @@ class _Variant:
                 for d in v.deviations
             ],
             "door": {
-                "dtype": _enum(v.tracer.dtype),
+                "dtype": plain.name_of(v.tracer.dtype),
                 "gradients": v.tracer.asked_grad,
                 "layouts": v.tracer.asked_layout,
             },
@@ -102,7 +97,7 @@ class _Variant:
             "inputs": [self._leaf(leaf) for leaf in v.inputs.leaves],
             "nodes": [self._node(node) for node in v.graph.nodes],
             "out_tree": structure.encode(v.out_spec),
-            "outputs": [self._arg(leaf) for leaf in v.graph.outputs],
+            "outputs": [self._output(leaf) for leaf in v.graph.outputs],
             "relations": [[i, d, self._size(n)] for i, d, n in v.inputs.relations],
             "replacements": scope.replacements(),
         }
@@ -113,10 +108,10 @@ class _Variant:
         example = leaf.example
         content: dict[str, Any] = {"name": leaf.name, "twin": leaf.twin}
         if not isinstance(example, torch.Tensor):
-            return {**content, "plain": self._arg(example, exact=leaf.name)}
+            return {**content, "plain": _given(example, leaf.name)}
         content["example"] = {
             "device": str(example.device),
-            "dtype": _enum(example.dtype),
+            "dtype": plain.name_of(example.dtype),
             "grad": example.requires_grad,
             "offset": int(example.storage_offset()),
             "shape": list(example.shape),
@@ -153,7 +148,7 @@ class _Variant:
         meta = outs.meta
         return {
             "device": str(meta.device),
-            "dtype": _enum(meta.dtype),
+            "dtype": plain.name_of(meta.dtype),
             "grad": bool(meta.requires_grad),
             "shape": [self._size(n) for n in meta.shape],
             "value": outs.index,
@@ -162,56 +157,34 @@ class _Variant:
     def _size(self, n: Any) -> Any:
         return n if type(n) is int else {"int": self.scope.text(n.expr)}
 
-    def _arg(self, a: Any, exact: str = "") -> Any:
-        """An argument; `exact` is the name of an input, which must keep its type."""
+    def _arg(self, a: Any) -> Any:
+        """An argument of an op."""
         kind = type(a)
-        if a is None or kind is bool or kind is str:
-            return a
-        if kind is int:
-            return _int(a)
-        if kind is float:
-            return a if math.isfinite(a) else {"float": repr(a)}
         if kind is Value:
             return {"value": repr(a)}
         if kind in SYMBOLIC:
             return {_SYMBOLIC[kind]: self.scope.text(operand_of(a))}
-        if kind is list:
-            return [self._arg(part) for part in a]
-        if kind in (tuple, SymSize, torch.Size):
-            parts = [self._arg(part) for part in a]
-            return {"tuple" if kind is tuple else "size": parts}
-        if kind is dict and all(type(k) in (str, int, bool, type(None)) for k in a):
-            return {"dict": [[k, self._arg(part)] for k, part in a.items()]}
-        return self._rare(a, exact)
+        if kind not in _KNOWN:  # a number or text of another class is one all the same
+            for known in (bool, int, float, str):
+                if isinstance(a, known):
+                    a = known(a)
+                    break
+        return plain.encode(a, "an argument of an op", self._arg)
 
-    def _rare(self, a: Any, exact: str) -> Any:
-        kind = type(a)
-        if kind is slice:
-            return {"slice": [self._arg(part) for part in (a.start, a.stop, a.step)]}
-        if a is Ellipsis:
-            return {"ellipsis": True}
-        if kind is complex:
-            return {"complex": [repr(a.real), repr(a.imag)]}
-        if kind in _ENUMS:
-            return {_ENUMS[kind]: _enum(a)}
-        if kind is torch.device:
-            return {"device": str(a)}
-        if not exact:  # a number or text of another class is one all the same
-            for plain in (bool, int, float, str):
-                if isinstance(a, plain):
-                    return self._arg(plain(a))
-        where = f"the input {exact}" if exact else "an argument of an op"
-        raise UnsupportedError(
-            f"saving a program with {where} that is a {kind.__module__}.{kind.__qualname__}",
-            why="it has no form in a file",
-        )
+    def _output(self, a: Any) -> Any:
+        """A leaf of what is returned; an enum of numbers or text is returned as one of these."""
+        if isinstance(a, Member) or (isinstance(a, Enum) and not isinstance(a, int | float | str)):
+            return _member(a)
+        return self._arg(a)
 
 
-def _int(n: int) -> int:
-    if abs(n) > checked.MAX_INT:
-        raise UnsupportedError("saving an integer beyond 64 bits")
-    return n
+def _given(example: Any, name: str) -> Any:
+    """A value among the inputs, which keeps its type."""
+    if isinstance(example, Member | Enum):
+        return _member(example)
+    return plain.encode(example, f"the input {name}")
 
 
-def _enum(x: Any) -> str:
-    return str(x).removeprefix("torch.")
+def _member(x: Member | Enum) -> Any:
+    member = member_of(x) if isinstance(x, Enum) else x
+    return {"enum": [member.of, member.name]}

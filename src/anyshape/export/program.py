@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from anyshape.errors import ArgumentError, ConstraintError
+from anyshape.errors import ConstraintError
 from anyshape.export.contract import Contract, contract_of
 from anyshape.export.explain import explain
+from anyshape.export.match import flatten_as
+from anyshape.export.stand_in import Member, member_of
 from anyshape.trace import tree
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Callable
 
     import torch
     from torch.fx import GraphModule
@@ -39,7 +43,10 @@ class ExportedProgram:
         state: dict[str, torch.Tensor],
         on_deviation: str,
         function: Any = None,
+        *,
+        rebuild: Callable[[list[Any], Any], Any] = tree.unflatten,
     ) -> None:
+        self._rebuild = rebuild  # makes what is returned of its leaves
         self.function = function
         self.name = name
         self.variants: list[Captured] = found.variants
@@ -47,6 +54,8 @@ class ExportedProgram:
         self.is_complete = found.is_complete
         self.state = state
         self.on_deviation = on_deviation
+        leaves = self._first.inputs.leaves
+        self._members = [i for i, leaf in enumerate(leaves) if type(leaf.example) is Member]
 
     @property
     def _first(self) -> Captured:
@@ -91,14 +100,12 @@ class ExportedProgram:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the program on inputs that the contract allows."""
-        flat, spec = tree.flatten((args, kwargs))
-        if spec != self._first.inputs.spec:
-            raise ArgumentError(
-                f"the inputs of {self.name} have another structure: {spec}, not"
-                f" {self._first.inputs.spec}"
-            )
+        flat = flatten_as(self._first.inputs.spec, args, kwargs, self.name)
+        for i in self._members:
+            if isinstance(flat[i], Enum):
+                flat[i] = member_of(flat[i])
         variant = self.variant_for(flat)
-        return tree.unflatten(variant.program.function()(flat), variant.out_spec)
+        return self._rebuild(variant.program.function()(flat), variant.out_spec)
 
     def variant_for(self, flat: list[Any]) -> Captured:
         """The variant that serves some inputs; raises where none does."""

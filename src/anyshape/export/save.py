@@ -8,9 +8,11 @@ from anyshape.errors import LoadError, UnsupportedError
 from anyshape.export import archive, checked
 from anyshape.export.decode import decode
 from anyshape.export.encode import encode
+from anyshape.export.stand_in import Classes
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Iterable
 
     from anyshape.export.program import ExportedProgram
 
@@ -29,15 +31,19 @@ def save(program: ExportedProgram, path: str | os.PathLike[str]) -> None:
     archive.write_file(path, members)
 
 
-def load(path: str | os.PathLike[str]) -> ExportedProgram:
+def load(path: str | os.PathLike[str], *, classes: Iterable[type] | None = None) -> ExportedProgram:
     """The program in a file. Runs no code from it and needs no class of yours.
+
+    `classes` are those that its inputs and results may be of: containers and enums. If None, it is
+    all classes that are registered with `torch.utils._pytree`. Others have stand-ins.
 
     Raises LoadError for a file that is not a saved program, is damaged, was written by a newer
     version, or needs an op or a device that is not there.
     """
+    known = Classes(classes)
     try:
         members = archive.read_file(path)
-        return decode(checked.parse(members[archive.PROGRAM]), members[archive.WEIGHTS])
+        return decode(checked.parse(members[archive.PROGRAM]), members[archive.WEIGHTS], known)
     except LoadError:
         raise
     except Exception as e:  # a contradiction among facts, and whatever else a file can bring about

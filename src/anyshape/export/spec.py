@@ -16,14 +16,19 @@ from torch.utils import _pytree as pytree
 from anyshape.errors import ArgumentError, ConstraintError
 from anyshape.export import dim as dims
 from anyshape.export.dim import Derived, Dim, Hint, from_text, from_torch
-from anyshape.trace.inputs import parameter_names
+from anyshape.trace import tree
+from anyshape.trace.inputs import BACKED, parameter_names
+from anyshape.trace.marks import marks_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from anyshape.trace.marks import Mark
+
     Entry = int | Hint | Dim | Derived
 
 _STATIC: Final = Hint(dims.STATIC)
+_PLAIN: Final = (dict, list, tuple)
 
 
 class Spec:
@@ -49,6 +54,7 @@ class _Reader:
         self.count = 0
 
     def read(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], given: Any) -> Spec:
+        tree.flatten((args, kwargs))  # refuses what has no end
         by_name = self._by_name(fn, args, kwargs, given)
         names = parameter_names(fn, args)
         for name, value in zip(names, args, strict=True):
@@ -105,19 +111,24 @@ class _Reader:
             self._tensor(value, given, path, self.count)
             self.count += 1
             return
-        children, spec = pytree.tree_flatten_with_path(value, is_leaf=lambda x: x is not value)
-        if spec.is_leaf() or (len(children) == 1 and children[0][1] is value):
+        found = tree.level(value)
+        if found is None:
             self._number(value, given, path)
             return
-        for (key, child), entry in zip(children, self._matched(children, given, path), strict=True):
-            self._walk(child, entry, path + pytree.keystr(key))
+        keys = [_key(key) for key in found.keys]
+        if given is not None and type(given) is type(value) and type(given) not in _PLAIN:
+            mirror = tree.level(given)  # of the same class, with specs for parts
+            assert mirror is not None
+            given = {_key(k): part for k, part in zip(mirror.keys, mirror.parts, strict=True)}
+        entries = self._matched(keys, given, path)
+        for key, part, entry in zip(found.keys, found.parts, entries, strict=True):
+            self._walk(part, entry, path + pytree.keystr((key,)))
 
-    def _matched(self, children: Any, given: Any, path: str) -> list[Any]:
+    def _matched(self, keys: list[Any], given: Any, path: str) -> list[Any]:
         """The specs of the parts of a container, in their order."""
         if given is None:
-            return [None] * len(children)
+            return [None] * len(keys)
         if isinstance(given, dict):
-            keys = [_key(path_[-1]) for path_, _ in children]
             unknown = [k for k in given if k not in keys]
             if unknown:
                 raise ArgumentError(
@@ -126,9 +137,9 @@ class _Reader:
                 )
             return [given.get(k) for k in keys]
         if isinstance(given, tuple | list):
-            if len(given) != len(children):
+            if len(given) != len(keys):
                 raise ArgumentError(
-                    f"dynamic_shapes of {path} has {len(given)} entries for {len(children)} parts"
+                    f"dynamic_shapes of {path} has {len(given)} entries for {len(keys)} parts"
                 )
             return list(given)
         raise ArgumentError(
@@ -171,11 +182,14 @@ class _Reader:
                 f"dynamic_shapes of {path} is {given!r}",
                 fix="write {0: Dim('batch')}, or a list with one entry for each dimension",
             )
+        marks = marks_of(t)
         for d in range(rank):
             entry = entries.get(d)
-            found = self._entry(entry, f"{path}.size({d})") if entry is not None else _marked(t, d)
-            if found is not None:
-                self._put(leaf, d, found, t.size(d), f"{path}.size({d})")
+            if entry is None and d in marks:
+                entry = _of_mark(marks[d])
+            if entry is not None:
+                where = f"{path}.size({d})"
+                self._put(leaf, d, self._entry(entry, where), t.size(d), where)
 
     # ------------------------------------------------------------------ one size
 
@@ -233,26 +247,11 @@ def _key(path: Any) -> Any:
     return str(path)
 
 
-def _marked(t: torch.Tensor, d: int) -> Hint | None:
-    """What marks on a tensor say of a dimension: torch's attributes, which ours are too."""
-    for attribute, kind in (
-        ("_dynamo_unbacked_indices", dims.UNBACKED),
-        ("_dynamo_strict_unbacked_indices", dims.UNBACKED),
-        ("_dynamo_dynamic_indices", dims.DYNAMIC),
-        ("_dynamo_weak_dynamic_indices", dims.AUTO),
-    ):
-        if d in getattr(t, attribute, ()):
-            lo, hi = _marked_bounds(t, d)
-            return Hint(kind, lo, hi)
-    return None
-
-
-def _marked_bounds(t: torch.Tensor, d: int) -> tuple[int | None, int | None]:
-    for r in getattr(t, "_dynamo_dynamic_range", ()):
-        if r.dim == d:
-            return r.min, r.max
-    found = getattr(t, "_dynamo_unbacked_bounds", {}).get(d)
-    return found if found is not None else (None, None)
+def _of_mark(mark: Mark) -> Hint:
+    """What a mark on a tensor says of a dimension."""
+    if mark.kind == BACKED:
+        return Hint(dims.DYNAMIC if mark.strict else dims.AUTO, mark.min, mark.max)
+    return Hint(mark.kind, mark.min, mark.max)
 
 
 def _variadic(fn: Any) -> list[str]:

@@ -1,6 +1,7 @@
-"""The structure of inputs and outputs as data: containers of Python and torch, and named tuples.
+"""The structure of inputs and outputs as data: containers of Python and torch, and of any class.
 
-A named tuple is known by its name and fields. A loaded program makes its own class for it, which is
+A class is known by its name. Where a loaded program may not use it, a `StandIn` has its place. A
+named tuple is known by its name and fields. A loaded program makes its own class for it, which is
 taken for equal to any class with the same name and fields.
 """
 
@@ -8,22 +9,34 @@ from __future__ import annotations
 
 import functools
 import keyword
-from collections import OrderedDict, deque, namedtuple
+from collections import OrderedDict, defaultdict, deque, namedtuple
 from operator import itemgetter
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import torch
 from torch.utils import _pytree as pytree
 
 from anyshape.errors import LoadError, UnsupportedError
-from anyshape.export import checked
+from anyshape.export import checked, plain
+from anyshape.export.stand_in import Classes, Foreign, StandIn, qualified
+from anyshape.trace import tree
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _RETURNED: Final[dict[str, Any]] = {
     name: cls
     for name, cls in vars(torch.return_types).items()
     if isinstance(cls, type) and cls in pytree.SUPPORTED_NODES
 }
-_KEYS: Final = (str, int, bool, type(None))
+_DICTS: Final = {dict: "dict", OrderedDict: "ordered_dict"}
+_FACTORIES: Final[dict[str, Any]] = {
+    "none": None,
+    **{f.__name__: f for f in (list, dict, set, tuple, int, float, str)},
+}
+_NAMES: Final = {factory: name for name, factory in _FACTORIES.items()}
+_OWN: Final = (dict, OrderedDict, defaultdict, deque, list, tuple, torch.Size, namedtuple)
+_LONGEST: Final = 1000  # of the name of a class
 
 
 class _Record(type):
@@ -73,53 +86,122 @@ def record_class(name: str, fields: tuple[str, ...]) -> Any:
 
 
 def encode(spec: Any) -> Any:
-    """The data for a structure; raises for a container of an unknown class, which it names."""
-    _need_known(spec)
-    return _encode(pytree.tree_unflatten([0] * spec.num_leaves, spec))
-
-
-def _need_known(spec: Any) -> None:
+    """The data for a structure."""
     if spec.is_leaf():
-        return
-    kind = spec.type
-    known = kind in (dict, list, tuple, OrderedDict, deque, torch.Size, namedtuple)
-    if not known and kind not in _RETURNED.values():
-        raise UnsupportedError(
-            f"saving a program with a {kind.__module__}.{kind.__qualname__} among its inputs or"
-            " outputs",
-            why="a loaded program knows no class of yours",
-            fix="use dicts, lists, tuples and named tuples",
-        )
-    for child in spec.children():
-        _need_known(child)
-
-
-def _encode(x: Any) -> Any:
-    kind = type(x)
-    if kind is int:
         return 0
+    kind: Any = spec.type
+    context = spec.context
+    parts = [encode(child) for child in spec.children()]
     if kind in (dict, OrderedDict):
-        for key in x:
-            if type(key) not in _KEYS:
-                raise UnsupportedError(f"saving a dict with the key {key!r} in it")
-        name = "dict" if kind is dict else "ordered_dict"
-        return {name: [[key, _encode(part)] for key, part in x.items()]}
-    parts = [_encode(part) for part in x]
+        return {_DICTS[kind]: _pairs(context, parts)}
+    if kind is defaultdict:
+        factory, keys = context
+        if factory not in _FACTORIES.values():
+            raise UnsupportedError(
+                f"saving a defaultdict of {factory!r}", fix=f"use one of {', '.join(_FACTORIES)}"
+            )
+        return {"default_dict": [_NAMES[factory], _pairs(keys, parts)]}
     if kind is deque:
-        return {"deque": [x.maxlen, parts]}
+        return {"deque": [context, parts]}
     if kind in (list, tuple, torch.Size):
         return {kind.__name__.lower(): parts}
-    if kind.__name__ in _RETURNED and _RETURNED[kind.__name__] is kind:
+    if kind is namedtuple:
+        return {"named": [context.__name__, list(context._fields), parts]}
+    if kind in _RETURNED.values():
         return {"returned": [kind.__name__, parts]}
-    return {"named": [kind.__name__, list(kind._fields), parts]}
+    of = foreign(kind, context, len(parts))
+    assert of is not None  # all others are above
+    if of.is_dataclass:
+        return {"dataclass": [of.name, list(of.names or ()), parts]}
+    names = None if of.names is None else list(of.names)
+    about = plain.encode(of.context, f"a container of class {of.name} with a part of its own")
+    return {"class": [of.name, names, about, parts]}
+
+
+def _pairs(keys: Any, parts: list[Any]) -> list[Any]:
+    for key in keys:
+        if type(key) not in plain.KEYS:
+            raise UnsupportedError(f"saving a dict with the key {key!r} in it")
+    return [list(pair) for pair in zip(keys, parts, strict=True)]
+
+
+def foreign(kind: Any, context: Any, count: int) -> Foreign | None:
+    """The class of a node of so many parts, as a file knows it; None for one of Python or torch."""
+    if kind is StandIn:
+        found: Foreign = context
+        return found
+    if kind is tree.Fields:
+        cls, names = context
+        return Foreign(qualified(cls), names, None, is_dataclass=True)
+    if kind in _OWN or kind in _RETURNED.values():
+        return None
+    return Foreign(qualified(kind), _part_names(context, count), context, is_dataclass=False)
+
+
+def _part_names(context: Any, count: int) -> tuple[str, ...] | None:
+    """The names of the parts, which most classes have in their context: alone, or first."""
+    within = context if isinstance(context, list | tuple) else ()
+    for names in (within, *within):
+        if (
+            isinstance(names, list | tuple)
+            and len(names) == count
+            and all(type(name) is str for name in names)
+            and len(set(names)) == count
+        ):
+            return tuple(names)
+    return None
 
 
 # ---------------------------------------------------------------------- from data
 
 
-def decode(data: Any, where: str) -> Any:
-    """The structure that data describes."""
-    return pytree.tree_structure(_decode(data, where, 0))
+def decode(data: Any, where: str, classes: Classes) -> Any:
+    """The structure that data describes, with stand-ins for the classes that are not there."""
+    return _resolved(pytree.tree_structure(_decode(data, where, 0)), classes)
+
+
+def _resolved(spec: Any, classes: Classes) -> Any:
+    if spec.is_leaf():
+        return spec
+    kind, context = spec.type, spec.context
+    if kind is StandIn:
+        cls = classes.container(context)
+        if cls is not None and context.is_dataclass:
+            kind, context = tree.Fields, (cls, context.names)
+        elif cls is not None:
+            kind, context = cls, context.context
+    return pytree.TreeSpec(kind, context, [_resolved(child, classes) for child in spec.children()])
+
+
+def rebuilt(leaves: list[Any], spec: Any) -> Any:
+    """The tree of a structure from a file; raises where a class does not make what was saved."""
+    return _rebuilt(iter(leaves), spec)
+
+
+def _rebuilt(leaves: Iterator[Any], spec: Any) -> Any:
+    if spec.is_leaf():
+        return next(leaves)
+    kind, context = spec.type, spec.context
+    parts = [_rebuilt(leaves, child) for child in spec.children()]
+    make = pytree.SUPPORTED_NODES[kind].unflatten_fn
+    if kind is StandIn or foreign(kind, context, len(parts)) is None:
+        return make(parts, context)
+    try:
+        made = make(parts, context)
+        found = tree.level(made)
+    except Exception as e:  # of a class of the user's
+        raise _not_made(kind, f"{type(e).__name__}: {str(e)[:200]}") from e
+    if found is None or (found.kind, found.context) != (kind, context):
+        raise _not_made(kind, "it became something else")
+    return made
+
+
+def _not_made(kind: Any, why: str) -> UnsupportedError:
+    return UnsupportedError(
+        f"making a {kind.__qualname__} of what a saved program says of it",
+        why=why,
+        fix="load the program with classes=() to get stand-ins",
+    )
 
 
 def _decode(data: Any, where: str, depth: int) -> Any:
@@ -133,6 +215,23 @@ def _decode(data: Any, where: str, depth: int) -> Any:
     content = checked.items(content, where)
     if tag in ("dict", "ordered_dict"):
         return _dict({} if tag == "dict" else OrderedDict(), content, where, depth)
+    if tag in ("class", "dataclass"):
+        return _stand_in(tag, content, where, depth)
+    if tag in ("default_dict", "deque", "named", "returned"):
+        return _special(tag, content, where, depth)
+    inside = _parts(content, where, depth)
+    if tag == "size":
+        if any(type(part) is not int for part in inside):
+            raise LoadError(f"{where} has a container inside a shape")
+        return torch.Size(inside)
+    return checked.one_of(tag, {"list": list, "tuple": tuple}, where)(inside)
+
+
+def _special(tag: str, content: list[Any], where: str, depth: int) -> Any:
+    if tag == "default_dict":
+        factory, pairs = checked.items(content, where, 2)
+        made: Any = defaultdict(checked.one_of(factory, _FACTORIES, where))
+        return _dict(made, checked.items(pairs, where), where, depth)
     if tag == "deque":
         limit, parts = checked.items(content, where, 2)
         checked.optional(checked.number, limit, where, 0, checked.MAX_SIZE)
@@ -144,23 +243,37 @@ def _decode(data: Any, where: str, depth: int) -> Any:
             raise LoadError(f"{where} has fields that no named tuple has")
         inside = _parts(checked.items(parts, where, len(names)), where, depth)
         return record_class(_identifier(name, where), names)(*inside)
-    if tag == "returned":
-        name, parts = checked.items(content, where, 2)
-        cls = checked.one_of(name, _RETURNED, where)
-        inside = _parts(checked.items(parts, where, cls.n_sequence_fields), where, depth)
-        return cls(inside)
-    inside = _parts(content, where, depth)
-    if tag == "size":
-        if any(type(part) is not int for part in inside):
-            raise LoadError(f"{where} has a container inside a shape")
-        return torch.Size(inside)
-    return checked.one_of(tag, {"list": list, "tuple": tuple}, where)(inside)
+    name, parts = checked.items(content, where, 2)
+    cls = checked.one_of(name, _RETURNED, where)
+    inside = _parts(checked.items(parts, where, cls.n_sequence_fields), where, depth)
+    return cls(inside)
+
+
+def _stand_in(tag: str, content: list[Any], where: str, depth: int) -> StandIn:
+    if tag == "class":
+        name, names_, context_, parts = checked.items(content, where, 4)
+        context = plain.decode(context_, where, depth)
+    else:
+        name, names_, parts = checked.items(content, where, 3)
+        context = None
+    if len(checked.text(name, where)) > _LONGEST:
+        checked.refuse(where, "the name of a class", name)
+    inside = _parts(parts, where, depth)
+    names = None
+    if names_ is not None or tag == "dataclass":
+        listed = checked.items(names_, where, len(inside))
+        names = tuple([checked.text(n, where) for n in listed])
+        if len(set(names)) != len(names):
+            raise LoadError(f"{where} has a class with two parts of one name")
+    if tag == "class" and names != _part_names(context, len(inside)):
+        raise LoadError(f"{where} has a class with other names of parts than its context has")
+    return StandIn(Foreign(name, names, context, tag == "dataclass"), inside)
 
 
 def _dict(found: dict[Any, Any], content: list[Any], where: str, depth: int) -> dict[Any, Any]:
     for pair in content:
         key, part = checked.items(pair, where, 2)
-        if type(key) not in _KEYS or key in found:
+        if type(key) not in plain.KEYS or key in found:
             checked.refuse(where, "another key", key)
         found[key] = _decode(part, where, depth + 1)
     return found

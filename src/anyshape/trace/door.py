@@ -45,7 +45,8 @@ class Door:
         self.layouts = layouts
         self.gradients = gradients
         self.dtype = dtype
-        self.bound = {b.leaf for b in inputs.binds if b.dim is None}
+        places = [(b.leaf, b.dim) for b in inputs.binds] + [r[:2] for r in inputs.relations]
+        self.bound = {leaf for leaf, dim in places if dim is None}
         names = [b.name for b in inputs.binds]
         self.related = function([n.expr for _, _, n in inputs.relations], names)
 
@@ -96,7 +97,7 @@ class Door:
             raise ArgumentError(
                 f"{leaf.name} is {type(x).__name__}, not {type(leaf.example).__name__}"
             )
-        elif i not in self.bound and not _same(x, leaf.example):
+        elif i not in self.bound and not same(x, leaf.example):
             raise ConstraintError(
                 f"{leaf.name} is {x!r}; the program was traced for {leaf.example!r}"
             )
@@ -131,7 +132,7 @@ class Door:
                 f"{leaf.name}.requires_grad is {x.requires_grad}; the program asked for it while"
                 f" tracing, when it was {example.requires_grad}"
             )
-        if self.layouts and not _same_layout(leaf, x):
+        if self.layouts and not same_layout(leaf, x):
             raise ConstraintError(
                 f"{leaf.name} has strides {x.stride()} and offset {x.storage_offset()}; the program"
                 f" asked for its layout while tracing, when it had {example.stride()} and"
@@ -139,7 +140,7 @@ class Door:
             )
 
 
-def _same(x: Any, example: Any) -> bool:
+def same(x: Any, example: Any) -> bool:
     if x is example:
         return True
     if isinstance(x, float) and math.isnan(x):
@@ -150,7 +151,7 @@ def _same(x: Any, example: Any) -> bool:
         return False
 
 
-def _same_layout(leaf: Leaf, x: torch.Tensor) -> bool:
+def same_layout(leaf: Leaf, x: torch.Tensor) -> bool:
     assert leaf.value is not None
     layout = leaf.value.meta.layout.found()
     if x.storage_offset() != leaf.example.storage_offset():

@@ -42,21 +42,28 @@ class Level(NamedTuple):
 
 def is_record(x: Any) -> bool:
     """Whether something is an instance of a dataclass that pytree does not know."""
-    cls = type(x)
-    return hasattr(cls, _MARK) and _is_plain(cls) and cls not in pytree.SUPPORTED_NODES
+    return has_fields(type(x), ())
 
 
 @functools.lru_cache(maxsize=4096)
 def _is_plain(cls: type) -> bool:
     """Whether instances are nothing but their attributes."""
-    return cls.__new__ is object.__new__ and not issubclass(cls, torch.nn.Module)
+    new: Any = cls.__new__
+    return new is object.__new__ and not issubclass(cls, torch.nn.Module)
+
+
+def has_fields(cls: type, names: tuple[str, ...]) -> bool:
+    """Whether a class is a dataclass that pytree does not know, with fields of these names."""
+    if not hasattr(cls, _MARK) or not _is_plain(cls) or cls in pytree.SUPPORTED_NODES:
+        return False
+    return not names or set(names) <= set(_fields(cls))
 
 
 def level(x: Any) -> Level | None:
     """A container taken apart by one level; None for a leaf."""
     if is_record(x):
         names = _names(x)
-        keys = [pytree.GetAttrKey(name) for name in names]
+        keys: list[Any] = [pytree.GetAttrKey(name) for name in names]
         return Level(Fields, (type(x), names), keys, [getattr(x, name) for name in names])
     kind = pytree._get_node_type(x)
     handler = pytree.SUPPORTED_NODES.get(kind)
@@ -72,7 +79,10 @@ def level(x: Any) -> Level | None:
 
 def flatten(tree: Any) -> tuple[list[Any], Any]:
     """The leaves of a tree, and its structure."""
-    leaves, spec = pytree.tree_flatten(tree)
+    try:
+        leaves, spec = pytree.tree_flatten(tree)
+    except RecursionError:
+        raise _endless() from None
     if not any(hasattr(type(leaf), _MARK) and is_record(leaf) for leaf in leaves):
         return leaves, spec
     pairs, spec = flatten_with_path(tree)
@@ -85,7 +95,11 @@ def flatten_with_path(tree: Any) -> tuple[list[tuple[Path, Any]], Any]:
     try:
         return pairs, _spec(tree, (), pairs)
     except RecursionError:
-        raise UnsupportedError("a container that is inside itself, or nested too deeply") from None
+        raise _endless() from None
+
+
+def _endless() -> UnsupportedError:
+    return UnsupportedError("a container that is inside itself, or nested too deeply")
 
 
 def _spec(x: Any, path: Path, pairs: list[tuple[Path, Any]]) -> Any:
@@ -106,7 +120,7 @@ def unflatten(leaves: Iterable[Any], spec: Any) -> Any:
 
 def _names(x: Any) -> tuple[str, ...]:
     """The fields of a dataclass instance that have values; raises if there is more to it."""
-    cls = type(x)
+    cls: Any = type(x)
     known = _fields(cls)
     for name in _attributes(x):
         own = getattr(cls, name, None)

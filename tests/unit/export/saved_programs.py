@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import enum
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import nn
+from torch.utils import _pytree as pytree
 
 from anyshape.export import Dim, export
 
@@ -28,6 +31,30 @@ class Case(NamedTuple):
 class Pair(NamedTuple):
     first: Any
     second: Any
+
+
+class Mode(enum.Enum):
+    FAST = 1
+
+
+@dataclass
+class Point:
+    x: Any
+    label: str = "here"
+
+
+class Held:
+    """A class of containers that pytree knows."""
+
+    def __init__(self, parts: dict[str, Any], limit: float) -> None:
+        self.parts, self.limit = parts, limit
+
+
+pytree.register_pytree_node(
+    Held,
+    lambda h: (list(h.parts.values()), [list(h.parts), h.limit]),
+    lambda xs, context: Held(dict(zip(context[0], xs, strict=True)), context[1]),
+)
 
 
 class Tied(nn.Module):
@@ -84,6 +111,11 @@ def nested(inputs: dict[str, Any], pair: Pair) -> Any:
         "more": x.shape[0] > 3,
         "same": "text",
     }
+
+
+def classes(held: Held, point: Point, mode: Mode) -> Any:
+    x = held.parts["x"] * (2 if mode is Mode.FAST else 3)
+    return Held({"y": x, "n": x.shape[0]}, 0.5), [Point(point.x + 1)]
 
 
 def precise(x: torch.Tensor, w: torch.Tensor) -> Any:
@@ -148,6 +180,11 @@ CASES: dict[str, Case] = {
         nested,
         lambda n: ({"x": torch.randn(n, 2), "k": 3}, Pair(torch.ones(2), "tag")),
         ({"x": {0: N}, "k": None}, (None, None)),
+    ),
+    "classes": Case(
+        classes,
+        lambda n: (Held({"x": torch.ones(n)}, math.inf), Point(torch.ones(2)), Mode.FAST),
+        ([{0: N}], None, None),
     ),
     "precise": Case(precise, lambda n: (torch.randn(n, 3), torch.randn(3, 3)), ({0: N}, None)),
     "sizes": Case(

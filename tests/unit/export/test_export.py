@@ -185,6 +185,9 @@ def test_dynamic_numbers() -> None:
     ]
     report = program.verify(*calls)
     assert report.ok, str(report)
+    text = str(program.contract())
+    assert "  k: int\n  scale: float\n  flip: bool\n" in text
+    assert [i.varies for i in program.contract().inputs] == [False, True, True, True]
 
 
 def test_a_branch_at_a_far_constant_is_found() -> None:

@@ -1,0 +1,112 @@
+"""The inputs of a call taken apart by the structure that a program expects.
+
+Equal structures are the rule. Besides, a dict may have another order, and where the program takes
+a class, it takes its stand-in, the class itself by its name, or its parts: in a dict by their
+names, in a list or tuple where they have none.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any
+
+from torch.utils import _pytree as pytree
+
+from anyshape.errors import ArgumentError
+from anyshape.export.stand_in import StandIn
+from anyshape.export.structure import foreign
+from anyshape.trace import tree
+
+if TYPE_CHECKING:
+    from anyshape.trace.tree import Level
+
+
+def flatten_as(spec: Any, args: tuple[Any, ...], kwargs: dict[str, Any], program: str) -> list[Any]:
+    """The leaves of the inputs of a call; raises unless they have the structure."""
+    flat, found = tree.flatten((args, kwargs))
+    if found == spec:
+        return flat
+    positional, named = spec.children()
+    if len(args) != positional.num_children:
+        raise _another(program, f"{len(args)} positional arguments, not {positional.num_children}")
+    if set(kwargs) != set(named.context):
+        raise _another(
+            program, f"keyword arguments {_listed(kwargs)}, not {_listed(named.context)}"
+        )
+    leaves: list[Any] = []
+    for i, (child, x) in enumerate(zip(positional.children(), args, strict=True)):
+        _walk(child, x, f"argument {i}", program, leaves)
+    for key, child in zip(named.context, named.children(), strict=True):
+        _walk(child, kwargs[key], key, program, leaves)
+    return leaves
+
+
+def _walk(spec: Any, x: Any, where: str, program: str, leaves: list[Any]) -> None:
+    found = tree.level(x)
+    if spec.is_leaf() and found is None:
+        leaves.append(x)
+        return
+    parts = None if spec.is_leaf() else _parts(spec, x, found)
+    if parts is None:
+        raise _another(program, f"{where} is {_shown(x, found)}, not {_expected(spec)}")
+    for key, child, part in zip(_keys(spec), spec.children(), parts, strict=True):
+        _walk(child, part, f"{where}[{key!r}]", program, leaves)
+
+
+def _parts(spec: Any, x: Any, found: Level | None) -> list[Any] | None:
+    """The parts of a container in the order of the structure; None if it is another one."""
+    kind, context, count = spec.type, spec.context, spec.num_children
+    if found is not None and found.kind is kind and len(found.parts) == count:
+        if found.context == context:
+            return found.parts
+        if kind in (dict, OrderedDict) and set(x) == set(context):
+            return [x[key] for key in context]
+    of = foreign(kind, context, count)
+    if of is None:
+        return None
+    if found is not None and foreign(found.kind, found.context, len(found.parts)) == of:
+        return found.parts
+    if type(x) is dict and of.names is not None and set(x) == set(of.names):
+        return [x[name] for name in of.names]
+    if type(x) in (list, tuple) and of.names is None and len(x) == count:
+        return list(x)
+    return None
+
+
+def _keys(spec: Any) -> list[Any]:
+    count = spec.num_children
+    of = foreign(spec.type, spec.context, count)
+    if of is not None:
+        return of.keys(count)
+    return list(spec.context) if spec.type in (dict, OrderedDict) else list(range(count))
+
+
+def _another(program: str, what: str) -> ArgumentError:
+    return ArgumentError(f"the inputs of {program} have another structure: {what}")
+
+
+def _listed(names: Any) -> str:
+    return ", ".join(map(str, names)) or "none"
+
+
+def _shown(x: Any, found: Level | None) -> str:
+    """Something that was given, in words."""
+    if found is None:
+        return f"a {type(x).__name__}"
+    if type(x) is StandIn:
+        return _expected(pytree.TreeSpec(StandIn, found.context, []))
+    keys = [str(pytree.keystr((key,))) for key in found.keys]
+    return f"a {type(x).__name__} of {', '.join(keys) or 'nothing'}"
+
+
+def _expected(spec: Any) -> str:
+    """A node of a structure, in words."""
+    if spec.is_leaf():
+        return "a tensor or another single value"
+    count = spec.num_children
+    of = foreign(spec.type, spec.context, count)
+    if of is not None:
+        return f"a {of.name} of {', '.join(map(str, of.keys(count))) or 'nothing'}"
+    name = getattr(spec.context, "__name__", None) or spec.type.__name__
+    keys = [f"[{key!r}]" for key in _keys(spec)]
+    return f"a {name} of {', '.join(keys) or 'nothing'}"
