@@ -9,6 +9,7 @@ too.
 from __future__ import annotations
 
 import ast
+import re
 from typing import Any, ClassVar, Final
 
 import torch
@@ -154,7 +155,7 @@ class Derived(_Algebra):
 
     def __init__(self, text: str, dims: dict[str, Dim]) -> None:
         self._dims = dims
-        self.text = str(_read(text, dims))
+        self.text = str(read(text, dims))
 
     @property
     def dims(self) -> dict[str, Dim]:
@@ -168,7 +169,7 @@ class Derived(_Algebra):
         return f"<{self.text}>"
 
 
-def _read(text: str, dims: dict[str, Dim]) -> Expr:
+def read(text: str, dims: dict[str, Dim]) -> Expr:
     """The expression that a text denotes over some names."""
     pool = Pool()
     for name in dims:
@@ -180,6 +181,11 @@ def _read(text: str, dims: dict[str, Dim]) -> Expr:
     if type(found) is not Expr:
         raise ArgumentError(f"{text!r} is not a size", fix="write an integer expression of names")
     return found
+
+
+def renamed(text: str, names: dict[str, str]) -> str:
+    """An expression with other texts in the place of some names."""
+    return re.sub(r"[A-Za-z_]\w*", lambda m: names.get(m.group(), m.group()), text)
 
 
 def from_text(text: str, known: dict[str, Dim]) -> Dim | Derived:
@@ -231,7 +237,7 @@ def _finite(bound: Any) -> int | None:
 
 def linear_in(text: str, dims: dict[str, Dim]) -> tuple[str, int, int] | None:
     """The name, factor and constant of a linear expression of one name with a positive factor."""
-    e = _read(text, dims)
+    e = read(text, dims)
     found = list(terms(e).items())
     if len(found) != 1 or len(list(symbols_of(e))) != 1 or not found[0][0].name:
         return None

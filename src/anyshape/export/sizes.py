@@ -7,12 +7,11 @@ stands is a relation that the door checks.
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 from anyshape.errors import ConstraintError
 from anyshape.export import dim as dims
-from anyshape.export.dim import Derived, Dim, Hint, linear_in
+from anyshape.export.dim import Derived, Dim, Hint, linear_in, renamed
 from anyshape.expr import Expr
 from anyshape.expr.parse import parse
 from anyshape.expr.show import show
@@ -107,12 +106,8 @@ class Sizes:
         text = entry.text
         pool = self.env.pool
         names = {n: self.named[n] for n in entry.dims}
-        found = parse(pool, _renamed(text, {n: show(s.expr) for n, s in names.items()}))
+        found = parse(pool, renamed(text, {n: show(s.expr) for n, s in names.items()}))
         assert type(found) is Expr
         alone = {e.name for e in self.spec.entries.values() if isinstance(e, Dim)}
         unbound = [n for n in names if n not in alone and n not in self.bound]
         return plain(SymInt(found, self.env)), unbound[0] if unbound else None
-
-
-def _renamed(text: str, names: dict[str, str]) -> str:
-    return re.sub(r"[A-Za-z_]\w*", lambda m: names.get(m.group(), m.group()), text)
