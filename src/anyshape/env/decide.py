@@ -177,8 +177,10 @@ def _wide(k: Knowledge, e: Expr, op: str) -> bool | None:
 
 def _one_symbol(k: Knowledge, e: Expr, atom: Atom, op: str) -> bool | None:
     """A relation on one symbol: its range, holes and congruence are all that is known of it."""
-    refresh(e)
-    answer = _by_range(k, e, op)
+    answer = None
+    if not is_fresh(e):
+        refresh(e)
+        answer = _by_range(k, e, op)
     if answer is None and op != boolean.GE:
         answer = _by_direction(k, e, op)
         known = e.c % terms(e)[atom] or atom.mark in k.residues

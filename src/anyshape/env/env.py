@@ -110,9 +110,14 @@ class Env:
         max: int | None = None,
         size: bool = False,
         hint: int | None = None,
+        site: Site | None = None,
     ) -> Expr:
-        """A new unbacked symbol: any integer, or a size; `hint` is for optimization only."""
-        site = capture()
+        """A new unbacked symbol: any integer, or a size; `hint` is for optimization only, `site`
+        is where it is made, if the caller knows.
+        """
+        site = site or capture()
+        if min is None and max is None:
+            return self._new("u", UNBACKED, source, None, hint, site, size=size)
         self._need_range(source or f"u{self._count['u']}", None, min, max, size=size)
         e = self._new("u", UNBACKED, source, None, hint, site, size=size)
         self._declare(e, min, max, site)
@@ -269,7 +274,7 @@ class Env:
         site = capture()
         condition = self._open(p, site, message)
         if condition is not None:
-            self._oblige(condition, origin.CHECK, site, message)
+            self._oblige(Fact(condition, origin.CHECK, site, message))
 
     def assume(self, p: Bool, message: Message | None = None) -> None:
         """Take the user's word for `p`: a fact, and a runtime assert or a guard."""
@@ -323,14 +328,12 @@ class Env:
         self, condition: Bool, from_: str, site: Site | None, message: Message | None
     ) -> None:
         """Learn a condition and oblige the program to it."""
-        learn(self.knowledge, Fact(condition, from_, site, message))
-        self._oblige(condition, from_, site, message)
+        fact = Fact(condition, from_, site, message)
+        learn(self.knowledge, fact)
+        self._oblige(fact)
 
-    def _oblige(
-        self, condition: Bool, from_: str, site: Site | None, message: Message | None
-    ) -> None:
-        listed = self._asserts if condition.hint is None else self._guards
-        listed.append(Fact(condition, from_, site, message))
+    def _oblige(self, fact: Fact) -> None:
+        (self._asserts if fact.condition.hint is None else self._guards).append(fact)
 
     # ------------------------------------------------------------------ answers
 

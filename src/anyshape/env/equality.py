@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from anyshape.expr.boolean import Bool
+from anyshape.expr.boolean import EQ, GE, NE, Bool, relation
 from anyshape.expr.node import Atom, Expr
 from anyshape.expr.op import SYMBOL
 from anyshape.expr.real import Real
@@ -32,7 +32,12 @@ def form(k: Knowledge, e: Expr) -> Expr:
     known = k.forms.get(e)
     if known is not None and known[0] == now:
         return known[1]
-    for atom in _unspelt(k, terms(e)):
+    of_e = terms(e)
+    if len(of_e) == 1:
+        (atom,) = of_e
+        if atom.op is SYMBOL and atom not in k.replacements:
+            return e
+    for atom in _unspelt(k, of_e):
         _atom_form(k, atom)
     return _form(k, e)
 
@@ -168,6 +173,9 @@ def form_bool(k: Knowledge, b: Bool) -> Bool:
     """The spelling of a condition under the replacements."""
     if not k.log:
         return b
+    if b.op in (GE, EQ, NE):
+        spelt = form(k, b.expr)
+        return b if spelt is b.expr else relation(b.op, spelt)
     for atom in _unspelt(k, _atoms_in(b)):
         _atom_form(k, atom)
     result: Bool = _operand_form(k, b)

@@ -11,6 +11,7 @@ out because of what is itself left out.
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
 from anyshape.domain import EVERYTHING, NATURAL, Interval
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 
 WIDE: Final = 64
+_RELATIONS: Final = (boolean.GE, boolean.EQ, boolean.NE)
 
 
 class Obligation:
@@ -79,6 +81,9 @@ class Obligation:
 
 def unbacked_in(p: Bool) -> list[str]:
     """The names of the symbols without a hint in `p`, oldest first."""
+    if p.op in _RELATIONS and all(a.op is SYMBOL for a in terms(p.expr)):
+        atoms = sorted(terms(p.expr), key=attrgetter("index"))
+        return [a.name for a in atoms if a.hint is None]
     names = []
     for node in nodes_below((p,)):
         if type(node) is Atom and node.op is SYMBOL and node.hint is None:
@@ -156,6 +161,11 @@ def _note_range(known: dict[Atom, Interval], b: Bool) -> None:
 
 def _implied(b: Bool, ranges: Ranges) -> bool:
     """Whether interval arithmetic over the ranges proves the condition."""
+    if b.op == boolean.GE and b.expr.width == 1:
+        ((atom, m),) = terms(b.expr).items()
+        if atom.op is SYMBOL:
+            lo, hi = ranges.get(atom, EVERYTHING)
+            return b.expr.c + m * (lo if m > 0 else hi) >= 0
     known: dict[object, Interval] = {}
     for node in nodes_below((b,)):
         if type(node) is Atom:

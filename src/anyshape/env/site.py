@@ -51,6 +51,8 @@ class Site(NamedTuple):
 
 _framework: dict[str, bool] = {}
 _new: Final = tuple.__new__  # what a named tuple does in Python, done in C
+_sites: Final[dict[tuple[int, int], Site]] = {}  # by the identity of the code, which a site keeps
+_MOST: Final = 1 << 14  # so many places are remembered
 
 
 def is_own(filename: str) -> bool:
@@ -94,6 +96,14 @@ def user_site(skip: int) -> Site | None:
         if framework is None:
             framework = is_framework(code.co_filename)
         if not framework:
-            return _new(Site, (code, frame.f_lasti))
+            place = (id(code), frame.f_lasti)
+            return _sites.get(place) or _new_site(place, code)
         frame = frame.f_back
     return None
+
+
+def _new_site(place: tuple[int, int], code: CodeType) -> Site:
+    if len(_sites) >= _MOST:
+        _sites.clear()
+    site = _sites[place] = _new(Site, (code, place[1]))
+    return site

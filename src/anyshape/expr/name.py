@@ -18,5 +18,6 @@ def check_name(pool: Pool, name: str) -> None:
     """Raise ValueError unless `name` is free in the pool and can be read back."""
     if name in pool.by_name:
         raise ValueError(f"the name {name!r} is taken")
-    if name in RESERVED or not (name.isidentifier() and _identifier.fullmatch(name)):
+    plain = name.isidentifier() and (name.isascii() or _identifier.fullmatch(name))
+    if not plain or name in RESERVED:
         raise ValueError(f"{name!r} is not a name for a symbol: it must be an identifier")

@@ -39,9 +39,9 @@ class Pool:
     """The intern tables of one environment; expressions of two pools never meet.
 
     `version` counts everything that was learnt; `ranges` counts the changes of atoms' bounds,
-    `changed_at` has the number of the last one by index of the atom, and `blocks` the latest of
-    each block of 64. `undo` takes the former bounds of
-    nodes while somebody may have to take changes back, else it is None.
+    `changed_at` has the number of the last one by index of the atom, `blocks` the latest of each
+    block of 64, and `latest` is the index of the atom that changed last. `undo` takes the former
+    bounds of nodes while somebody may have to take changes back, else it is None.
     """
 
     __slots__ = (
@@ -51,6 +51,7 @@ class Pool:
         "by_name",
         "changed_at",
         "count",
+        "latest",
         "memo",
         "nodes",
         "ranges",
@@ -71,6 +72,7 @@ class Pool:
         self.ranges = 0
         self.changed_at: list[int] = []
         self.blocks: list[int] = []
+        self.latest = 0
         self.undo: list[tuple[Expr, Bound, Bound]] | None = None
         self.count = 0
         self.zero = self.const(0)
@@ -83,7 +85,7 @@ class Pool:
     def changed(self, atom: Atom) -> None:
         """Note that the bounds of an atom were changed."""
         self.ranges += 1
-        index = atom.index
+        self.latest = index = atom.index
         changed_at = self.changed_at
         if index >= len(changed_at):
             changed_at.extend([0] * (index + 64 - len(changed_at)))
@@ -96,6 +98,11 @@ class Pool:
         if since == STALE:
             return False
         low, high = e.oldest, e.newest
+        if since == self.ranges - 1:  # one change since then
+            if low <= self.latest <= high:
+                return False
+            e.version = self.ranges
+            return True
         first, last = (low >> BLOCK) + 1, high >> BLOCK
         changed_at = self.changed_at
         if first >= last:

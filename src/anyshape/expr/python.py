@@ -68,10 +68,16 @@ _TEMPLATES: Final[dict[str, tuple[str | int, ...]]] = {
 
 def source(operand: Operand, names: Mapping[str, str]) -> str:
     """The Python text of `operand`; `names` has a name or call for each symbol."""
+    if type(operand) is Expr and operand.width == 1:
+        (piece, *rest) = _sum(operand, names)
+        if type(piece) is str and not rest:
+            return piece
 
     def layout(node: Any) -> Layout:
-        pieces = _pieces(node, names)
-        return Layout(tuple(p if type(p) is str else Part(p, 0) for p in pieces), 0)
+        pieces = list(_pieces(node, names))
+        if all(type(p) is str for p in pieces):
+            return Layout(("".join(pieces),), 0)  # type: ignore[arg-type]
+        return Layout(tuple([p if type(p) is str else Part(p, 0) for p in pieces]), 0)
 
     text, is_complete = write(operand, layout, MAX_TEXT)
     if not is_complete:
@@ -93,7 +99,7 @@ def function(operands: Sequence[Operand], symbols: Sequence[str]) -> Callable[..
 
     def refer(operand: object) -> str:
         """An operand by the names of the parts that were computed before."""
-        return text(_sum(operand)) if type(operand) is Expr else texts[operand]
+        return text(_sum(operand, names)) if type(operand) is Expr else texts[operand]
 
     lines = [f"def made({', '.join(names.values())}):"]
     for node in nodes_below(operands):
@@ -120,7 +126,7 @@ def _pieces(node: Any, names: Mapping[str, str]) -> Iterable[Piece]:
     """The text of a node: strings, and the operands that stand between them."""
     kind = type(node)
     if kind is Expr:
-        return _sum(node)
+        return _sum(node, names)
     op, args = node.op, node.args
     if kind is Atom:
         if op is SYMBOL:
@@ -160,23 +166,21 @@ def _product(atom: Atom) -> list[Piece]:
     return pieces
 
 
-def _sum(e: Expr) -> list[Piece]:
+def _sum(e: Expr, names: Mapping[str, str]) -> list[Piece]:
     of_e = terms(e)
     if not of_e:
         return [f"({e.c})" if e.c < 0 else str(e.c)]
     if len(of_e) == 1 and not e.c and 1 in of_e.values():
-        return list(of_e)
+        (atom,) = of_e
+        return [names[atom.name] if atom.op is SYMBOL else atom]
     start, sign, end = ("sum((", ", ", "))") if len(of_e) > LONG_SUM else ("(", " + ", ")")
     pieces: list[Piece] = []
     for atom in sorted(of_e, key=attrgetter("index")):
         k = of_e[atom]
+        before = sign if pieces else start
         pieces += (
-            (sign if pieces else start, atom)
-            if k == 1
-            else (
-                f"{sign if pieces else start}{k} * ",
-                atom,
-            )
+            before if k == 1 else f"{before}{k} * ",
+            names[atom.name] if atom.op is SYMBOL else atom,
         )
     pieces.append(f"{sign}{e.c}{end}" if e.c else end)
     return pieces

@@ -34,9 +34,13 @@ def terms(e: Expr) -> Terms:
     parts = e.parts
     if isinstance(parts, dict):
         return parts
-    out = _left_chain(e)
+    out = _left_chain(e, 1)
     if out is None:
         out = _shared_graph(e)
+    return _remember(e, out)
+
+
+def _remember(e: Expr, out: Terms) -> Terms:
     e.parts = out
     e.width = len(out)
     if e.quick_hint is None:
@@ -44,8 +48,10 @@ def terms(e: Expr) -> Terms:
     return out
 
 
-def _left_chain(e: Expr) -> Terms | None:
-    """The terms of `((x + y) + z) + ...` whose right operands are known; None for other shapes."""
+def _left_chain(e: Expr, depth: int) -> Terms | None:
+    """The terms of `((x + y) + z) + ...` whose right operands are known, or such chains themselves
+    down to a depth; None for other shapes.
+    """
     out: Terms = {}
     multiple = 1
     while True:
@@ -61,7 +67,10 @@ def _left_chain(e: Expr) -> Terms | None:
         if size == 3:
             right = parts[1].parts
             if not isinstance(right, dict):
-                return None
+                right = _left_chain(parts[1], depth - 1) if depth else None
+                if right is None:
+                    return None
+                _remember(parts[1], right)
             add_into(out, right, multiple * parts[2])
         elif size == 2:
             multiple *= parts[1]

@@ -36,6 +36,7 @@ from anyshape.tensor.size import (
 from anyshape.tensor.sym_tensor import SymTensor
 
 _FACTORIES = (torch.tensor, torch.as_tensor, torch.scalar_tensor)
+_ITEM = torch.Tensor.item
 
 
 def value_of(x: Any) -> Any:
@@ -99,9 +100,13 @@ def _item(x: Any, dtype: torch.dtype) -> Any:
     if dtype.is_complex:
         raise UnsupportedError("item() of a complex tensor", fix="take .real and .imag first")
     key = ("item", tracer.number(value_of(x)))
-    if dtype.is_floating_point:
-        return _remembered(key, lambda: tracer.mint_float(torch.Tensor.item, (x,)))
-    n = _remembered(key, lambda: tracer.mint(torch.Tensor.item, (x,), **_range(dtype)))
+    n = tracer.memo.get(key)
+    if n is None:
+        if dtype.is_floating_point:
+            n = tracer.mint_float(_ITEM, (x,))
+        else:
+            n = tracer.mint(_ITEM, (x,), **_range(dtype))
+        tracer.memo[key] = n
     return n == 1 if dtype is torch.bool else n
 
 

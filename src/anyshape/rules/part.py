@@ -17,39 +17,59 @@ def is_dense(meta: Meta) -> bool:
     return meta.layout.dense and meta.layout.order is None
 
 
+class Start:
+    """The offset of what begins at a place of a dimension of `meta`, found out when it is asked."""
+
+    __slots__ = ("dim", "meta", "place")
+
+    def __init__(self, meta: Meta, dim: int, place: Any) -> None:
+        self.meta = meta
+        self.dim = dim
+        self.place = place
+
+    def __call__(self) -> Any:
+        """The offset, in elements."""
+        meta = self.meta
+        return plain(offset_of(meta) + self.place * strides_of(meta)[self.dim])
+
+
 def part(meta: Meta, dim: int, start: Any, size: Any, step: Any = 1) -> Meta:
     """Elements `start, start + step, ...` of one dimension."""
-    shape = (*meta.shape[:dim], size, *meta.shape[dim + 1 :])
-    whole = type(start) is int and start == 0 and type(step) is int and step == 1
-    if whole and size is meta.shape[dim]:
+    shape = meta.shape
+    dense = type(step) is int and step == 1
+    if dense and type(start) is int and start == 0 and size is shape[dim]:
         return Meta(shape, meta.dtype, meta.layout)
+    offset = Start(meta, dim, start)
+    if dense and dim == 0 and is_dense(meta):
+        return Meta((size, *shape[1:]), meta.dtype, Layout(offset=offset))
+    return Meta(
+        (*shape[:dim], size, *shape[dim + 1 :]), meta.dtype, _steps(meta, dim, step, offset)
+    )
 
+
+def _steps(meta: Meta, dim: int, step: Any, offset: Start) -> Layout:
     def find() -> Any:
         strides = strides_of(meta)
         return (*strides[:dim], plain(strides[dim] * step), *strides[dim + 1 :])
 
-    def offset() -> Any:
-        return plain(offset_of(meta) + start * strides_of(meta)[dim])
-
-    if dim == 0 and is_dense(meta) and type(step) is int and step == 1:
-        return Meta(shape, meta.dtype, Layout(offset=offset))
-    return Meta(shape, meta.dtype, viewed(meta, find, offset))
+    return viewed(meta, find, offset)
 
 
 def selected(meta: Meta, dim: int, index: Any) -> Meta:
     """One element of a dimension, which is dropped; `index` counts from the front."""
-    shape = (*meta.shape[:dim], *meta.shape[dim + 1 :])
+    shape = meta.shape
+    offset = Start(meta, dim, index)
+    if dim == 0 and is_dense(meta):
+        return Meta(shape[1:], meta.dtype, Layout(offset=offset))
+    return Meta((*shape[:dim], *shape[dim + 1 :]), meta.dtype, _without(meta, dim, offset))
 
+
+def _without(meta: Meta, dim: int, offset: Start) -> Layout:
     def find() -> Any:
         strides = strides_of(meta)
         return (*strides[:dim], *strides[dim + 1 :])
 
-    def offset() -> Any:
-        return plain(offset_of(meta) + index * strides_of(meta)[dim])
-
-    if dim == 0 and is_dense(meta):
-        return Meta(shape, meta.dtype, Layout(offset=offset))
-    return Meta(shape, meta.dtype, viewed(meta, find, offset))
+    return viewed(meta, find, offset)
 
 
 @rule("unfold", view=True)

@@ -198,12 +198,14 @@ class Tracer:
         outs.append(value)
         return make(meta, value, self)
 
-    def _node(self, func: Any, args: Any, kwargs: Any) -> Node:
+    def _node(self, func: Any, args: Any, kwargs: Any, site: Site | None = None) -> Node:
         if _is_grad_enabled() is not self._grad or self._autocast or _is_any_autocast():
             self._switch_modes()
         if _default_dtype() is not self._dtype or _is_inference() is not self._inference:
             self._switch_modes()
-        node = Node(func, args, kwargs, user_site(1) if self._sites else None, self.epoch)
+        if site is None and self._sites:
+            site = user_site(1)
+        node = Node(func, args, kwargs, site, self.epoch)
         self.graph.nodes.append(node)
         return node
 
@@ -282,8 +284,11 @@ class Tracer:
         self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None, **known: Any
     ) -> SymInt:
         """A new unbacked integer that the call gives a value to."""
-        e = self._unbacked(**known)
-        self.emit(func, args, kwargs).outs = Name(symbol_name(e))
+        site = user_site(2) if self._sites else None
+        e = self._unbacked(site, **known)
+        scan = Scan(self)
+        node = self._node(func, scan.args(args), scan.named(kwargs or {}), site)
+        node.outs = Name(symbol_name(e))
         return SymInt(e, self.env)
 
     def mint_list(self, func: Any, args: tuple[Any, ...], count: int, **known: Any) -> list[SymInt]:
@@ -293,11 +298,16 @@ class Tracer:
         return [SymInt(e, self.env) for e in exprs]
 
     def _unbacked(
-        self, *, size: bool = False, min: int | None = None, max: int | None = None
+        self,
+        site: Site | None = None,
+        *,
+        size: bool = False,
+        min: int | None = None,
+        max: int | None = None,
     ) -> Expr:
         """A new unbacked symbol with the range that it has by nature."""
         env = self.env
-        e = env.unbacked(size=size)
+        e = env.unbacked(size=size, site=site)
         if min is not None and not (size and min <= 0):
             env.learn(ge0(e.shift(-min)))
         if max is not None:
@@ -354,12 +364,12 @@ class Tracer:
     def _first_equal(self, node: Node, value: Value) -> Value:
         """The same result of the first call that is equal to the one that gave this value."""
         memo = self.memo
-        results = memo.get(node)
-        if results is None:
+        found = memo.get(node)
+        if found is None:
             own = [leaf for leaf in leaves(node.outs) if type(leaf) is Value]
             key = (node.func, node.epoch, _number((node.args, node.kwargs), self))
-            results = memo[node] = memo.setdefault(key, own)
-        start = next(leaf for leaf in leaves(node.outs) if type(leaf) is Value).index
+            found = memo[node] = (memo.setdefault(key, own), own[0].index)
+        results, start = found
         first: Value = results[value.index - start]  # the results of a call are numbered in order
         return first
 

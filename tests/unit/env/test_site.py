@@ -84,3 +84,11 @@ def test_source_that_is_not_at_hand() -> None:
 def test_an_instruction_without_a_line() -> None:
     code = sys._getframe().f_code
     assert Site(code, 10**6).line == code.co_firstlineno
+
+
+def test_a_place_is_one_object_and_few_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = [capture() for _ in range(3)]
+    assert found[0] is found[1] is found[2]
+    monkeypatch.setattr(site, "_MOST", 0)
+    assert capture() is not None
+    assert len(site._sites) == 1
