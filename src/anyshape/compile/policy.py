@@ -24,7 +24,7 @@ from anyshape.trace.inputs import BACKED, STATIC, UNBACKED, Known
 from anyshape.trace.marks import marks_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from anyshape.env import Env
     from anyshape.expr import Expr
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from anyshape.trace.capture import Captured
     from anyshape.trace.inputs import Spot
     from anyshape.trace.marks import Mark
+
+    Key = tuple[int, int | None]  # a leaf and a dimension of it; None for a number
 
 _INT64: Final = 2**63
 
@@ -70,9 +72,20 @@ class Policy:
         if unmatched:
             self._warned.update(unmatched)
             sources.warn_unmatched(unmatched, names)
-        return Choice(self, lists, names, flat, count)
+        kinds: dict[Key, str] = {}
+        marks: dict[Key, Mark] = {}
+        for leaf, (name, x) in enumerate(zip(names, flat, strict=True)):
+            default = self._default if leaf < count else _static
+            if not isinstance(x, torch.Tensor):
+                named = lists.kind(name) if _may_vary(x) else STATIC
+                kinds[leaf, None] = named or default(name, None, x)
+                continue
+            marks.update({(leaf, d): mark for d, mark in marks_of(x).items()})
+            for d in range(x.dim()):
+                kinds[leaf, d] = lists.kind(name, d, x.dim()) or default(name, d, x)
+        return Choice(kinds, marks)
 
-    def default(self, source: str, dim: int | None, x: Any) -> str:
+    def _default(self, source: str, dim: int | None, x: Any) -> str:
         """What a size or number of the leaf `x` is where nothing else is said of it."""
         if self.dynamic is None:
             return BACKED if self.seen.is_dynamic(source, dim, x) else STATIC
@@ -81,23 +94,20 @@ class Policy:
         return BACKED if self.dynamic is True or type(x) is float else UNBACKED
 
 
-class Choice:
-    """The choices for one call; `capture` calls it with each size and number."""
+def _static(source: str, dim: int | None, x: Any) -> str:
+    return STATIC
 
-    def __init__(
-        self,
-        policy: Policy,
-        lists: sources.Sources,
-        names: Sequence[str],
-        flat: Sequence[Any],
-        count: int,
-    ) -> None:
-        self._policy = policy
-        self._lists = lists
-        self._names = names
-        self._flat = flat
-        self._count = count  # the leaves from there on are attributes
-        self._marks = [marks_of(x) if isinstance(x, torch.Tensor) else {} for x in flat]
+
+class Choice:
+    """The choices for one call; `capture` calls it with each size and number.
+
+    They stay what they are, whatever is seen or set later: another branch of the same program may
+    be traced then. It keeps no input alive.
+    """
+
+    def __init__(self, kinds: Mapping[Key, str], marks: Mapping[Key, Mark]) -> None:
+        self._kinds = kinds
+        self._marks = marks
         self._env: Env | None = None
         self._by_id: dict[str, tuple[str, Expr]] = {}
 
@@ -108,59 +118,47 @@ class Choice:
 
     def __call__(self, spot: Spot) -> Any:
         """What the size or number is, as `capture` takes it."""
-        if spot.dim is None:
-            return self._number(spot)
-        mark = self._marks[spot.leaf].get(spot.dim)
+        place = spot.leaf, spot.dim
+        mark = self._marks.get(place)
         if mark is not None:
             return self._marked(spot, mark)
-        kind = self._lists.kind(self._names[spot.leaf], spot.dim, self._flat[spot.leaf].dim())
-        return kind or self._default(spot)
+        kind = self._kinds[place]
+        if kind == UNBACKED and type(spot.value) is int:
+            return UNBACKED, {"hint": spot.value}
+        return kind
 
     def check(self, captured: Captured) -> None:
         """Raise if the program needs less than what a mark said would vary."""
-        marks: dict[tuple[int, int | None], Mark] = {
-            (leaf, d): mark
-            for leaf, found in enumerate(self._marks)
-            for d, mark in found.items()
-            if mark.strict
-        }
-        need_free(captured, marks)
-
-    def _default(self, spot: Spot) -> str:
-        if spot.leaf >= self._count:
-            return STATIC
-        return self._policy.default(self._names[spot.leaf], spot.dim, self._flat[spot.leaf])
-
-    def _number(self, spot: Spot) -> Any:
-        x = spot.value
-        if type(x) is bool:
-            return STATIC
-        if not math.isfinite(x) if type(x) is float else not -_INT64 <= x < _INT64:
-            return STATIC
-        kind = self._lists.kind(self._names[spot.leaf]) or self._default(spot)
-        return (UNBACKED, {"hint": x}) if kind == UNBACKED and type(x) is int else kind
+        need_free(captured, {p: mark for p, mark in self._marks.items() if mark.strict})
 
     def _marked(self, spot: Spot, mark: Mark) -> Any:
         if mark.kind == STATIC:
             return STATIC
+        if mark.kind == UNBACKED and mark.shape_id is not None:
+            return self._equal(spot, mark, mark.shape_id)
         known = {"min": mark.min, "max": mark.max}
         if mark.kind == UNBACKED:
             known["hint"] = mark.hint
-            if mark.shape_id is not None:
-                return self._equal(spot, mark.shape_id, known)
         return mark.kind, {k: v for k, v in known.items() if v is not None}
 
-    def _equal(self, spot: Spot, shape_id: str, known: dict[str, int | None]) -> Known:
+    def _equal(self, spot: Spot, mark: Mark, shape_id: str) -> Known:
         """An unbacked size that the program asserts to be equal to the others with its id."""
-        assert self._env is not None
-        if known["hint"] is None:
-            known["hint"] = spot.value
-        e = self._env.unbacked(source=spot.source, size=True, **known)
+        env = self._env
+        assert env is not None
+        hint = spot.value if mark.hint is None else mark.hint
+        e = env.unbacked(source=spot.source, size=True, min=mark.min, max=mark.max, hint=hint)
         source, first = self._by_id.setdefault(shape_id, (spot.source, e))
         if first is not e:
-            self._env.assume(
+            env.assume(
                 eq0(e - first),
                 f"{source} and {spot.source} are marked to be equal, by shape_id {shape_id!r},"
                 " and differ",
             )
-        return Known(SymInt(e, self._env), binds=True)
+        return Known(SymInt(e, env), binds=True)
+
+
+def _may_vary(x: Any) -> bool:
+    """Whether a number may be a symbol."""
+    if type(x) is float:
+        return math.isfinite(x)
+    return type(x) is int and -_INT64 <= x < _INT64

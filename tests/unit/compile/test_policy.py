@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import weakref
 from typing import Any
 
 import pytest
@@ -280,6 +281,29 @@ def test_a_choice_serves_more_than_one_trace() -> None:
             captured(zeros(4, 2), zeros(5, 3))
 
 
+def test_a_choice_stays_what_it_was() -> None:
+    policy = Policy()
+    spots = [Spot(0, "x.size(0)", 0, 4), Spot(1, "k", None, 3), Spot(2, "r", None, 0.5)]
+    choice = policy.choice(["x", "k", "r"], [zeros(4), 3, 0.5])
+    assert [choice(spot) for spot in spots] == [STATIC] * 3
+    other = policy.choice(["x", "k", "r"], [zeros(5), 4, 1.5])
+    with config.patch(unbacked_sources="x,k"):
+        assert [choice(spot) for spot in spots] == [STATIC] * 3
+        assert [other(spot) for spot in spots] == [BACKED] * 3
+    assert other(spots[2]._replace(value=float("nan"))) == BACKED
+
+
+def test_a_choice_keeps_no_input_alive() -> None:
+    x = zeros(4)
+    mark_dynamic(x, 0)
+    policy = Policy()
+    choice = policy.choice(["x"], [x])
+    there = weakref.ref(x)
+    del x
+    assert there() is None
+    assert choice(Spot(0, "x.size(0)", 0, 4)) == (BACKED, {})
+
+
 def test_ranges_that_leave_no_size_for_an_id() -> None:
     x, y = zeros(4), zeros(9)
     mark_unbacked(x, 0, max=5, shape_id="batch")
@@ -398,12 +422,10 @@ def test_a_name_that_matches_nothing_is_one_warning() -> None:
 
 
 def test_lists_before_marks_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    def lists_first(self: Any, spot: Spot) -> Any:
-        kind = self._lists.kind(self._names[spot.leaf], spot.dim, self._flat[spot.leaf].dim())
-        mark = self._marks[spot.leaf].get(spot.dim)
-        return kind or (self._default(spot) if mark is None else self._marked(spot, mark))
+    def no_marks(self: Any, spot: Spot) -> Any:
+        return self._kinds[spot.leaf, spot.dim]
 
-    monkeypatch.setattr(module.Choice, "__call__", lists_first)
+    monkeypatch.setattr(module.Choice, "__call__", no_marks)
     with pytest.raises(AssertionError):
         test_marks_before_lists_before_the_policy(True)
 
