@@ -20,11 +20,13 @@ from anyshape.errors import DataDependentError as DataDependentError
 from anyshape.errors import DimError as DimError
 from anyshape.errors import LoadError as LoadError
 from anyshape.errors import ParseError as ParseError
+from anyshape.errors import RecompileLimitError as RecompileLimitError
 from anyshape.errors import RuntimeAssertError as RuntimeAssertError
 from anyshape.errors import ShapeError as ShapeError
 from anyshape.errors import UnsupportedError as UnsupportedError
 
 if TYPE_CHECKING:
+    from anyshape.compile import compile as compile  # noqa: A004  as torch calls it
     from anyshape.export import Dim as Dim
     from anyshape.export import ExportedProgram as ExportedProgram
     from anyshape.export import export as export
@@ -74,6 +76,7 @@ _SYMBOLIC: Final = (
 
 _RULES: Final = ("register_rule",)
 _MARKS: Final = ("mark_dynamic", "mark_static", "mark_unbacked", "maybe_mark_dynamic")
+_COMPILE: Final = ("compile",)
 _EXPORT: Final = ("Dim", "ExportedProgram", "export", "load")
 
 __all__ = [  # noqa: PLE0604  the names that follow are strings too
@@ -87,10 +90,12 @@ __all__ = [  # noqa: PLE0604  the names that follow are strings too
     "DimError",
     "LoadError",
     "ParseError",
+    "RecompileLimitError",
     "RuntimeAssertError",
     "ShapeError",
     "UnsupportedError",
     "config",
+    *_COMPILE,
     *_EXPORT,
     *_MARKS,
     *_RULES,
@@ -105,6 +110,8 @@ def __getattr__(name: str) -> Any:
         home = "anyshape.rules"
     elif name in _MARKS:
         home = "anyshape.trace.marks"
+    elif name in _COMPILE:
+        home = "anyshape.compile"
     elif name in _EXPORT:
         home = "anyshape.export"
     else:

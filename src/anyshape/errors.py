@@ -75,5 +75,13 @@ class LoadError(AnyshapeError, ValueError):
     """A file that is not a saved program, is damaged, or needs what this process does not have."""
 
 
+class RecompileLimitError(AnyshapeError, RuntimeError):
+    """A function would be compiled once more than it may be."""
+
+
 class AnyshapeWarning(UserWarning):
     """Something that works and is likely not what was meant."""
+
+
+class BackendError(AnyshapeError, RuntimeError):
+    """A compiler behind `compile` failed; the error that it raised is the cause."""

@@ -41,18 +41,26 @@ _INDENT: Final = "    "
 class Program:
     """The text of a program and what its names mean; compiled on first use."""
 
-    def __init__(self, graph: Graph, binds: Sequence[Bind], slots: dict[Value, int]) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        binds: Sequence[Bind],
+        slots: dict[Value, int],
+        *,
+        restores: bool = True,
+    ) -> None:
         self.scope: dict[str, Any] = {
             "torch": torch,
             "math": math,
-            "fail": _fail,
-            "defined": _defined,
+            "fail": fail,
+            "defined": defined,
             "power_of": power_of,
         }
         self._names: dict[Any, str] = {}
         self._graph = graph
         self._binds = binds
         self._slots = slots
+        self._restores = restores  # the modes that it changes
         self._made: Callable[..., Any] | None = None
         self.text = ""
 
@@ -83,7 +91,7 @@ class Program:
                 if type(leaf) is Name:
                     lines += [self._check(asserts[i], i) for i in due.pop(leaf, ())]
         lines.append(f"return {self._arg(graph.outputs)}")
-        if restores:
+        if restores and self._restores:
             self.scope["keep_modes"] = keep_modes
             lines = ["with keep_modes():", *(_INDENT + line for line in lines)]
         self.text = "\n".join(["def run(flat):", *(_INDENT + line for line in lines), ""])
@@ -163,14 +171,12 @@ class Program:
 
     def _arg(self, a: Any) -> str:
         kind = type(a)
-        if kind is Value:
+        if kind is Value or kind is Name:
             return str(a)
         if kind in _LITERAL:
             return repr(a)
-        if kind is Name:
-            return str.__str__(a)
         if kind in SYMBOLIC:
-            return source(operand_of(a), _Same())
+            return source(operand_of(a), Same())
         if kind is SymSize:
             return f"torch.Size({self._arg(tuple(a))})"
         if kind is tuple:
@@ -192,7 +198,7 @@ class Program:
         return name
 
 
-class _Same(dict[str, str]):
+class Same(dict[str, str]):
     """Symbols keep their names in the generated code."""
 
     def __missing__(self, key: str) -> str:
@@ -212,7 +218,7 @@ def truth(o: Obligation) -> str:
         ((atom, k),) = terms(condition.expr).items()
         if atom.op is SYMBOL and k == 1:
             return f"{atom.name} >= {-condition.expr.c}"
-    text = source(condition, _Same())
+    text = source(condition, Same())
     return f"defined(lambda: {text})" if any(map(_divides, nodes_below((condition,)))) else text
 
 
@@ -223,14 +229,15 @@ def _divides(node: Any) -> bool:
     return type(node) is Real and node.op in ("ratio", "div", "pow", "sqrt")
 
 
-def _defined(condition: Callable[[], bool]) -> bool:
+def defined(condition: Callable[[], bool]) -> bool:
     try:
         return condition()
     except ArithmeticError:
         return False
 
 
-def _fail(o: Obligation) -> None:
+def fail(o: Obligation) -> None:
+    """Raise the error of a runtime assert."""
     raise RuntimeAssertError(
         o.message or f"{o.text} does not hold",
         why=f"{o.text} is needed" + (f" at {o.site}" if o.site else ""),
@@ -242,7 +249,7 @@ def guard_function(guards: Sequence[Obligation], symbols: Sequence[str]) -> Call
     lines = [f"def check({', '.join(symbols)}):"]
     lines += [f" if not {truth(o)}: return {i}" for i, o in enumerate(guards)]
     lines.append(" return -1")
-    scope: dict[str, Any] = {"math": math, "power_of": power_of, "defined": _defined}
+    scope: dict[str, Any] = {"math": math, "power_of": power_of, "defined": defined}
     exec("\n".join(lines), scope)  # our own text
     made: Callable[..., int] = scope["check"]
     return made

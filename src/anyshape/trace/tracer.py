@@ -83,6 +83,7 @@ class Tracer:
         self._inference = self.uses_inference = _is_inference()
         self.dtype = self._dtype = _default_dtype()
         self._autocast: tuple[Any, ...] = ()
+        self.started_in = (self._grad, self._inference, autocast_state(), self._dtype)
 
     # ------------------------------------------------------------------ calls
 

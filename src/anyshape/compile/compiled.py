@@ -1,0 +1,386 @@
+"""`Compiled`: a function with the programs that were traced of it, and the calls they serve."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+import weakref
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import torch
+
+from anyshape.compile.attributes import attributes_of
+from anyshape.compile.backend import find_backend, lower
+from anyshape.compile.bound import Bound
+from anyshape.compile.entry import Entry
+from anyshape.compile.event import Reason, Recompilation, Stats
+from anyshape.compile.outside import Outside
+from anyshape.compile.path import PathTracer
+from anyshape.compile.policy import Policy
+from anyshape.compile.seen import Seen
+from anyshape.compile.segment import Segment, Stop, key_of, walk
+from anyshape.config import config
+from anyshape.env.fact import CHECK, Fact
+from anyshape.env.obligation import Obligation
+from anyshape.errors import (
+    AnyshapeError,
+    AnyshapeWarning,
+    ConfigError,
+    ConstraintViolation,
+    RecompileLimitError,
+    UnsupportedError,
+)
+from anyshape.expr.boolean import negate
+from anyshape.expr.traverse import symbols_of
+from anyshape.tensor.current import is_tracing
+from anyshape.trace.capture import capture
+from anyshape.trace.inputs import STATIC, Inputs
+from anyshape.trace.tracer import Tracer
+from anyshape.trace.tree import unflatten
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from anyshape.trace.attributes import Attribute
+    from anyshape.trace.capture import Captured
+
+_KEPT: Final = 256  # events
+_RAISED: Final = (ConstraintViolation, ConfigError)  # what no eager run makes better
+
+
+class Options(NamedTuple):
+    """How a function is to be compiled."""
+
+    dynamic: Any
+    fullgraph: bool
+    backend: Any
+    recompile_limit: int | None
+    on_deviation: str
+
+
+class Compiled:
+    """A compiled function. Call it like the function.
+
+    Entries are tried from the one used last. Hits take no lock; one thread traces at a time.
+    """
+
+    def __init__(self, fn: Callable[..., Any], options: Options) -> None:
+        self.fn = fn
+        self.options = options
+        self.entries: list[Entry] = []
+        self.stats = Stats()
+        self.recompilations: list[Recompilation] = []
+        self.eager_because: str | None = None
+        self.seen = Seen()
+        self._backend = find_backend(options.backend)
+        self._policy = Policy(options.dynamic, self.seen)
+        self._lock = threading.RLock()
+        self._methods: weakref.WeakKeyDictionary[Any, Compiled] = weakref.WeakKeyDictionary()
+        for name in ("__name__", "__qualname__", "__module__", "__doc__"):
+            if hasattr(fn, name):
+                setattr(self, name, getattr(fn, name))
+        self.__wrapped__ = fn
+
+    # ------------------------------------------------------------------ calls
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the program for these inputs; trace one if there is none."""
+        if is_tracing():
+            return self.fn(*args, **kwargs)
+        if self.eager_because is not None or config.stance == "force_eager":
+            self.stats.eager += 1
+            return self.fn(*args, **kwargs)
+        for entry in self.entries:
+            flat = entry.check(args, kwargs)
+            if type(flat) is list and (entry.holds is None or entry.holds(flat) is None):
+                return self._hit(entry, flat, args, kwargs)
+        return self._miss(args, kwargs)
+
+    def _hit(self, entry: Entry, flat: list[Any], args: Any, kwargs: Any) -> Any:
+        self.stats.hits += 1
+        if self.entries and entry is not self.entries[0]:
+            self.entries = [entry, *[e for e in self.entries if e is not entry]]
+        result = entry.run(flat)
+        if type(result) is Stop:
+            return self._extend(entry, flat, args, kwargs, result)
+        return result
+
+    def __get__(self, owner: Any, kind: Any = None) -> Any:
+        """As a method: each object has its own entries."""
+        if owner is None:
+            return self
+        with self._lock:
+            found = self._methods.get(owner)
+            if found is None:
+                found = Compiled(Bound(self.fn, owner), self.options)
+                self._methods[owner] = found
+        return found
+
+    def _eagerly(self, args: Any, kwargs: Any) -> Any:
+        self.stats.eager += 1
+        return self.fn(*args, **kwargs)
+
+    # ------------------------------------------------------------------ tracing
+
+    def _miss(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        with self._lock:
+            reasons = []
+            for entry in self.entries:
+                reason = entry.why_not(args, kwargs)
+                if reason is None:  # another thread was faster
+                    flat = entry.check(args, kwargs)
+                    assert type(flat) is list
+                    return self._hit(entry, flat, args, kwargs)
+                reasons.append(reason)
+            stance = config.stance
+            if reasons:
+                self._note(reasons)
+                if stance == "fail_on_recompile":
+                    raise RecompileLimitError(str(self.recompilations[-1]))
+                if stance == "eager_on_recompile":
+                    return self._eagerly(args, kwargs)
+            if len(self.entries) >= self._limit:
+                return self._beyond_limit(args, kwargs)
+            attributes = attributes_of(self.fn)
+            inputs = Inputs(self.fn, args, kwargs, attributes)
+            if stance == "eager_then_compile" and not self.stats.calls:
+                self.seen.note(inputs.names, inputs.examples)
+                return self._eagerly(args, kwargs)
+            return self._trace(args, kwargs, inputs, attributes, reasons)
+
+    @property
+    def _limit(self) -> int:
+        own = self.options.recompile_limit
+        return config.recompile_limit if own is None else own
+
+    def _note(self, reasons: list[Reason]) -> None:
+        event = Recompilation(_name(self.fn), tuple(reasons))
+        self.recompilations.append(event)
+        del self.recompilations[:-_KEPT]
+        event.emit()
+
+    def _beyond_limit(self, args: Any, kwargs: Any) -> Any:
+        counts: dict[str, int] = {}
+        for event in self.recompilations:
+            counts[event.reasons[0].place] = counts.get(event.reasons[0].place, 0) + 1
+        worst = max(counts, key=lambda place: counts[place])
+        latest = (event.reasons[0] for event in reversed(self.recompilations))
+        about = next(reason for reason in latest if reason.place == worst)
+        what = f"{_name(self.fn)} was compiled {len(self.entries)} times, which is its limit"
+        if self.options.fullgraph:
+            raise RecompileLimitError(what, why=about.text, fix=about.fix)
+        self._give_up(f"{what}; what keeps failing: {about}")
+        return self._eagerly(args, kwargs)
+
+    def _give_up(self, why: str) -> None:
+        """Run the function eagerly from now on."""
+        self.eager_because = why
+        warnings.warn(
+            f"{_name(self.fn)} runs eagerly from now on: {why}", AnyshapeWarning, stacklevel=5
+        )
+
+    def _trace(
+        self,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        inputs: Inputs,
+        attributes: list[Attribute],
+        reasons: list[Reason],
+    ) -> Any:
+        flat = inputs.examples
+        choice: Any = self._policy.choice(inputs.names, flat, attributes)
+        if any(r.condition.exact for r in reasons):
+            choice = _static
+        root = Segment()
+        whole = self.options.fullgraph
+        tracer = Tracer() if whole else PathTracer(root, flat, (), list(flat))
+        before = _Before()
+        outside = Outside(self.fn, flat, attributes)
+        try:
+            captured = capture(
+                self.fn, args, kwargs, dynamic=choice, tracer=tracer, attributes=attributes
+            )
+            outside.need_unchanged()
+            if choice is not _static:
+                choice.check(captured)
+            return self._keep(captured, tracer, outside, choice, attributes, flat)
+        except Exception as e:
+            outside.undo()
+            if isinstance(tracer, PathTracer):
+                before.restore()
+                tracer.take_back()
+            if whole or isinstance(e, _RAISED):
+                raise
+            error = e
+        result = self._eagerly(args, kwargs)
+        self._give_up(f"it cannot be traced: {error}")
+        return result
+
+    def _keep(
+        self,
+        captured: Captured,
+        tracer: Tracer,
+        outside: Outside,
+        choice: Any,
+        attributes: Sequence[Any],
+        flat: list[Any],
+    ) -> Any:
+        """Make an entry of a trace, and give the result of the call."""
+        captured.raises_on_deviation = self.options.on_deviation == "raise"
+        exact = self._exact(captured) if self.options.on_deviation == "specialize" else ()
+        entry = Entry(
+            captured,
+            attributes,
+            outside,
+            choice,
+            strict=self.options.backend != "eager",
+            exact=exact,
+        )
+        if isinstance(tracer, PathTracer) and tracer.answers:
+            out = tracer.finish(captured.graph.outputs, captured.out_spec)
+            entry.serve_tree(tracer.root)
+            result = unflatten(out, captured.out_spec)
+        else:
+            entry.serve(lower(captured, self._backend, flat))
+            result = entry.run(list(flat))
+        self.stats.traces += 1
+        self.entries = [entry, *self.entries]
+        return result
+
+    def _exact(self, captured: Captured) -> list[Obligation]:
+        """The deviations from eager execution as conditions under which there is none."""
+        env = captured.tracer.env
+        bound = {bind.name for bind in captured.inputs.binds}
+        found = []
+        for d in captured.deviations:
+            if not {s.name for s in symbols_of(d.condition)} <= bound:
+                captured.raises_on_deviation = True
+                continue
+            fact = Fact(negate(d.condition), CHECK, d.site, d.about)
+            found.append(Obligation(fact, env.knowledge))
+        return found
+
+    # ------------------------------------------------------------------ new branches
+
+    def _extend(self, entry: Entry, flat: list[Any], args: Any, kwargs: Any, stop: Stop) -> Any:
+        """Trace the branch of an entry that a call takes for the first time, and end the call."""
+        with self._lock:
+            assert entry.root is not None
+            segment = entry.root
+            for answer in stop.answers[:-1]:
+                segment = segment.children[key_of(answer)]
+            child = segment.children.get(key_of(stop.answers[-1]))
+            if child is not None:  # another thread was faster
+                result = walk(child, stop.frame)
+                if type(result) is not Stop:
+                    return result
+                stop = Stop([*stop.answers, *result.answers], result.frame)
+                return self._extend(entry, flat, args, kwargs, stop)
+            tracer = PathTracer(entry.root, flat, stop.answers, stop.frame)
+            outside = Outside(self.fn, flat, entry.attributes)
+            self.stats.extensions += 1
+            try:
+                captured = capture(
+                    self.fn,
+                    args,
+                    kwargs,
+                    dynamic=entry.choice,
+                    tracer=tracer,
+                    attributes=entry.attributes,
+                )
+                outside.need_unchanged()
+                out = tracer.finish(captured.graph.outputs, captured.out_spec)
+            except AnyshapeError as e:
+                outside.undo()
+                tracer.take_back()
+                return self._half_done(tracer, e, args, kwargs)
+            except Exception:
+                outside.undo()
+                tracer.flush()
+                raise
+            entry.renew()
+            if tracer.overflow is not None:
+                question = tracer.overflow
+                self._give_up(
+                    f"{question.question} at {question.site} had {len(question.children)} answers,"
+                    " each with a program of its own; to keep it symbolic, use it as a value"
+                )
+            return unflatten(out, captured.out_spec)
+
+    def _half_done(self, tracer: PathTracer, error: AnyshapeError, args: Any, kwargs: Any) -> Any:
+        """Run a call eagerly whose first segments have run already, if that does nothing twice."""
+        if tracer.outer_version or tracer.draws:
+            raise UnsupportedError(
+                f"{_name(self.fn)} cannot be traced beyond a branch that this call takes: {error}",
+                why="it has changed tensors or drawn random numbers before, so it cannot be run"
+                " again",
+                fix="reset() and call it with force_eager, or compile the parts of it",
+            ) from error
+        self._give_up(f"a branch of it cannot be traced: {error}")
+        return self._eagerly(args, kwargs)
+
+    # ------------------------------------------------------------------ what there is
+
+    def explain(self) -> str:
+        """What was compiled, why again, and what each entry assumes."""
+        lines = [f"{_name(self.fn)}: {len(self.entries)} entries, {self.stats}"]
+        if self.eager_because:
+            lines.append(f"runs eagerly: {self.eager_because}")
+        for i, entry in enumerate(self.entries):
+            kind = "one program"
+            if entry.root is not None:
+                kind = f"{sum(1 for _ in entry.root.below())} segments"
+            lines.append(f"entry {i}: {kind}")
+            for leaf in entry.captured.inputs.leaves:
+                if leaf.value is not None:
+                    lines.append(f"  {leaf.name}: {leaf.value.meta}")
+                elif leaf.twin is None:
+                    lines.append(f"  {leaf.name}: {type(leaf.example).__name__}")
+            lines += [f"  guard: {o.describe()}" for o in entry.captured.guards]
+            lines += [f"  assert: {o.describe()}" for o in entry.captured.runtime_asserts]
+            if entry.root is not None:
+                asked = [s for s in entry.root.below() if s.question is not None]
+                lines += [f"  break: {s.question}? at {s.site}" for s in asked]
+        lines += [f"again: {event}" for event in self.recompilations]
+        return "\n".join(lines)
+
+    def reset(self) -> None:
+        """Forget all entries and what was seen of the inputs."""
+        with self._lock:
+            self.entries = []
+            self.recompilations = []
+            self.eager_because = None
+            self.stats = Stats()
+            self.seen = Seen()
+            self._policy = Policy(self.options.dynamic, self.seen)
+            self._methods.clear()
+
+    def __repr__(self) -> str:
+        return f"<compiled {_name(self.fn)}: {len(self.entries)} entries>"
+
+
+class _Before:
+    """The state of torch's generators, to be restored when a trace that has run parts fails."""
+
+    def __init__(self) -> None:
+        self.cpu = torch.get_rng_state()
+        self.cuda = _cuda_states()
+
+    def restore(self) -> None:
+        """Put the generators back."""
+        torch.set_rng_state(self.cpu)
+        if self.cuda:
+            torch.cuda.set_rng_state_all(self.cuda)
+
+
+def _cuda_states() -> list[torch.Tensor]:
+    started: bool = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
+    return torch.cuda.get_rng_state_all() if started else []
+
+
+def _static(_: Any) -> str:
+    return STATIC
+
+
+def _name(fn: Any) -> str:
+    return str(getattr(fn, "__qualname__", None) or type(fn).__name__)

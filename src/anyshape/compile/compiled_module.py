@@ -1,0 +1,61 @@
+"""`CompiledModule`: a module whose forward pass runs traced programs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+
+from anyshape.compile.compiled import Compiled
+
+if TYPE_CHECKING:
+    from anyshape.compile.compiled import Options
+
+_SHARED: Final = ("_parameters", "_buffers", "_modules", "_non_persistent_buffers_set")
+
+
+class CompiledModule(torch.nn.Module):
+    """Shares parameters, buffers and submodules with the original, under the same names, so that
+    `state_dict`, `parameters` and `to` are those of the original; other attributes are read from
+    and set on the original.
+    """
+
+    def __init__(self, original: torch.nn.Module, options: Options) -> None:
+        super().__init__()
+        own = self.__dict__
+        for name in _SHARED:
+            own[name] = original.__dict__[name]
+        own["original"] = original
+        own["compiled"] = Compiled(original, options)
+        own["training"] = original.training
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the program for these inputs."""
+        return self.__dict__["compiled"](*args, **kwargs)
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """The same as a call."""
+        return self(*args, **kwargs)
+
+    def train(self, mode: bool = True) -> CompiledModule:
+        """Set the mode of the original."""
+        self.original.train(mode)
+        self.__dict__["training"] = mode
+        return self
+
+    def __getattr__(self, name: str) -> Any:
+        own = self.__dict__
+        if name in ("entries", "stats", "explain", "reset", "recompilations", "seen"):
+            return getattr(own["compiled"], name)
+        return getattr(own["original"], name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "training":
+            self.__dict__[name] = value
+        setattr(self.original, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        delattr(self.original, name)
+
+    def __repr__(self) -> str:
+        return f"Compiled{self.original!r}"

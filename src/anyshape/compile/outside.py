@@ -1,0 +1,317 @@
+"""What a function reads from outside its arguments, to be guarded, and to notice when it changes.
+
+Read are: globals, closure cells and defaults of the function and of the user's functions that it
+can reach, attributes of objects and modules by the names that occur in its code, parameters and
+buffers. Numbers and texts are compared by value, small containers by what they hold, everything
+else by identity; tensors also by dtype, device and shape. Nothing inside torch, the standard
+library or builtins is looked at.
+"""
+
+from __future__ import annotations
+
+import math
+import types
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import torch
+
+from anyshape.env.site import is_framework
+from anyshape.errors import UnsupportedError
+from anyshape.trace.substitutes import is_filled
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from types import CodeType
+
+_PLAIN: Final = (int, bool, str, bytes, type(None))
+_SMALL: Final = 64  # items of a container that are looked at
+_MANY: Final = 20_000  # things that are looked at in all
+_REGISTRIES: Final = ("_parameters", "_buffers", "_modules")
+_HOOKS: Final = ("_forward_hooks", "_forward_pre_hooks")
+_CONTAINERS: Final = (list, tuple, dict, set, frozenset)
+_MISSING: Final = object()
+
+
+class Read(NamedTuple):
+    """The entry `key` of a namespace, known to users as `name`, and what it was."""
+
+    space: dict[str, Any]
+    key: str
+    name: str
+    value: Any
+
+
+class Held(NamedTuple):
+    """A container, known to users as `name`, and what it held."""
+
+    container: Any
+    name: str
+    content: Any
+
+
+class Outside:
+    """What a function reads, as it was when this was made."""
+
+    def __init__(self, fn: Any, inputs: Iterable[Any] = (), ignored: Iterable[Any] = ()) -> None:
+        self.reads: list[Read] = []
+        self.cells: list[tuple[Any, str, Any]] = []
+        self.defaults: list[tuple[Any, str, Any]] = []
+        self.held: list[Held] = []
+        self.tensors: list[tuple[torch.Tensor, str]] = []
+        self._names: set[str] = set()
+        self._seen: set[int] = {id(x) for x in inputs}
+        self._ignored = {(id(a.owner), a.key) for a in ignored}
+        self._objects: list[tuple[Any, str]] = []
+        self._later: list[tuple[Any, str]] = [(fn, _label(fn))]
+        self._kept: list[Any] = []  # whose ids are noted
+        self._survey()
+        self._seen, self._kept, self._objects = set(), [], []
+
+    # ------------------------------------------------------------------ finding
+
+    def _survey(self) -> None:
+        """Look at everything that can be reached; new names may reach more of known objects."""
+        known = -1
+        while known != len(self._names) or self._later:
+            known = len(self._names)
+            while self._later and len(self._seen) < _MANY:
+                self._look(*self._later.pop())
+            self._later = []
+            for x, label in list(self._objects):
+                self._attributes(x, label)
+
+    def _look(self, x: Any, label: str) -> None:
+        if isinstance(x, type) or id(x) in self._seen:
+            return
+        kind = type(x)
+        if kind in _PLAIN or kind is float:
+            return
+        self._seen.add(id(x))
+        self._kept.append(x)
+        if isinstance(x, torch.Tensor):
+            self.tensors.append((x, label))
+        elif kind is types.FunctionType:
+            self._function(x, label)
+        elif hasattr(x, "__func__") and hasattr(x, "__self__"):
+            self._look(x.__func__, label)
+            self._look(x.__self__, "self")
+        elif kind in _CONTAINERS:
+            self._container(x, label)
+        elif kind is types.ModuleType:
+            if not is_framework(getattr(x, "__file__", None) or "<built-in>"):
+                self._objects.append((x, label))
+        elif isinstance(getattr(x, "__dict__", None), dict):
+            self._objects.append((x, label))
+            self._class(kind)
+        elif hasattr(x, "__wrapped__"):
+            self._look(x.__wrapped__, label)
+
+    def _function(self, f: types.FunctionType, label: str) -> None:
+        inner = getattr(f, "__wrapped__", None)
+        if inner is not None:
+            self._look(inner, label)
+        if is_framework(f.__code__.co_filename):
+            return
+        names = _names_in(f.__code__)
+        self._names |= names
+        for name in names:
+            if name in f.__globals__:
+                self._read(f.__globals__, name, name)
+        for name, cell in zip(f.__code__.co_freevars, f.__closure__ or (), strict=True):
+            value = cell.cell_contents if is_filled(cell) else _MISSING
+            if id(cell) not in self._seen:
+                self._seen.add(id(cell))
+                self._kept.append(cell)
+                self.cells.append((cell, name, value))
+            self._later.append((value, name))
+        if f.__defaults__:
+            self.defaults.append((f, label, f.__defaults__))
+        for value in (*(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values()):
+            self._later.append((value, f"a default of {label}"))
+
+    def _class(self, kind: type) -> None:
+        """The methods of a class whose names occur, or that calling it runs.
+
+        Of torch's own modules only the names of the attributes count that their methods read.
+        """
+        for base in kind.__mro__:
+            library = getattr(base, "__module__", "").partition(".")[0]
+            if library in ("builtins", "anyshape") or base is torch.nn.Module:
+                continue
+            for name, value in vars(base).items():
+                if name not in self._names and name not in ("forward", "__call__"):
+                    continue
+                inner = (getattr(value, "fget", None), getattr(value, "__func__", None))
+                functions = [f for f in (value, *inner) if type(f) is types.FunctionType]
+                if library == "torch":
+                    for f in functions:
+                        self._names |= _names_in(f.__code__)
+                else:
+                    self._later += [(f, name) for f in functions if id(f) not in self._seen]
+
+    def _read(self, space: dict[str, Any], key: str, name: str) -> None:
+        place = hash((id(space), key))
+        if place in self._seen or (id(space), key) in self._ignored:
+            return
+        self._seen.add(place)
+        value = space[key]
+        self.reads.append(Read(space, key, name, value))
+        self._later.append((value, name))
+
+    def _attributes(self, x: Any, label: str) -> None:
+        own = x.__dict__
+        for name in self._names & own.keys():
+            self._read(own, name, f"{label}.{name}")
+        if isinstance(x, torch.nn.Module):
+            for registry in _REGISTRIES:
+                for key in own[registry]:
+                    self._read(own[registry], key, f"{label}.{key}")
+                self._count(own[registry], label)
+            for hooks in _HOOKS:
+                self._count(own[hooks], f"{label}.{hooks}")
+        self._class(type(x))
+
+    def _count(self, space: dict[str, Any], label: str) -> None:
+        if id(space) not in self._seen:
+            self._seen.add(id(space))
+            self._kept.append(space)
+            self.held.append(Held(space, label, len(space)))
+
+    def _container(self, x: Any, label: str) -> None:
+        items = list(x.items()) if isinstance(x, dict) else list(enumerate(x))
+        if isinstance(x, list | dict | set):
+            self.held.append(Held(x, label, x.copy()))
+        for key, value in items[:_SMALL]:
+            self._later.append((value, f"{label}[{key!r}]"))
+
+    # ------------------------------------------------------------------ guards
+
+    def conditions(self, name: Callable[[Any], str]) -> Iterator[tuple[str, str]]:
+        """Conditions as Python, with what each is about; `name` names an object in the text."""
+        spaces: dict[int, str] = {}
+        for space, key, label, value in self.reads:
+            if id(space) not in spaces:
+                spaces[id(space)] = name(space)
+            text = f"{spaces[id(space)]}[{key!r}]"
+            yield self._same(text, value, name), f"{label} is another"
+        for cell, label, value in self.cells:
+            if value is not _MISSING:
+                yield (
+                    self._same(f"{name(cell)}.cell_contents", value, name),
+                    f"{label} is another",
+                )
+        for f, label, value in self.defaults:
+            yield f"{name(f)}.__defaults__ is {name(value)}", f"the defaults of {label} are others"
+        for container, label, content in self.held:
+            if type(content) is int:
+                yield f"len({name(container)}) == {content}", f"the members of {label} are others"
+            elif len(content) <= _SMALL:
+                word, held = name(container), name(_frozen(content))
+                yield f"{name(_frozen)}({word}) == {held}", f"{label} holds something else"
+        if self.tensors:
+            labels = [label for _, label in self.tensors]
+            tensors = [t for t, _ in self.tensors]
+            yield (
+                f"{name(_Metas(tensors))}()",
+                f"the dtype, device or shape of {', '.join(labels[:3])}"
+                + (f" or {len(labels) - 3} others" if len(labels) > 3 else "")
+                + " is another",
+            )
+
+    @staticmethod
+    def _same(text: str, value: Any, name: Callable[[Any], str]) -> str:
+        kind = type(value)
+        if kind is bool or value is None:
+            return f"{text} is {value}"
+        if kind in (int, str, bytes):
+            return f"{text} == {value!r} and type({text}) is {kind.__name__}"
+        if kind is float and not math.isnan(value):
+            return f"{text} == {name(value)} and type({text}) is float"
+        return f"{text} is {name(value)}"
+
+    # ------------------------------------------------------------------ effects
+
+    def undo(self) -> list[str]:
+        """Put back what was changed since; the names of it."""
+        changed = []
+        for space, key, label, value in self.reads:
+            if space.get(key, _MISSING) is not value:
+                changed.append(label)
+                space[key] = value
+        for cell, label, value in self.cells:
+            now = cell.cell_contents if is_filled(cell) else _MISSING
+            if now is not value:
+                changed.append(label)
+                if value is _MISSING:
+                    del cell.cell_contents
+                else:
+                    cell.cell_contents = value
+        for container, label, content in self.held:
+            if type(content) is int:
+                continue
+            if _ids(container) != _ids(content):
+                changed.append(label)
+                container.clear()
+                if type(container) is list:
+                    container.extend(content)
+                else:
+                    container.update(content)
+        return changed
+
+    def need_unchanged(self) -> None:
+        """Raise if the function changed something that it reads; it is as before then."""
+        changed = self.undo()
+        if changed:
+            raise UnsupportedError(
+                f"the function changes {', '.join(dict.fromkeys(changed))}, which is outside of it",
+                why="a compiled program repeats calls of torch, not assignments and appends",
+                fix="return the value, or keep it in a tensor that is changed in place",
+            )
+
+
+class _Metas:
+    """Whether tensors have the dtype, device and shape that they had."""
+
+    def __init__(self, tensors: list[torch.Tensor]) -> None:
+        self.all = [(t, t.dtype, t.device, t.shape) for t in tensors]
+
+    def __call__(self) -> bool:
+        for t, dtype, device, shape in self.all:
+            if t.dtype is not dtype or t.shape != shape or t.device != device:
+                return False
+        return True
+
+
+def _names_in(code: CodeType) -> set[str]:
+    """The names that a function may look up: as written, and texts that may be names."""
+    names = set(code.co_names)
+    for constant in code.co_consts:
+        if type(constant) is str and constant.isidentifier():
+            names.add(constant)
+        elif isinstance(constant, types.CodeType):
+            names |= _names_in(constant)
+    return names
+
+
+def _frozen(x: Any) -> Any:
+    """What a container holds: plain values by value and type, the others by identity."""
+    if isinstance(x, dict):
+        return [(k, _plain_or_id(v)) for k, v in x.items()]
+    return sorted(map(_plain_or_id, x), key=repr) if isinstance(x, set) else [*map(_plain_or_id, x)]
+
+
+def _plain_or_id(x: Any) -> Any:
+    kind = type(x)
+    return (kind, x) if kind in _PLAIN or kind is float else id(x)
+
+
+def _ids(x: Any) -> Any:
+    if isinstance(x, dict):
+        return [(k, id(v)) for k, v in x.items()]
+    return {id(v) for v in x} if isinstance(x, set) else [*map(id, x)]
+
+
+def _label(fn: Any) -> str:
+    if isinstance(fn, torch.nn.Module):
+        return "self"
+    return str(getattr(fn, "__name__", type(fn).__name__))
