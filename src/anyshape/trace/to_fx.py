@@ -1,4 +1,9 @@
-"""The graph as a `torch.fx.GraphModule`: flat inputs in order, flat outputs, asserts as nodes."""
+"""The graph as a `torch.fx.GraphModule`: flat inputs in order, flat outputs, asserts as nodes.
+
+`to_fx` is the whole program over its flat inputs. `to_backend_fx` is what compilers of torch take:
+the symbols of the inputs are inputs of their own and come first, then the tensors; asserts are
+`aten._assert_scalar`, which such compilers keep and learn from.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +16,15 @@ import torch
 from torch import fx
 
 from anyshape.expr.python import source
+from anyshape.rules.autocast import autocast_state
+from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.sym_tensor import SymSize
-from anyshape.trace.graph import SYMBOLIC, Name, Value, operand_of
+from anyshape.trace.graph import SYMBOLIC, Name, Value, leaves, operand_of
+from anyshape.trace.modes import MODE_CHANGES, set_autocast, set_inference
 from anyshape.trace.spelling import OPERATORS, method_name
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from anyshape.env import Obligation
     from anyshape.trace.graph import Graph
@@ -50,6 +58,7 @@ _AS_OPERATORS: Final = {
     "__invert__",
     "__abs__",
 }
+_INDEXING: Final = (torch.Tensor.__getitem__, torch.Tensor.__setitem__)
 _FUNCTIONS: Final[dict[str, Any]] = {
     "max": torch.sym_max,
     "min": torch.sym_min,
@@ -68,7 +77,30 @@ _FUNCTIONS: Final[dict[str, Any]] = {
 
 def to_fx(graph: Graph, inputs: Inputs, asserts: Sequence[Obligation]) -> fx.GraphModule:
     """A module that computes the graph from the flat list of inputs."""
-    return _Writer(graph, inputs, asserts).write()
+    writer = _Writer(graph, {id(o): _said(o) for o in asserts}, torch._assert)
+    writer.take_leaves(inputs)
+    return writer.write(asserts, graph.outputs)
+
+
+def to_backend_fx(
+    graph: Graph,
+    inputs: Inputs,
+    asserts: Mapping[str, Obligation],
+    outputs: Sequence[Any],
+    fixed: Mapping[str, int],
+) -> fx.GraphModule:
+    """A module that computes `outputs` from symbols and tensors.
+
+    `asserts` are by the message to fail with. Symbols in `fixed` are numbers instead of inputs.
+    """
+    messages = {id(o): message for message, o in asserts.items()}
+    writer = _Writer(graph, messages, torch.ops.aten._assert_scalar.default, for_backend=True)
+    writer.take_symbols(inputs, fixed)
+    return writer.write(list(asserts.values()), outputs)
+
+
+def _said(o: Obligation) -> str:
+    return o.message or f"{o.text} does not hold"
 
 
 class _Same(dict[str, str]):
@@ -77,42 +109,119 @@ class _Same(dict[str, str]):
 
 
 class _Writer:
-    def __init__(self, graph: Graph, inputs: Inputs, asserts: Sequence[Obligation]) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        messages: Mapping[int, str],
+        assertion: Any,
+        *,
+        for_backend: bool = False,
+    ) -> None:
         self.graph = graph
-        self.inputs = inputs
+        self.for_backend = for_backend
+        self.messages = messages  # by the identity of the assert
+        self.assertion = assertion
         self.fx = fx.Graph()
         self.root = torch.nn.Module()
         self.nodes: dict[Any, Any] = {}  # values, and names of symbols
         self.texts: dict[str, Any] = {}
         self.due: dict[str, list[Obligation]] = {}
-        for o in asserts:
-            self.due.setdefault(o.symbol, []).append(o)
 
-    def write(self) -> fx.GraphModule:
+    def take_leaves(self, inputs: Inputs) -> None:
+        """One placeholder for each leaf; sizes are read off them."""
         flat = []
-        for leaf in self.inputs.leaves:
-            clean = "".join(c if c.isalnum() else "_" for c in leaf.name)
-            flat.append(self.fx.placeholder(clean))
+        for leaf in inputs.leaves:
+            flat.append(self.placeholder(leaf.name))
             if leaf.value is not None:
                 self.note(flat[-1], leaf.value)
-        for name, i, dim, factor, constant in self.inputs.binds:
+        for name, i, dim, factor, constant in inputs.binds:
             node = flat[i] if dim is None else self.call(torch.Tensor.size, (flat[i], dim))
             if factor != 1 or constant:
                 shifted = self.call(operator.sub, (node, constant))
                 node = self.call(operator.floordiv, (shifted, factor))
             self.nodes[name] = node
-        for name, *_ in self.inputs.binds:
+
+    def take_symbols(self, inputs: Inputs, fixed: Mapping[str, int]) -> None:
+        """One placeholder for each symbol, then one for each tensor; floats come as tensors."""
+        floats = {bind.name for bind in inputs.binds} - {bind.name for bind in inputs.sizes}
+        for bind in inputs.binds:
+            node: Any = fixed.get(bind.name)
+            if node is None:
+                node = self.placeholder(bind.name)
+                if bind.name in floats:
+                    node = self.call(torch.Tensor.item, (node,))
+            self.nodes[bind.name] = node
+        for leaf in inputs.leaves:
+            if leaf.value is not None:
+                self.note(self.placeholder(leaf.name), leaf.value)
+
+    def placeholder(self, name: str) -> fx.Node:
+        return self.fx.placeholder("".join(c if c.isalnum() else "_" for c in name))
+
+    def write(self, asserts: Sequence[Obligation], outputs: Sequence[Any]) -> fx.GraphModule:
+        for o in asserts:
+            self.due.setdefault(o.symbol, []).append(o)
+        for name in ["", *[name for name in self.nodes if type(name) is str]]:
             self.check(name)
         for value, tensor in self.graph.constants:
             self.constant(value, tensor)
         for step in self.graph.nodes:
-            made = self.call(step.func, self.arg(step.args), self.arg(step.kwargs))
+            made = self.step(step.func, step.args, step.kwargs)
             if step.site is not None:
                 made.meta["stack_trace"] = str(step.site)
             self.bind(step.outs, made)
-        self.fx.output(self.arg(self.graph.outputs))
+        if self.for_backend:
+            self.restore_modes()
+        self.fx.output(self.arg(list(outputs)))
         self.fx.lint()
         return fx.GraphModule(self.root, self.fx)
+
+    def restore_modes(self) -> None:
+        """Leave the modes as they are now, for compilers run a graph more than once."""
+        last = {s.func: s.args[0] for s in self.graph.nodes if s.func in MODE_CHANGES}
+        now = {
+            torch._C._set_grad_enabled: torch.is_grad_enabled(),
+            set_inference: False,
+            set_autocast: autocast_state(),
+            torch.set_default_dtype: torch.get_default_dtype(),
+        }
+        for func, state in last.items():
+            if state != now[func]:
+                self.call(func, (now[func],))
+
+    def step(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> fx.Node:
+        if self.for_backend and func in _INDEXING:
+            tensor, index, *value = args
+            parts = index if type(index) is tuple else (index,)
+            if any(type(part) is SymInt for part in parts):
+                tensor, parts = self.select(tensor, parts)
+                return self.call(func, (tensor, parts, *[self.arg(v) for v in value]))
+        return self.call(func, self.arg(args), self.arg(kwargs))
+
+    def select(self, tensor: Value, parts: tuple[Any, ...]) -> tuple[fx.Node, tuple[Any, ...]]:
+        """A tensor and an index without symbolic numbers, for the same elements.
+
+        Beside tensors a number is a tensor of one element; else it selects from its dimension.
+        """
+        if any(type(leaf) is Value for leaf in leaves(parts)):
+            like = {"dtype": torch.int64, "device": tensor.meta.device}
+            return self.arg(tensor), tuple(
+                self.call(torch.full, ((1,), self.arg(part)), like)
+                if type(part) is SymInt
+                else self.arg(part)
+                for part in parts
+            )
+        place = next((i for i, part in enumerate(parts) if part is ...), len(parts))
+        node = self.arg(tensor)
+        kept = list(parts)
+        for i in reversed(range(len(parts))):
+            if type(parts[i]) is SymInt:
+                before = [part for part in parts[:i] if part is not None]
+                after = [part for part in parts[i:] if part is not None]
+                dim = len(before) if i < place else len(tensor.meta.shape) - len(after)
+                node = self.call(torch.select, (node, dim, self.arg(parts[i])))
+                del kept[i]
+        return node, tuple([self.arg(part) for part in kept]) or (...,)
 
     def call(self, func: Any, args: tuple[Any, ...], kwargs: Any = None) -> fx.Node:
         name = method_name(func) if args and isinstance(args[0], fx.Node) else None
@@ -150,13 +259,15 @@ class _Writer:
 
     def check(self, name: str) -> None:
         for o in self.due.pop(name, ()):
-            message = o.message or f"{o.text} does not hold"
-            self.call(torch._assert, (self.number(source(o.condition, _Same())), message))
+            condition = self.number(source(o.condition, _Same()))
+            self.call(self.assertion, (condition, self.messages[id(o)]))
 
     def arg(self, x: Any) -> Any:
         kind = type(x)
         if kind is Value:
             return self.nodes[x]
+        if kind is Name:
+            return self.nodes[str(x)]
         if kind in SYMBOLIC:
             return self.number(source(operand_of(x), _Same()))
         if kind is SymSize:
@@ -208,7 +319,11 @@ class _Writer:
         return self.apply(_FUNCTIONS[name], *tree.args)
 
     def apply(self, func: Any, *operands: Any) -> Any:
-        return self.plain_or_call(func, tuple([self.expression(o) for o in operands]))
+        args = tuple([self.expression(o) for o in operands])
+        if func is operator.floordiv and type(args[1]) is int and args[1] < 0:
+            # torch's engine folds quotients by negative numbers wrongly
+            args = (self.plain_or_call(operator.neg, args[:1]), -args[1])
+        return self.plain_or_call(func, args)
 
     def plain_or_call(self, func: Any, args: tuple[Any, ...]) -> Any:
         symbolic = any(isinstance(a, fx.Node | list) for a in args)

@@ -1,0 +1,97 @@
+"""Lowering: a traced program handed to a compiler of torch.
+
+The compiler gets the graph over fake inputs; what runs around the compiled graph is its frame, and
+what the compiler took for granted are the premises of the result.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from torch._guards import TracingContext, tracing
+from torch.fx import Interpreter
+from torch.fx.experimental.symbolic_shapes import compute_unbacked_bindings
+
+from anyshape.compile.backend import Backend, Lowered
+from anyshape.compile.fakes import actual_hints, choose_hints, general_paths, make_fakes
+from anyshape.compile.frame import Frame
+from anyshape.compile.inductor import compile_with_inductor
+from anyshape.compile.premise import Premises
+from anyshape.errors import BackendError, UnsupportedError
+from anyshape.trace.modes import keep_modes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from torch.fx import GraphModule, Node
+    from torch.fx.experimental.symbolic_shapes import ShapeEnv
+
+    from anyshape.compile.backend import Compiler
+    from anyshape.compile.fakes import Fakes
+    from anyshape.trace.capture import Captured
+
+
+def lower_graph(captured: Captured, backend: Backend, flat: list[Any]) -> Lowered:
+    """The program compiled by a backend of torch's kind, for inputs like these.
+
+    Where a premise that the compiler found at the moved hints does not hold for the call itself, it
+    compiles again at the values of the call.
+    """
+    frame = Frame(captured)
+    frame.check_early(flat)
+    hints = choose_hints(captured, flat, frame.early)
+    try:
+        lowered, broken = _lower(captured, frame, backend, flat, hints)
+        if broken is not None:
+            hints = actual_hints(captured, flat)
+            lowered, broken = _lower(captured, frame, backend, flat, hints)
+        if broken is not None:
+            raise UnsupportedError(broken)
+    except Exception as e:
+        raise BackendError(
+            f"the backend {backend.name!r} failed on the program", why=f"{type(e).__name__}: {e}"
+        ) from e
+    return lowered
+
+
+def _lower(
+    captured: Captured, frame: Frame, backend: Backend, flat: list[Any], hints: dict[str, Any]
+) -> tuple[Lowered, str | None]:
+    """The lowered program, and a premise that the call itself breaks."""
+    fakes = make_fakes(captured, flat, hints)
+    premises = Premises(captured, flat, fakes, frame.reach.whole)
+    broken = premises.first_failure(flat)
+    if broken is not None:
+        raise UnsupportedError(broken)
+    module = frame.module(fakes)
+    with keep_modes():
+        if backend.compiler is None:
+            compiled = compile_with_inductor(module, fakes, frame.failures)
+        else:
+            compiled = _compile(backend.compiler, module, fakes)
+    premises.take_guards(fakes)
+    lowered = Lowered(frame.run(compiled, fakes), premises.first_failure, tuple(premises.sizes))
+    return lowered, premises.first_failure(flat)
+
+
+def _compile(compiler: Compiler, module: GraphModule, fakes: Fakes) -> Callable[..., Any]:
+    with general_paths(), tracing(TracingContext(fakes.mode)):
+        with fakes.mode:
+            _Examples(module, fakes.shape_env).run(*fakes.inputs())
+        return compiler(module, fakes.inputs())
+
+
+class _Examples(Interpreter):
+    """Notes for each node what it gives, as fake tensors and torch's symbolic numbers."""
+
+    def __init__(self, module: GraphModule, shape_env: ShapeEnv) -> None:
+        super().__init__(module)
+        self._shape_env = shape_env
+
+    def run_node(self, n: Node) -> Any:
+        result = super().run_node(n)
+        n.meta["example_value"] = n.meta["val"] = result
+        bindings = compute_unbacked_bindings(self._shape_env, result)
+        if bindings:
+            n.meta["unbacked_bindings"] = bindings
+        return result
