@@ -26,7 +26,7 @@ from anyshape.errors import ShapeError as ShapeError
 from anyshape.errors import UnsupportedError as UnsupportedError
 
 if TYPE_CHECKING:
-    from anyshape.compile import compile as compile  # noqa: A004  as torch calls it
+    from anyshape.compile import compile as compile
     from anyshape.export import Dim as Dim
     from anyshape.export import ExportedProgram as ExportedProgram
     from anyshape.export import export as export

@@ -19,7 +19,6 @@ from anyshape.compile.loop import State, Unsettled, state_of
 from anyshape.compile.segment import Segment, key_of
 from anyshape.env import Env
 from anyshape.env.decide import decide
-from anyshape.env.fact import Fact
 from anyshape.env.site import capture as capture_site
 from anyshape.errors import AnyshapeError
 from anyshape.expr import eq0, negate
@@ -40,9 +39,8 @@ from anyshape.trace.tracer import Tracer
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from anyshape.env.fact import Message
+    from anyshape.env.fact import Fact
     from anyshape.env.obligation import Obligation
-    from anyshape.env.site import Site
     from anyshape.expr.real import Real
     from anyshape.tensor.meta import Meta
 
@@ -93,13 +91,11 @@ class PathEnv(Env):
         """The runtime asserts that were recorded after the first `place` ones."""
         return self._listed(self._asserts[place:])
 
-    def _oblige(
-        self, condition: Bool, from_: str, site: Site | None, message: Message | None
-    ) -> None:
+    def _oblige(self, fact: Fact) -> None:
         if not self.path.answers:
-            super()._oblige(condition, from_, site, message)
+            super()._oblige(fact)
         else:
-            self._asserts.append(Fact(condition, from_, site, message))
+            self._asserts.append(fact)
 
 
 class _Moment:
