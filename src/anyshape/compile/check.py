@@ -43,7 +43,10 @@ class Condition(NamedTuple):
 
 
 class Check:
-    """The check of one entry: its text, its conditions, and `run`."""
+    """The check of one entry: its text, its conditions, and `run`.
+
+    The inputs must have been released: nothing here holds on to the tensors of a call.
+    """
 
     def __init__(
         self,
@@ -185,9 +188,10 @@ class Check:
             self._number(i, leaf, x)
             return ""
         example = leaf.example
-        kind = "Tensor" if type(example) is torch.Tensor else self._name(type(example))
+        kind = "Tensor" if example.kind is torch.Tensor else self._name(example.kind)
         shape = f"z{i}"
-        where = f"{x}.is_cpu" if example.is_cpu else f"{x}.device == {self._name(example.device)}"
+        cpu = example.device.type == "cpu"
+        where = f"{x}.is_cpu" if cpu else f"{x}.device == {self._name(example.device)}"
         self._need(
             f"type({x}) is {kind} and {x}.dtype is {example.dtype} and {where}"
             f" and len({shape} := {x}.shape) == {example.dim()}",

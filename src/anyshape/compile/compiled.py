@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import torch
 
 from anyshape.compile.attributes import attributes_of
-from anyshape.compile.backend import find_backend, lower
+from anyshape.compile.backend import Lowered, find_backend, lower
 from anyshape.compile.bound import Bound
 from anyshape.compile.entry import Entry
 from anyshape.compile.event import Reason, Recompilation, Stats
@@ -194,6 +194,7 @@ class Compiled:
         root = Segment()
         whole = self.options.fullgraph
         tracer = Tracer() if whole else PathTracer(root, flat, (), list(flat))
+        tracer.records_print = True
         before = _Before()
         outside = Outside(self.fn, flat, attributes)
         try:
@@ -228,24 +229,19 @@ class Compiled:
         """Make an entry of a trace, and give the result of the call."""
         captured.raises_on_deviation = self.options.on_deviation == "raise"
         exact = self._exact(captured) if self.options.on_deviation == "specialize" else ()
-        entry = Entry(
-            captured,
-            attributes,
-            outside,
-            choice,
-            strict=self.options.backend != "eager",
-            exact=exact,
-        )
+        program: Segment | Lowered
         if isinstance(tracer, PathTracer) and tracer.answers:
-            out = tracer.finish(captured.graph.outputs, captured.out_spec)
-            entry.serve_tree(tracer.root)
-            result = unflatten(out, captured.out_spec)
+            out: Sequence[Any] = tracer.finish(captured.graph.outputs, captured.out_spec)
+            program = tracer.root
         else:
-            entry.serve(lower(captured, self._backend, flat))
-            result = entry.run(list(flat))
+            program = lower(captured, self._backend, flat)
+            out = program.run(list(flat))
+        strict = self.options.backend != "eager"
+        entry = Entry(captured, attributes, outside, choice, strict=strict, exact=exact)
+        entry.serve(program)
         self.stats.traces += 1
         self.entries = [entry, *self.entries]
-        return result
+        return unflatten(list(out), captured.out_spec)
 
     def _exact(self, captured: Captured) -> list[Obligation]:
         """The deviations from eager execution as conditions under which there is none."""
@@ -277,6 +273,7 @@ class Compiled:
                 stop = Stop([*stop.answers, *result.answers], result.frame)
                 return self._extend(entry, flat, args, kwargs, stop)
             tracer = PathTracer(entry.root, flat, stop.answers, stop.frame)
+            tracer.records_print = True
             outside = Outside(self.fn, flat, entry.attributes)
             self.stats.extensions += 1
             try:

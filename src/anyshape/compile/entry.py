@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 
 class Entry:
-    """One program, or a tree of segments, with its check."""
+    """One program, or a tree of segments, with its check. It holds no tensor of the call that was
+    traced.
+    """
 
     def __init__(
         self,
@@ -33,6 +35,10 @@ class Entry:
         strict: bool,
         exact: Sequence[Obligation] = (),
     ) -> None:
+        captured.inputs.release()
+        captured.tracer.release()
+        if hasattr(choice, "release"):
+            choice.release()
         self.captured = captured
         self.attributes = attributes
         self.choice = choice
@@ -43,18 +49,17 @@ class Entry:
         self.run: Callable[[list[Any]], Any]
         self.holds: Callable[[list[Any]], str | None] | None = None
 
-    def serve(self, lowered: Lowered) -> None:
-        """Run one program that was traced whole."""
+    def serve(self, program: Lowered | Segment) -> None:
+        """Run one program that was traced whole, or a tree of segments."""
+        if isinstance(program, Segment):
+            self.root = program
+            self.renew()
+            self.run = self._walk
+            return
         build = builder(self.captured.out_spec)
-        function = lowered.run
-        self.holds = lowered.holds
+        function = program.run
+        self.holds = program.holds
         self.run = lambda flat: build(function(flat))
-
-    def serve_tree(self, root: Segment) -> None:
-        """Run a tree of segments."""
-        self.root = root
-        self.renew()
-        self.run = self._walk
 
     def renew(self) -> None:
         """Note what the segments of the tree do."""

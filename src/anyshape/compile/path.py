@@ -375,6 +375,11 @@ class PathTracer(Tracer):
                 tensor.detach().copy_(copy)
         self.undo = []
 
+    def release(self) -> None:
+        """Let go of the tensors of the call that was traced."""
+        super().release()
+        self._flat, self._frame, self.undo, self._moments = (), [], [], []
+
     # ------------------------------------------------------------------ modes
 
     def _mode_state(self) -> tuple[Any, ...]:

@@ -92,6 +92,30 @@ class Leaf(NamedTuple):
     twin: int | None = None
 
 
+class Kind:
+    """What the door has to know of a tensor that was an example, without its data."""
+
+    def __init__(self, t: torch.Tensor) -> None:
+        self.kind = type(t)
+        self.dtype = t.dtype
+        self.device = t.device
+        self.requires_grad = t.requires_grad
+        self._strides = tuple(t.stride())
+        self._offset = int(t.storage_offset())
+
+    def dim(self) -> int:
+        """The rank."""
+        return len(self._strides)
+
+    def stride(self) -> tuple[int, ...]:
+        """The strides that it had."""
+        return self._strides
+
+    def storage_offset(self) -> int:
+        """The offset that it had."""
+        return self._offset
+
+
 class Inputs:
     """The inputs of one trace: what the program gets instead, and what binds the symbols."""
 
@@ -133,6 +157,16 @@ class Inputs:
                 self.leaves.append(Leaf(self.names[i], None, example))
             stand_ins.append(stand_in)
         return stand_ins
+
+    def release(self) -> None:
+        """Let go of the data of the examples."""
+        self.examples = []
+        self.leaves = [
+            leaf._replace(example=Kind(leaf.example))
+            if isinstance(leaf.example, torch.Tensor)
+            else leaf
+            for leaf in self.leaves
+        ]
 
     @property
     def sizes(self) -> list[Bind]:

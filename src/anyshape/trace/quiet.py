@@ -27,6 +27,8 @@ class _Shared:
     resting = 0
     collects = False
     compiling = False
+    made = 0  # objects since the last full collection
+    allowed = 200_000
 
 
 @contextmanager
@@ -43,10 +45,23 @@ def rested() -> Iterator[None]:
         with _Shared.lock:
             _Shared.resting -= 1
             if _Shared.resting == 0 and _Shared.collects:
-                if not gc.get_freeze_count():
-                    gc.freeze()  # what was made counts as old at once
-                    gc.unfreeze()
+                _grow_old()
                 gc.enable()
+
+
+def _grow_old() -> None:
+    """Count what was made as old at once; the collector does not see it grow then, so collect here
+    when old objects have become a quarter more.
+    """
+    _Shared.made += gc.get_count()[0]
+    if gc.get_freeze_count():
+        return
+    gc.freeze()
+    gc.unfreeze()
+    if _Shared.made > _Shared.allowed:
+        gc.collect()
+        _Shared.made = 0
+        _Shared.allowed = max(200_000, len(gc.get_objects()) // 4)
 
 
 @contextmanager

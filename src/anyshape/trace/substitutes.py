@@ -3,7 +3,7 @@
 `max`, `min`, `int(item)`, `float(item)` and `math.sqrt` in the modules of the traced program look
 up their names in the module's globals; for the time of a trace, ours are put there. On plain values
 they do what Python's do, so other threads may meet them without harm. `int` and `float` of a backed
-number still guard, as torch's users expect.
+number still guard, as torch's users expect. `print` is recorded where a trace wants it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from anyshape.symbolic import functions
 from anyshape.symbolic.condition import SymBool
 from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
-from anyshape.tensor.current import is_tracing
+from anyshape.tensor.current import current, is_tracing
 from anyshape.tensor.sym_tensor import SymTensor
 
 if TYPE_CHECKING:
@@ -113,6 +113,16 @@ def _sqrt(x: Any) -> Any:
     return math.sqrt(x)
 
 
+def _print(*words: Any, **named: Any) -> None:
+    if not is_tracing() or not current().records_print:
+        builtins.print(*words, **named)  # noqa: T201  the user's
+        return
+    for word in words:
+        if type(word) is str:
+            current().need_plain(word)
+    current().emit(builtins.print, words, named)
+
+
 class _Math(ModuleType):
     """The module `math` with a square root that stays symbolic."""
 
@@ -127,6 +137,7 @@ _SUBSTITUTES: Final[dict[str, tuple[Any, Any]]] = {
     "min": (builtins.min, _extremum(builtins.min, functions.sym_min)),
     "int": (builtins.int, _Int),
     "float": (builtins.float, _Float),
+    "print": (builtins.print, _print),
     "math": (math, _Math("math")),
     "sqrt": (math.sqrt, _sqrt),
 }

@@ -68,6 +68,7 @@ class Tracer:
         self.asked_grad = False
         self.depth = 0
         self.closed = False
+        self.records_print = False  # what the program prints is printed when it runs
         self.has_run = False  # whether parts of the program were run while it was traced
         self.mode: Any = None
         self.inputs: Any = None
@@ -406,6 +407,11 @@ class Tracer:
         self.memo = {}
         for door in ("call", "record", "mutate", "emit"):
             setattr(self, door, _outside)
+
+    def release(self) -> None:
+        """Let go of what only the trace needed."""
+        self.mode = None
+        self._lifted = {}
 
     @contextmanager
     def unrecorded(self) -> Iterator[None]:
