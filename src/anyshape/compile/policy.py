@@ -17,7 +17,9 @@ import torch
 from anyshape.compile import sources
 from anyshape.compile.pinned import need_free
 from anyshape.compile.seen import Seen
-from anyshape.errors import ArgumentError
+from anyshape.domain import INF
+from anyshape.env.decide import interval_text
+from anyshape.errors import ArgumentError, RuntimeAssertError
 from anyshape.expr import eq0
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.trace.inputs import BACKED, STATIC, UNBACKED, Known
@@ -63,7 +65,7 @@ class Policy:
         """What to trace a call with: its leaves with their names, the attributes last.
 
         Notes the call as seen. Warns, once for each, of entries in the source lists that name
-        nothing.
+        nothing. Raises if the marks are not true of the call itself.
         """
         count = len(flat) - len(attributes)
         self.seen.note(names[:count], flat[:count])
@@ -83,6 +85,7 @@ class Policy:
             marks.update({(leaf, d): mark for d, mark in marks_of(x).items()})
             for d in range(x.dim()):
                 kinds[leaf, d] = lists.kind(name, d, x.dim()) or default(name, d, x)
+        _need_true(marks, names, flat)
         return Choice(kinds, marks)
 
     def _default(self, source: str, dim: int | None, x: Any) -> str:
@@ -149,11 +152,7 @@ class Choice:
         e = env.unbacked(source=spot.source, size=True, min=mark.min, max=mark.max, hint=hint)
         source, first = self._by_id.setdefault(shape_id, (spot.source, e))
         if first is not e:
-            env.assume(
-                eq0(e - first),
-                f"{source} and {spot.source} are marked to be equal, by shape_id {shape_id!r},"
-                " and differ",
-            )
+            env.assume(eq0(e - first), _differ(source, spot.source, shape_id))
         return Known(SymInt(e, env), binds=True)
 
 
@@ -162,3 +161,26 @@ def _may_vary(x: Any) -> bool:
     if type(x) is float:
         return math.isfinite(x)
     return type(x) is int and -_INT64 <= x < _INT64
+
+
+def _need_true(marks: Mapping[Key, Mark], names: Sequence[str], flat: Sequence[Any]) -> None:
+    """Raise if a size of this call is outside the range of its mark, or differs from its like."""
+    by_id: dict[str, tuple[str, int]] = {}
+    for (leaf, d), mark in marks.items():
+        n, source = flat[leaf].size(d), f"{names[leaf]}.size({d})"
+        if (mark.min is not None and n < mark.min) or (mark.max is not None and n > mark.max):
+            low, high = 0 if mark.min is None else mark.min, INF if mark.max is None else mark.max
+            raise RuntimeAssertError(
+                f"{source} is {n} and marked to be in {interval_text(low, high)}",
+                fix="mark the tensor again, with bounds that hold",
+            )
+        if mark.shape_id is not None:
+            first, size = by_id.setdefault(mark.shape_id, (source, n))
+            if size != n:
+                raise RuntimeAssertError(
+                    _differ(first, source, mark.shape_id), why=f"they are {size} and {n}"
+                )
+
+
+def _differ(source: str, other: str, shape_id: str) -> str:
+    return f"{source} and {other} are marked to be equal, by shape_id {shape_id!r}, and differ"

@@ -246,9 +246,18 @@ def test_one_id_is_one_size() -> None:
 
 
 def test_an_id_that_is_violated_by_the_traced_call_itself() -> None:
-    captured = traced(lambda x, y: (x + 1, y + 1), *same_batch((4, 2), (5, 3)))
-    with pytest.raises(RuntimeAssertError, match="by shape_id 'batch'"):
-        captured(*captured.inputs.examples)
+    with pytest.raises(RuntimeAssertError, match="by shape_id 'batch'") as e:
+        traced(lambda x, y: (x + 1, y + 1), *same_batch((4, 2), (5, 3)))
+    assert e.value.why == "they are 4 and 5"
+
+
+@pytest.mark.parametrize("mark", [theirs.mark_dynamic, theirs.mark_unbacked])
+@pytest.mark.parametrize("bounds", [{"min": 6}, {"max": 4}, {"min": 6, "max": 9}])
+def test_a_range_that_is_violated_by_the_traced_call_itself(mark: Any, bounds: Any) -> None:
+    x = zeros(5)
+    mark(x, 0, **bounds)  # torch does not look at the size
+    with pytest.raises(RuntimeAssertError, match=r"x\.size\(0\) is 5 and marked to be in \["):
+        traced(lambda x: x + 1, x)
 
 
 def test_ids_inside_one_tensor_and_across_three() -> None:
@@ -304,12 +313,16 @@ def test_a_choice_keeps_no_input_alive() -> None:
     assert choice(Spot(0, "x.size(0)", 0, 4)) == (BACKED, {})
 
 
-def test_ranges_that_leave_no_size_for_an_id() -> None:
-    x, y = zeros(4), zeros(9)
-    mark_unbacked(x, 0, max=5, shape_id="batch")
-    mark_unbacked(y, 0, min=6, shape_id="batch")
-    with pytest.raises(ConstraintError, match="batch"):
-        traced(lambda x, y: x.sum() + y.sum(), x, y)
+def test_ranges_of_one_id_meet() -> None:
+    x, y = zeros(5), zeros(5)
+    mark_unbacked(x, 0, max=6, shape_id="batch")
+    mark_unbacked(y, 0, min=4, shape_id="batch")
+    captured = traced(lambda x, y: x.sum() + y.sum(), x, y)
+    for n in (4, 6):
+        captured(zeros(n), zeros(n))
+    for n in (3, 7):
+        with pytest.raises(RuntimeAssertError):
+            captured(zeros(n), zeros(n))
 
 
 # ---------------------------------------------------------------------- marks that do not hold
