@@ -17,8 +17,8 @@ from anyshape.compile.event import Reason, Recompilation, Stats
 from anyshape.compile.outside import Outside
 from anyshape.compile.path import PathTracer
 from anyshape.compile.policy import Policy
-from anyshape.compile.seen import Seen
 from anyshape.compile.segment import Segment, Stop, key_of, walk
+from anyshape.compile.store import KeptSeen
 from anyshape.config import config
 from anyshape.env.fact import CHECK, Fact
 from anyshape.env.obligation import Obligation
@@ -71,7 +71,7 @@ class Compiled:
         self.stats = Stats()
         self.recompilations: list[Recompilation] = []
         self.eager_because: str | None = None
-        self.seen = Seen()
+        self.seen = KeptSeen(self.fn)
         self._backend = find_backend(options.backend)
         self._policy = Policy(options.dynamic, self.seen)
         self._lock = threading.RLock()
@@ -348,7 +348,7 @@ class Compiled:
             self.recompilations = []
             self.eager_because = None
             self.stats = Stats()
-            self.seen = Seen()
+            self.seen = KeptSeen(self.fn)
             self._policy = Policy(self.options.dynamic, self.seen)
             self._methods.clear()
 

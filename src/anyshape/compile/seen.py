@@ -56,6 +56,11 @@ class Seen:
         self._changed[key] = before | now
         return {Place(name, d) for d in now - before} - self._known
 
+    def learn(self, dynamic: Iterable[tuple[str, int | None]]) -> None:
+        """Know of more places that change."""
+        with self._lock:
+            self._known = self._known | {Place(*place) for place in dynamic}
+
     def is_dynamic(self, source: str, dim: int | None, like: Any = None) -> bool:
         """Whether a size or number has changed, for the rank and type of `like`, if given, or of
         the latest call.

@@ -24,12 +24,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from anyshape.compile.document import File, Remote
-from anyshape.compile.seen import Place
+from anyshape.compile.seen import Place, Seen
 from anyshape.config import config
 from anyshape.errors import AnyshapeWarning
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from anyshape.compile.document import Document
 
@@ -52,12 +52,6 @@ def key_of(fn: Any) -> str:
     if "<lambda>" in name:
         name += f":{fn.__code__.co_firstlineno}"
     return f"{module}:{name}"
-
-
-def current() -> Store | None:
-    """The store that the settings name."""
-    path = config.profile_store
-    return None if path is None else Store(path)
 
 
 class Store:
@@ -103,6 +97,28 @@ class Store:
     def _known(self) -> dict[str, set[Place]]:
         data = self._document.read()
         return {} if data is None else _decoded(data)
+
+
+class KeptSeen(Seen):
+    """What has been seen of a function's inputs, in this process and, if the settings name a store
+    when a call is noted, in others.
+    """
+
+    def __init__(self, fn: Any) -> None:
+        super().__init__()
+        self._key = key_of(fn)
+        self._path: str | None = None
+
+    def note(self, names: Sequence[str], flat: Sequence[Any]) -> set[Place]:
+        """Look at the inputs of a call; the places that are dynamic by this call and were not."""
+        path = config.profile_store
+        if path is not None and path != self._path:
+            self.learn(Store(path).load(self._key))
+            self._path = path
+        changed = super().note(names, flat)
+        if path is not None and changed:
+            Store(path).add(self._key, changed)
+        return changed
 
 
 class _LaterVersion(ValueError):

@@ -6,7 +6,7 @@ Each test compares with eager execution and counts the programs that were traced
 from __future__ import annotations
 
 import random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
@@ -16,6 +16,9 @@ import anyshape
 from anyshape import config, mark_dynamic, mark_static, mark_unbacked, maybe_mark_dynamic
 from anyshape.compile import policy
 from anyshape.errors import AnyshapeWarning, ConfigError, ConstraintViolation, RuntimeAssertError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 WHOLE = pytest.mark.parametrize("fullgraph", [False, True])
 
@@ -273,6 +276,33 @@ def test_a_hundred_sparse_inputs_of_sizes_zero_one_and_two() -> None:
         for _ in range(6):
             agrees(compiled, f, *[ones(choose.choice((0, 1, 2)), 2) for _ in range(100)])
     assert len(compiled.entries) == 1
+
+
+# ---------------------------------------------------------------------- decisions that are kept
+
+
+def test_decisions_are_kept_for_later_functions(tmp_path: Path) -> None:
+    with config.patch(profile_store=str(tmp_path / "decisions.json")):
+        for calls, entries in (((4, 5, 6), 2), ((7, 8), 1)):
+            compiled = anyshape.compile(scaled)
+            for n in calls:
+                agrees(compiled, scaled, ones(n))
+            assert len(compiled.entries) == entries
+
+
+def test_decisions_are_kept_for_modules_and_methods(tmp_path: Path) -> None:
+    class Doubled:
+        @anyshape.compile
+        def method(self, x: torch.Tensor) -> torch.Tensor:
+            return x * 2
+
+    with config.patch(profile_store=str(tmp_path / "decisions.json")):
+        for sizes, entries in (((4, 5), 2), ((6, 7), 1)):
+            model, doubled = anyshape.compile(Model()), Doubled()
+            for n in sizes:
+                agrees(model, model.original, ones(n, 3))
+                agrees(doubled.method, lambda x: x * 2, ones(n))
+            assert len(model.entries) == len(doubled.method.entries) == entries
 
 
 # ---------------------------------------------------------------------- a planted bug

@@ -90,6 +90,15 @@ def test_what_is_known_before_is_dynamic_and_no_news() -> None:
     assert seen.dynamic == {ROW, COLUMN, ("k", None)}
 
 
+def test_what_is_learned_later_is_dynamic_too() -> None:
+    seen = Seen()
+    seen.note(["x"], [tensor(4, 5)])
+    seen.learn([("x", 1)])
+    assert seen.is_dynamic("x", 1)
+    assert seen.note(["x"], [tensor(6, 6)]) == {ROW}
+    assert seen.dynamic == {ROW, COLUMN}
+
+
 VALUES = st.one_of(
     st.lists(st.integers(0, 3), max_size=3).map(lambda shape: tensor(*shape)),
     st.integers(-1, 1),

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from anyshape.compile import document, store
 from anyshape.compile.policy import Policy
 from anyshape.compile.seen import Place, Seen
-from anyshape.compile.store import FORMAT, VERSION, Store, current, key_of
+from anyshape.compile.store import FORMAT, VERSION, KeptSeen, Store, key_of
 from anyshape.config import config
 from anyshape.errors import AnyshapeWarning, ConfigError
 from anyshape.trace.inputs import BACKED, STATIC, Spot
@@ -317,18 +317,38 @@ def test_a_function_of_a_script_is_known_by_the_script(tmp_path: Path) -> None:
 # ---------------------------------------------------------------------- a later process
 
 
+def kinds(seen: Seen, x: torch.Tensor) -> list[str]:
+    choice = Policy(None, seen).choice(["x"], [x])
+    return [choice(Spot(0, "x", d, n)) for d, n in enumerate(x.shape)]
+
+
 def test_a_later_process_starts_with_what_was_found(path: Path) -> None:
-    assert current() is None
     with config.patch(profile_store=str(path)):
-        first = Seen()
-        first.note(["x"], [torch.zeros(4, 5)])
-        changed = first.note(["x"], [torch.zeros(6, 5)])
-        store_ = current()
-        assert store_ is not None
-        store_.add(key_of(function), changed)
-    later = Policy(None, Seen(Store(str(path)).load(key_of(function))))
-    choice = later.choice(["x"], [torch.zeros(9, 5)])
-    assert [choice(Spot(0, "x", d, n)) for d, n in enumerate((9, 5))] == [BACKED, STATIC]
+        first = KeptSeen(function)
+        assert kinds(first, torch.zeros(4, 5)) == [STATIC, STATIC]
+        assert not path.exists()
+        assert kinds(first, torch.zeros(6, 5)) == [BACKED, STATIC]
+        assert kinds(KeptSeen(function), torch.zeros(9, 5)) == [BACKED, STATIC]
+        assert kinds(KeptSeen(Model()), torch.zeros(9, 5)) == [STATIC, STATIC]
+    assert kinds(KeptSeen(function), torch.zeros(9, 5)) == [STATIC, STATIC]
+    assert Store(str(path)).load(key_of(function)) == {("x", 0)}
+
+
+def test_a_store_that_is_named_later_counts_from_then_on(tmp_path: Path) -> None:
+    Store(str(tmp_path / "a")).add(key_of(function), [("x", 0)])
+    Store(str(tmp_path / "b")).add(key_of(function), [("x", 1)])
+    seen = KeptSeen(function)
+    assert kinds(seen, torch.zeros(4, 5)) == [STATIC, STATIC]
+    with config.patch(profile_store=str(tmp_path / "a")):
+        assert kinds(seen, torch.zeros(4, 5)) == [BACKED, STATIC]
+    with config.patch(profile_store=str(tmp_path / "b")):
+        assert kinds(seen, torch.zeros(4, 5)) == [BACKED, BACKED]
+
+
+def test_a_damaged_store_changes_nothing_but_a_warning(path: Path) -> None:
+    path.write_text("?")
+    with config.patch(profile_store=str(path)), pytest.warns(AnyshapeWarning, match="is ignored"):
+        assert kinds(KeptSeen(function), torch.zeros(4, 5)) == [STATIC, STATIC]
 
 
 # ---------------------------------------------------------------------- a planted bug
