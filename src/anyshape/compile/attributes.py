@@ -1,10 +1,11 @@
-"""Attributes of an object that the source lists name, and that are therefore inputs of a trace.
+"""Attributes of an object that are inputs of a trace: the source lists, or marks, say so.
 
 Of a module, or of the object of a method: its numbers, parameters and buffers, and those of its
 submodules, by the names `self.layer.k`, `self.layers[0].weight`. A path in the lists also leads
 through plain objects and containers, as in `self.config.k`. A pattern that matches any name at all
 means parameters and buffers but no numbers, which are what a module was built with. A tensor that
-the object holds under several names is an input under all of them if one is named.
+the object holds under several names is an input under all of them if one is named. So is a tensor
+that is marked to be dynamic or unbacked.
 """
 
 from __future__ import annotations
@@ -15,22 +16,24 @@ import torch
 
 from anyshape.compile import sources
 from anyshape.trace.attributes import Attribute
+from anyshape.trace.inputs import STATIC
+from anyshape.trace.marks import marks_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
 def attributes_of(fn: Any, lists: sources.Sources | None = None) -> list[Attribute]:
-    """The attributes that the lists (those in force, if None) name, in the order of the object.
+    """The attributes that marks or the lists (those in force, if None) name, in their order there.
 
     Other names of a tensor among them follow at the end.
     """
     lists = sources.current() if lists is None else lists
     root = fn if isinstance(fn, torch.nn.Module) else getattr(fn, "__self__", None)
-    if root is None or not lists:
+    if root is None:
         return []
     there = list(_below(root, "self", ()))
-    named = [a for a in there if lists.names(a.name, number=not _is_tensor(a))]
+    named = [a for a in there if _is_marked(a) or lists.names(a.name, number=not _is_tensor(a))]
     named += [a for steps in lists.paths if (a := _at_path(root, steps)) is not None]
     tensors = {id(a.owner[a.key]) for a in named if _is_tensor(a)}
     named += [a for a in there if id(a.owner[a.key]) in tensors]
@@ -42,6 +45,10 @@ def attributes_of(fn: Any, lists: sources.Sources | None = None) -> list[Attribu
 
 def _is_tensor(a: Attribute) -> bool:
     return isinstance(a.owner[a.key], torch.Tensor)
+
+
+def _is_marked(a: Attribute) -> bool:
+    return _is_tensor(a) and any(m.kind != STATIC for m in marks_of(a.owner[a.key]).values())
 
 
 def _is_input(x: Any) -> bool:

@@ -3,7 +3,8 @@
 A mark stays with the tensor. Marks of different kinds accumulate, and the strongest counts:
 unbacked, then dynamic, then static; a second mark of one kind replaces the range of the first.
 torch's own marks on the tensor count too. A call either marks all that it names or raises and marks
-nothing. A hint is for optimization: it decides nothing.
+nothing. A hint is for optimization: it decides nothing. A tensor that is saved takes its marks
+along, as plain values, which every reader of the file can load.
 """
 
 from __future__ import annotations
@@ -103,11 +104,15 @@ def marks_of(t: torch.Tensor) -> dict[int, Mark]:
         return {}
     rank = t.dim()
     found: dict[int, Mark] = {}
-    for d, mark in [*own.get(_OURS, {}).items(), *_of_torch(own)]:
+    for d, mark in [*_ours(own).items(), *_of_torch(own)]:
         if -rank <= d < rank:
             known = found.get(d % rank)
             found[d % rank] = mark if known is None else _both(known, mark)
     return found
+
+
+def _ours(own: dict[str, Any]) -> dict[int, Mark]:
+    return {d: Mark(*values) for d, values in own.get(_OURS, {}).items()}
 
 
 # ---------------------------------------------------------------------- torch's own
@@ -154,12 +159,12 @@ def _both(a: Mark, b: Mark) -> Mark:
 
 def _put(t: torch.Tensor, dims: tuple[int, ...], mark: Mark) -> None:
     """Mark the dimensions where nothing stronger is said."""
-    marks = dict(t.__dict__.get(_OURS, {}))
+    marks = _ours(t.__dict__)
     for d in dims:
         known = marks.get(d)
         if known is None or _order(known) <= _order(mark):
             marks[d] = mark
-    setattr(t, _OURS, marks)
+    setattr(t, _OURS, {d: tuple(known) for d, known in marks.items()})
 
 
 def _order(mark: Mark) -> tuple[int, bool]:

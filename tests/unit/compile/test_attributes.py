@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 
+from anyshape import mark_dynamic, mark_static, mark_unbacked
 from anyshape.compile import attributes
 from anyshape.compile.attributes import attributes_of
 from anyshape.compile.policy import Policy
@@ -111,6 +112,18 @@ def test_what_is_named(lists: Any, expected: list[str]) -> None:
 
 def test_what_is_named_is_in_the_list_before_its_other_names() -> None:
     assert found(Model(), "self.layer.weight") == ["self.layer.weight", "self.tied"]
+
+
+def test_marked_tensors_are_named_too() -> None:
+    model = Model()
+    mark_static(model.plain)
+    assert found(model, None) == []
+    mark_dynamic(model.buffer, 0)
+    mark_unbacked(model.layer.weight, 1)
+    assert found(model, None) == ["self.tied", "self.buffer", "self.layer.weight"]
+    captured = traced(model, torch.ones(5), dynamic=True)
+    assert kinds(captured)[UNBACKED] == ["self.tied.size(1)"]
+    assert kinds(captured)[BACKED] == ["x.size(0)", "self.buffer.size(0)"]
 
 
 def test_objects_that_are_no_modules() -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+import io
 import itertools
+import pickle
 from typing import Any
 
 import pytest
@@ -183,6 +186,19 @@ def test_a_copy_of_a_parameter_keeps_its_marks_apart() -> None:
     other = t.detach()
     assert marks_of(other) == {}
     assert marks_of(t) == {0: DYNAMIC}
+
+
+def test_a_saved_tensor_takes_its_marks_along() -> None:
+    t = tensor()
+    mark_dynamic(t, 0, min=3)
+    mark_unbacked(t, 1, hint=7, shape_id="batch")
+    for copied in (copy.deepcopy(t), pickle.loads(pickle.dumps(t))):
+        assert marks_of(copied) == marks_of(t)
+    file = io.BytesIO()
+    torch.save(t, file)
+    file.seek(0)
+    loaded = torch.load(file, weights_only=True)  # refuses classes, ours among them
+    assert marks_of(loaded) == marks_of(t)
 
 
 # ---------------------------------------------------------------------- what is refused
