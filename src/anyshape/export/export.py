@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
+from anyshape.config import config
 from anyshape.errors import ArgumentError
 from anyshape.export import spec as specs
 from anyshape.export.constraint import need_no_violation
@@ -36,7 +37,7 @@ def export(
     dict `{dim: spec}` or a list for each tensor. A spec is a `Dim`, an expression of Dims, a
     string, `Dim.DYNAMIC`, `Dim.AUTO`, `Dim.UNBACKED`, a number, or None for static. The example
     decides nothing: sizes of 0 and 1 are fine, and equal ones are not taken to be equal.
-    `profile` is a folder for a report of where the time goes.
+    `profile` is a folder for a report of where the time goes; `config.profile` where it is None.
     """
     if not callable(fn):
         raise ArgumentError(f"export takes a function or a module, not {type(fn).__name__}")
@@ -47,7 +48,8 @@ def export(
     kwargs = kwargs or {}
     spec = specs.read(fn, args, kwargs, dynamic_shapes)
     name = _name(fn)
-    with Progress(name), Profiled(profile, name) as recorder:
+    folder = config.profile if profile is None else profile
+    with Progress(name), Profiled(folder, name) as recorder:
         found = explore(fn, args, kwargs, spec)
         need_no_violation(found, spec)
         for variant in found.variants:

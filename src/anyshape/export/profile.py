@@ -16,7 +16,9 @@ from pathlib import Path
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, Final
 
+from anyshape.config import config
 from anyshape.env import Env
+from anyshape.env import env as asking
 from anyshape.env.site import _framework as framework
 from anyshape.env.site import user_site
 from anyshape.errors import ArgumentError, UnsupportedError
@@ -29,6 +31,7 @@ from anyshape.trace.graph import op_name
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from anyshape.env.site import Site
     from anyshape.export.program import ExportedProgram
 
 _QUESTIONS: Final = (
@@ -55,81 +58,77 @@ _RUNGS: Final = {
 _busy: Final = threading.Lock()
 _thread: Final = threading.get_ident
 _frame: Final = sys._getframe
-_tracing: Final = vars(tracing)  # where the tracer finds what makes a row
+_tracing: Final[Any] = tracing  # where the tracer finds what makes a row, and lines
+_asking: Final[Any] = asking  # where questions find lines
 
 
 class Recorder:
-    """Sums up what this thread does: a tree of ops and questions, by the user's lines."""
+    """Sums up what this thread does: a tree of ops and questions, by the user's lines.
+
+    The line of an op is looked for once, when it starts; what the op itself writes down gets it
+    from here. Whatever may call functions of the user's looks for its own lines.
+    """
 
     def __init__(self, name: str) -> None:
         self.root = Node(Part(PHASE, name), None)
         self.report: Report | None = None
         self._now = [self.root]
+        self._line: list[Site | None] = [None]  # of the op or question that runs, if it is known
         self._thread = _thread()
         self._rows: dict[Any, Any] = {}
-        self._methods: dict[str, Any] = {}
-        self._resolve = _tracing["resolve"]
+        self._replaced: list[tuple[Any, str, Any]] = []
         self._begin = 0
 
     def start(self) -> None:
         """Put a clock around all rows and questions."""
         for func, row in list(ROWS.items()):
             ROWS[func] = self._timed_row(func, row)
-        resolve = self._resolve
-        _tracing["resolve"] = lambda func: self._timed_row(func, resolve(func))
+        resolve, line, own = _tracing.resolve, self._line, self._thread
+
+        def site(skip: int) -> Site | None:
+            return (line[0] if _thread() == own else None) or user_site(skip + 1)
+
+        def capture() -> Site | None:
+            return None if config.do_not_emit_stack_traces else site(2)
+
+        self._replace(_tracing, "resolve", lambda func: self._timed_row(func, resolve(func)))
+        self._replace(_tracing, "user_site", site)
+        self._replace(_asking, "capture", capture)
         for name in _QUESTIONS:
-            self._methods[name] = method = getattr(Env, name)
-            setattr(Env, name, self._timed_question(name, method))
+            method = getattr(Env, name)
+            self._replace(Env, name, self._timed(Part(QUESTION, name), method, known=True))
         self._begin = perf_counter_ns()
 
     def stop(self) -> None:
         """Take the clocks away."""
         self.root.time = perf_counter_ns() - self._begin
-        _tracing["resolve"] = self._resolve
         for func, row in list(ROWS.items()):
             if row in self._rows:
                 ROWS[func] = self._rows[row]
-        for name, method in self._methods.items():
-            setattr(Env, name, method)
+        for owner, name, old in self._replaced:
+            setattr(owner, name, old)
+
+    def _replace(self, owner: Any, name: str, new: Any) -> None:
+        self._replaced.append((owner, name, getattr(owner, name)))
+        setattr(owner, name, new)
 
     def _timed_row(self, func: Any, row: Any) -> Any:
         part = _part_of(func, row)
-        now, own, root, nodes = self._now, self._thread, self.root, self.root.inner
-
-        def timed(tracer: Any, func: Any, args: Any, kwargs: Any) -> Any:
-            if _thread() != own:
-                return row(tracer, func, args, kwargs)
-            outer = now[0]
-            try:
-                if outer is root:
-                    frame: Any = _frame(1)
-                    while framework[frame.f_code.co_filename]:
-                        frame = frame.f_back
-                    node = nodes[id(frame.f_code), frame.f_lasti, part]
-                else:
-                    node = outer.inner[part]
-            except (KeyError, AttributeError):  # the first time here, or a call from nowhere
-                node = _child(outer, part, root)
-            now[0] = node
-            start = perf_counter_ns()
-            try:
-                return row(tracer, func, args, kwargs)
-            finally:
-                node.time += perf_counter_ns() - start
-                node.count += 1
-                now[0] = outer
-
+        timed = self._timed(part, row, known=part.rung == _TABLE)
         self._rows[timed] = row
         return timed
 
-    def _timed_question(self, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
-        part = Part(QUESTION, name)
-        now, own, root, nodes = self._now, self._thread, self.root, self.root.inner
+    def _timed(self, part: Part, run: Callable[..., Any], *, known: bool) -> Callable[..., Any]:
+        """The same with a clock; `known` says that it calls no function of the user's."""
+        now, own, root, nodes, line = (
+            self._now, self._thread, self.root, self.root.inner, self._line,
+        )  # fmt: skip
 
-        def timed(env: Env, *args: Any, **kwargs: Any) -> Any:
+        def timed(*args: Any, **kwargs: Any) -> Any:
             outer = now[0]
             if _thread() != own or outer.part.kind is QUESTION:
-                return method(env, *args, **kwargs)
+                return run(*args, **kwargs)
+            before = line[0]
             try:
                 if outer is root:
                     frame: Any = _frame(1)
@@ -140,14 +139,19 @@ class Recorder:
                     node = outer.inner[part]
             except (KeyError, AttributeError):  # the first time here, or a call from nowhere
                 node = _child(outer, part, root)
+            if outer is root:
+                line[0] = node.site if known else None
+            elif part.kind is OP:
+                line[0] = None
             now[0] = node
             start = perf_counter_ns()
             try:
-                return method(env, *args, **kwargs)
+                return run(*args, **kwargs)
             finally:
                 node.time += perf_counter_ns() - start
                 node.count += 1
                 now[0] = outer
+                line[0] = before
 
         return timed
 

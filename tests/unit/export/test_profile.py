@@ -22,6 +22,7 @@ from anyshape.export.progress import Progress, running_tracer
 from anyshape.tensor.sym_tensor import ROWS
 from anyshape.trace import capture
 from anyshape.trace import tracer as tracing
+from tests.unit.export.saved_programs import CASES, Case
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -185,6 +186,74 @@ def test_without_stack_traces_lines_are_still_known(tmp_path: Path) -> None:
         export(program, inputs(), dynamic_shapes=SPEC, profile=tmp_path)
     texts = {row["text"] for row in read(tmp_path, "profile.json")["lines"]}
     assert "size = n.item()" in texts
+
+
+def test_the_folder_in_the_settings(tmp_path: Path) -> None:
+    from anyshape import config
+
+    with config.patch(profile=str(tmp_path / "all")):
+        export(program, inputs(), dynamic_shapes=SPEC)
+        export(program, inputs(), dynamic_shapes=SPEC, profile=tmp_path / "own")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["all", "own"]
+    assert (tmp_path / "all" / "profile.json").exists()
+    export(program, inputs(), dynamic_shapes=SPEC)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["all", "own"]
+
+
+# ---------------------------------------------------------------------- lines
+
+
+def lines(made: Any) -> list[str]:
+    """Everything that an export says of the user's lines."""
+    found = [str(made.graph), made.explain()]
+    for variant in made.variants:
+        found += [str(o.site) for o in [*variant.guards, *variant.runtime_asserts]]
+        found += [str(s.site) for s in variant.tracer.env.symbols.values()]
+    return found
+
+
+class Nested(torch.nn.Module):
+    """Functions of the user's inside those of torch, inside those of the user's."""
+
+    def forward(self, x: torch.Tensor) -> Any:
+        with torch.library._scoped_library("profiled", "FRAGMENT") as library:
+            library.define("some(Tensor x) -> Tensor")
+            library.impl("some", lambda x: x[x > 0], "CompositeExplicitAutograd")
+            torch.library.register_fake("profiled::some", self._fake, lib=library)
+            y = torch.ops.profiled.some(x)
+        z = torch.utils.checkpoint.checkpoint(self._inner, x, use_reentrant=False)
+        return y, z, torch.nn.functional.softplus(self._inner(x))
+
+    def _fake(self, x: torch.Tensor) -> torch.Tensor:
+        n = torch.library.get_ctx().new_dynamic_size()
+        torch._check(n <= x.numel())
+        return x.new_empty(n)
+
+    def _inner(self, x: torch.Tensor) -> torch.Tensor:
+        n = x.long().sum().item()
+        torch._check(n != 77)
+        return x.relu() + n
+
+
+def exported(name: str, folder: Path | None) -> Any:
+    case = CASES.get(name) or Case(Nested(), lambda n: (torch.ones(n),), ({0: "n"},))
+    torch.manual_seed(0)
+    return export(case.fn, case.inputs(4), dynamic_shapes=case.dynamic, profile=folder)
+
+
+@pytest.mark.parametrize("name", [*CASES, "Nested"])
+def test_lines_are_those_of_an_export_without_a_profile(name: str, tmp_path: Path) -> None:
+    plain, made = [lines(exported(name, folder)) for folder in (None, tmp_path)]
+    assert made == plain
+
+
+def test_a_stale_line_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Planted: what a function of the user's does inside an op has the line of the op."""
+    timed = profiles.Recorder._timed
+
+    monkeypatch.setattr(profiles.Recorder, "_timed", lambda *args, known: timed(*args, known=True))
+    made, plain = [lines(exported("Nested", folder)) for folder in (tmp_path, None)]
+    assert made != plain
 
 
 # ---------------------------------------------------------------------- a terminal
