@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def attributes_of(fn: Any, lists: sources.Sources | None = None) -> list[Attribute]:
-    """The attributes that marks or the lists (those in force, if None) name, in their order there.
+    """The attributes that the lists (those in force, if None) or marks name.
 
     Other names of a tensor among them follow at the end.
     """
@@ -32,15 +32,27 @@ def attributes_of(fn: Any, lists: sources.Sources | None = None) -> list[Attribu
     root = fn if isinstance(fn, torch.nn.Module) else getattr(fn, "__self__", None)
     if root is None:
         return []
-    there = list(_below(root, "self", ()))
-    named = [a for a in there if _is_marked(a) or lists.names(a.name, number=not _is_tensor(a))]
-    named += [a for steps in lists.paths if (a := _at_path(root, steps)) is not None]
-    tensors = {id(a.owner[a.key]) for a in named if _is_tensor(a)}
-    named += [a for a in there if id(a.owner[a.key]) in tensors]
+    named = [a for steps in lists.paths if (a := _at_path(root, steps)) is not None]
+    if lists.has_patterns or any(map(_is_tensor, named)) or _has_marks(root):
+        there = list(_below(root, "self", ()))
+        named += [
+            a for a in there if lists.names(a.name, number=not _is_tensor(a)) or _is_marked(a)
+        ]
+        tensors = {id(a.owner[a.key]) for a in named if _is_tensor(a)}
+        named += [a for a in there if id(a.owner[a.key]) in tensors]
     found: dict[tuple[int, str], Attribute] = {}
     for a in named:
         found.setdefault((id(a.owner), a.key), a)
     return list(found.values())
+
+
+def _has_marks(root: Any) -> bool:
+    """Whether some tensor of the object has attributes of its own, which marks are."""
+    modules = [x for x in (root, *_dict(root).values()) if isinstance(x, torch.nn.Module)]
+    tables = [_dict(root)]
+    for module in {id(m): m for top in modules for m in top.modules()}.values():
+        tables += [module.__dict__, module._parameters, module._buffers]
+    return any(isinstance(x, torch.Tensor) and x.__dict__ for t in tables for x in t.values())
 
 
 def _is_tensor(a: Attribute) -> bool:

@@ -67,6 +67,11 @@ class Sources:
         )
 
     @property
+    def has_patterns(self) -> bool:
+        """Whether some entry is a pattern."""
+        return any(entry.pattern is not None for entry in self.entries)
+
+    @property
     def paths(self) -> list[tuple[str, ...]]:
         """The parts of the paths among the entries."""
         return [_steps(entry.name) for entry in self.entries if entry.pattern is None]
