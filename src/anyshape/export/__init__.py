@@ -10,8 +10,8 @@ from typing import Any
 
 from anyshape.export.dim import Dim as Dim
 from anyshape.export.export import export as export
+from anyshape.export.load import load as load
 from anyshape.export.program import ExportedProgram as ExportedProgram
-from anyshape.export.save import load as load
 from anyshape.export.stand_in import StandIn as StandIn
 
 

@@ -9,7 +9,9 @@ from anyshape.errors import ConstraintError
 from anyshape.export.contract import Contract, contract_of
 from anyshape.export.explain import explain
 from anyshape.export.match import flatten_as
+from anyshape.export.save import save
 from anyshape.export.stand_in import Member, member_of
+from anyshape.export.verify import Report, verify
 from anyshape.trace import tree
 
 if TYPE_CHECKING:
@@ -22,7 +24,6 @@ if TYPE_CHECKING:
     from anyshape.domain import Interval
     from anyshape.env import Obligation, Symbol
     from anyshape.export.explore import Exploration
-    from anyshape.export.verify import Report
     from anyshape.trace.capture import Captured
     from anyshape.trace.graph import Graph
     from anyshape.trace.tracer import Deviation
@@ -151,14 +152,10 @@ class ExportedProgram:
 
     def verify(self, *calls: Any, eager: Any = None) -> Report:
         """Run calls (tuples of arguments) here and in eager execution, and compare."""
-        from anyshape.export.verify import verify  # noqa: PLC0415
-
         return verify(self, calls, eager)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the program to one file, which `anyshape.export.load` reads."""
-        from anyshape.export.save import save  # noqa: PLC0415
-
         save(self, path)
 
     def __repr__(self) -> str:

@@ -107,7 +107,7 @@ class ScopeWriter:
         return {
             "at": self.sites.number(o.site),
             "condition": self.text(o.condition),
-            "message": _message(o),
+            "message": o.message,
             "origin": o.origin,
         }
 
@@ -165,14 +165,6 @@ class ScopeWriter:
         """The symbols that are known to equal an expression of older ones."""
         found = {} if self.env is None else self.env.replacements
         return [[name, self.text(e)] for name, e in found.items()]
-
-
-def _message(o: Any) -> str | None:
-    try:
-        message = o.message
-    except Exception:  # of a function of the user's
-        return None
-    return None if message is None else str(message)
 
 
 def _finite(bound: Bound) -> int | None:
