@@ -352,6 +352,10 @@ class Compiled:
             self._policy = Policy(self.options.dynamic, self.seen)
             self._methods.clear()
 
+    def __reduce__(self) -> Any:
+        """Copies and pickles have no programs yet."""
+        return Compiled, (self.fn, self.options)
+
     def __repr__(self) -> str:
         return f"<compiled {_name(self.fn)}: {len(self.entries)} entries>"
 

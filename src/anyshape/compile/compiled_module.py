@@ -57,5 +57,9 @@ class CompiledModule(torch.nn.Module):
     def __delattr__(self, name: str) -> None:
         delattr(self.original, name)
 
+    def __reduce__(self) -> Any:
+        """Copies and pickles share nothing with this one, and have no programs yet."""
+        return CompiledModule, (self.original, self.__dict__["compiled"].options)
+
     def __repr__(self) -> str:
         return f"Compiled{self.original!r}"

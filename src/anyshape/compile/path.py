@@ -188,19 +188,14 @@ class PathTracer(Tracer):
         self.questions.append(question)
         place = len(self.answers)
         segment = self.segment
-        if place < len(self.script):
-            self._need_same(segment, ends=False)
-            answer = self.script[place]
-            order = [self._at(ref) for ref in segment.outs]
-            self._asserts = len(self.paths.facts)
-        elif segment.run is not None:  # a part of a loop that was traced already
-            self._need_same(segment, ends=False)
-            order = [self._at(ref) for ref in segment.outs]
-            self._frame = self._run(segment)
-            answer = self._frame.pop()
-            self._asserts = len(self.paths.facts)
+        replays = place < len(self.script)
+        if replays or segment.run is not None:  # or a part of a loop that was traced already
+            order = self._again(segment)
         else:
             order = self._end(segment, question)
+        if replays:
+            answer = self.script[place]
+        else:
             self._frame = self._run(segment)
             answer = self._frame.pop()
         if type(question) is Bool:
@@ -229,6 +224,16 @@ class PathTracer(Tracer):
         self._modes = self._mode_state()
         self._versions = {v: v.version for v in self._outer()}
 
+    def _again(self, segment: Segment) -> list[Any]:
+        """End a segment that was traced before as it did then; what the next frame holds."""
+        self._need_same(segment, ends=False)
+        order = [self._at(place) for place in segment.outs]
+        state = None if segment.joins else self._state()
+        if state is not None and len(state.values) == segment.settled:
+            self._moments.append(_Moment(self, state, segment, order[segment.settled :]))
+        self._asserts = len(self.paths.facts)
+        return order
+
     def _need_same(self, segment: Segment, *, ends: bool) -> None:
         """Raise if the program took other steps than those that ran."""
         if (segment.question is None) is not ends or segment.calls != self._calls():
@@ -253,6 +258,7 @@ class PathTracer(Tracer):
             known = {id(v) for v in values}
             rest = [v for v in live if id(v) not in known] + self._names()
             if state is not None:
+                segment.settled = len(values)
                 self._moments.append(_Moment(self, state, segment, rest))
         order = values + rest
         segment.outs = self._places(order)

@@ -37,6 +37,7 @@ class Segment:
         "program",
         "question",
         "run",
+        "settled",
         "site",
         "switches",
     )
@@ -49,6 +50,7 @@ class Segment:
         self.calls: list[Any] = []
         self.outs: list[tuple[int, int]] = []
         self.children: dict[Any, Segment] = {}
+        self.settled: int | None = None  # tensors of the state that it ends in, where it was seen
         self.joins = False  # whether it ends in the state of an earlier one
         self.out_spec: Any = None
         self.switches = False  # whether it changes grad mode, autocast and the like

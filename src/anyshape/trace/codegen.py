@@ -230,6 +230,7 @@ def _divides(node: Any) -> bool:
 
 
 def defined(condition: Callable[[], bool]) -> bool:
+    """The truth of a condition; false where it has no value."""
     try:
         return condition()
     except ArithmeticError:

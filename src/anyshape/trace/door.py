@@ -141,6 +141,7 @@ class Door:
 
 
 def same(x: Any, example: Any) -> bool:
+    """Whether a plain value is the one that it was while tracing."""
     if x is example:
         return True
     if isinstance(x, float) and math.isnan(x):
@@ -152,6 +153,7 @@ def same(x: Any, example: Any) -> bool:
 
 
 def same_layout(leaf: Leaf, x: torch.Tensor) -> bool:
+    """Whether a tensor lies in memory as it did while tracing, sizes apart."""
     assert leaf.value is not None
     layout = leaf.value.meta.layout.found()
     if x.storage_offset() != leaf.example.storage_offset():
