@@ -110,18 +110,17 @@ class Env:
         max: int | None = None,
         size: bool = False,
         hint: int | None = None,
-        site: Site | None = None,
     ) -> Expr:
-        """A new unbacked symbol: any integer, or a size; `hint` is for optimization only, `site`
-        is where it is made, if the caller knows.
-        """
-        site = site or capture()
-        if min is None and max is None:
-            return self._new("u", UNBACKED, source, None, hint, site, size=size)
+        """A new unbacked symbol: any integer, or a size; `hint` is for optimization only."""
+        site = capture()
         self._need_range(source or f"u{self._count['u']}", None, min, max, size=size)
         e = self._new("u", UNBACKED, source, None, hint, site, size=size)
         self._declare(e, min, max, site)
         return e
+
+    def unbacked_at(self, site: Site | None, *, size: bool = False) -> Expr:
+        """A new unbacked symbol without a declared range, made at a place that the caller knows."""
+        return self._new("u", UNBACKED, "", None, None, site, size=size)
 
     def real(self, hint: float | None = None, *, source: str = "") -> Real:
         """A new floating-point symbol, backed when it has a hint."""
@@ -322,7 +321,7 @@ class Env:
         if p.hint is not None:
             return p
         spelt = form_bool(self.knowledge, p)
-        return spelt if spelt.hint is not None else None
+        return spelt if spelt is not p and spelt.hint is not None else None
 
     def _record(
         self, condition: Bool, from_: str, site: Site | None, message: Message | None

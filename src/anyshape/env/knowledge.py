@@ -220,7 +220,7 @@ def direction_of(e: Expr) -> tuple[int, int]:
     """The key of the direction of `e`, and the factor by which `e - e.c` is longer than it."""
     key = e.linear_key
     factor = 1
-    if isinstance(e.parts, dict) or e.width <= MATERIALIZE:
+    if e.width <= MATERIALIZE or type(e.parts) is dict:
         factor = content(terms(e).values())
     if key < 0:
         factor = -factor

@@ -81,9 +81,10 @@ class Obligation:
 
 def unbacked_in(p: Bool) -> list[str]:
     """The names of the symbols without a hint in `p`, oldest first."""
-    if p.op in _RELATIONS and all(a.op is SYMBOL for a in terms(p.expr)):
+    if p.op in _RELATIONS:
         atoms = sorted(terms(p.expr), key=attrgetter("index"))
-        return [a.name for a in atoms if a.hint is None]
+        if all(a.op is SYMBOL for a in atoms):
+            return [a.name for a in atoms if a.hint is None]
     names = []
     for node in nodes_below((p,)):
         if type(node) is Atom and node.op is SYMBOL and node.hint is None:

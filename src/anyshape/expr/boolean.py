@@ -34,21 +34,34 @@ AND: Final = "and"
 OR: Final = "or"
 REAL: Final = "real"
 NOT: Final = "not"
+_COMPOSED: Final = (AND, OR, NOT)
 
 
 class Bool(Interned):
     """One interned condition.
 
     `args` are (expression,) for a relation, the operands for and/or/not, and (sign, left, right)
-    for a comparison of reals. `opposite` is the negation once that was asked for. `verdict`,
-    `reason` and `verdict_version` are a slot for the environment's answer.
+    for a comparison of reals. Only a relation has an `expr`: what it compares with zero.
+    `opposite` is the negation once that was asked for. `verdict`, `reason` and `verdict_version`
+    are a slot for the environment's answer.
     """
 
-    __slots__ = ("args", "index", "op", "opposite", "pool", "reason", "verdict", "verdict_version")
+    __slots__ = (
+        "args",
+        "expr",
+        "index",
+        "op",
+        "opposite",
+        "pool",
+        "reason",
+        "verdict",
+        "verdict_version",
+    )
 
     pool: Pool
     op: str
     args: tuple[Any, ...]
+    expr: Expr
     index: int
     opposite: Bool | None
     verdict: bool | None
@@ -56,21 +69,15 @@ class Bool(Interned):
     verdict_version: int
 
     @property
-    def expr(self) -> Expr:
-        """The expression that this relation compares with zero."""
-        e: Expr = self.args[0]
-        return e
-
-    @property
     def hint(self) -> bool | None:
         """The truth under the hints of the symbols, or None where a hint is missing."""
-        if self.op not in (AND, OR, NOT):
+        if self.op not in _COMPOSED:
             return _leaf_hint(self)
         hints: dict[Bool, bool | None] = {}
         stack: list[Bool] = [self]
         while stack:
             b = stack[-1]
-            if b.op not in (AND, OR, NOT):
+            if b.op not in _COMPOSED:
                 hints[b] = _leaf_hint(b)
             elif missing := [part for part in b.args if part not in hints]:
                 stack.extend(missing)
@@ -151,7 +158,9 @@ def ge0(e: Expr) -> Bool:
         return node
     if e.is_const:
         return constant(pool, e.c >= 0)
-    return _new(pool, GE, (e,), key)
+    node = _new(pool, GE, (e,), key)
+    node.expr = e
+    return node
 
 
 def eq0(e: Expr) -> Bool:
@@ -179,7 +188,9 @@ def _equality(e: Expr, op: str) -> Bool:
         node = pool.bools.get(key)
         if node is not None:
             return node
-    return _new(pool, op, (e,), key)
+    node = _new(pool, op, (e,), key)
+    node.expr = e
+    return node
 
 
 def relation(op: str, e: Expr) -> Bool:

@@ -75,7 +75,7 @@ def source(operand: Operand, names: Mapping[str, str]) -> str:
 
     def layout(node: Any) -> Layout:
         pieces = list(_pieces(node, names))
-        if all(type(p) is str for p in pieces):
+        if {*map(type, pieces)} == {str}:
             return Layout(("".join(pieces),), 0)  # type: ignore[arg-type]
         return Layout(tuple([p if type(p) is str else Part(p, 0) for p in pieces]), 0)
 

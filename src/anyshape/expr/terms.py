@@ -32,7 +32,7 @@ def add_into(out: Terms, terms_: Terms, k: int) -> None:
 def terms(e: Expr) -> Terms:
     """The dictionary {atom: non-zero coefficient} of `e`; the constant is `e.c`."""
     parts = e.parts
-    if isinstance(parts, dict):
+    if type(parts) is dict:
         return parts
     out = _left_chain(e, 1)
     if out is None:

@@ -41,10 +41,19 @@ def product(sizes: Iterable[Size]) -> Any:
 
 def total(sizes: Iterable[Size]) -> Any:
     """The sum of the sizes."""
-    result: Any = 0
+    constant: Any = 0
+    symbolic: list[SymInt] = []
     for n in sizes:
-        result = result + n
-    return result
+        if type(n) is SymInt:
+            symbolic.append(n)
+        else:
+            constant = constant + n
+    if not symbolic:
+        return constant
+    expr = symbolic[0].expr
+    for n in symbolic[1:]:
+        expr = expr + n.expr
+    return SymInt(expr.shift(constant), symbolic[0].env)
 
 
 def smaller(a: Size, b: Size) -> Any:

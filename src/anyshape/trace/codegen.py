@@ -87,14 +87,16 @@ class Program:
             dead = last.get(place)
             if dead:
                 lines.append(f"del {', '.join(map(str, dead))}")
-            for leaf in leaves(node.outs):
-                if type(leaf) is Name:
-                    lines += [self._check(asserts[i], i) for i in due.pop(leaf, ())]
+            outs = node.outs
+            if type(outs) is not Value:
+                for leaf in leaves(outs):
+                    if type(leaf) is Name and leaf in due:
+                        lines += [self._check(asserts[i], i) for i in due.pop(leaf)]
         lines.append(f"return {self._arg(graph.outputs)}")
         if restores and self._restores:
             self.scope["keep_modes"] = keep_modes
             lines = ["with keep_modes():", *(_INDENT + line for line in lines)]
-        self.text = "\n".join(["def run(flat):", *(_INDENT + line for line in lines), ""])
+        self.text = f"\n{_INDENT}".join(["def run(flat):", *lines]) + "\n"
         return self.text
 
     def function(self) -> Callable[..., Any]:
@@ -115,9 +117,10 @@ class Program:
         for place in reversed(range(len(self._graph.nodes))):
             node = self._graph.nodes[place]
             outs = node.outs
-            made = values_in(outs if type(outs) is tuple else (outs,), {})
-            for leaf in (*values_in(node.args, node.kwargs), *made):
-                if leaf not in seen:
+            used = values_in(node.args, node.kwargs)
+            used += values_in(outs, {}) if type(outs) is tuple else (outs,)
+            for leaf in used:
+                if type(leaf) is Value and leaf not in seen:
                     seen.add(leaf)
                     if leaf not in kept and leaf.kind != "constant":
                         result.setdefault(place, []).append(leaf)
@@ -176,11 +179,11 @@ class Program:
         if kind in _LITERAL:
             return repr(a)
         if kind in SYMBOLIC:
-            return source(operand_of(a), Same())
+            return source(operand_of(a), SAME)
         if kind is SymSize:
             return f"torch.Size({self._arg(tuple(a))})"
         if kind is tuple:
-            return f"({''.join(f'{self._arg(part)}, ' for part in a)})"
+            return f"({''.join([f'{self._arg(part)}, ' for part in a])})"
         if kind is list:
             return f"[{', '.join(map(self._arg, a))}]"
         if kind is dict:
@@ -205,9 +208,12 @@ class Same(dict[str, str]):
         return key
 
 
+SAME: Final = Same()
+
+
 def _pattern(outs: Any) -> str:
     if type(outs) is tuple:
-        return f"({''.join(f'{_pattern(part)}, ' for part in outs)})" if outs else "_"
+        return f"({''.join([f'{_pattern(part)}, ' for part in outs])})" if outs else "_"
     return "_" if outs is None else str(outs)
 
 
@@ -218,7 +224,7 @@ def truth(o: Obligation) -> str:
         ((atom, k),) = terms(condition.expr).items()
         if atom.op is SYMBOL and k == 1:
             return f"{atom.name} >= {-condition.expr.c}"
-    text = source(condition, Same())
+    text = source(condition, SAME)
     return f"defined(lambda: {text})" if any(map(_divides, nodes_below((condition,)))) else text
 
 

@@ -29,6 +29,7 @@ CONSTANT: Final = "constant"
 RESULT: Final = "result"
 _PREFIX: Final = {INPUT: "i", CONSTANT: "c", RESULT: "v"}
 _NONE: Final[dict[str, Any]] = {}
+_CONTAINERS: Final = (tuple, list, dict, slice)
 SYMBOLIC: Final = (SymInt, SymBool, SymFloat)
 
 
@@ -155,7 +156,10 @@ def leaves(tree: Any) -> Iterator[Any]:
     kind = type(tree)
     if kind is tuple or kind is list:
         for part in tree:
-            yield from leaves(part)
+            if type(part) in _CONTAINERS:
+                yield from leaves(part)
+            else:
+                yield part
     elif kind is dict:
         for part in tree.values():
             yield from leaves(part)

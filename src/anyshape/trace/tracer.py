@@ -17,7 +17,7 @@ from anyshape.expr.terms import terms
 from anyshape.rules.autocast import autocast_state
 from anyshape.rules.resolve import resolve
 from anyshape.rules.result import Done, Instead, Many
-from anyshape.rules.table import PURE, when_registered
+from anyshape.rules.table import when_registered
 from anyshape.rules.typical import answer_for_torch
 from anyshape.symbolic.condition import SymBool
 from anyshape.symbolic.sym_float import SymFloat
@@ -28,6 +28,7 @@ from anyshape.tensor.meta import Meta
 from anyshape.tensor.sym_tensor import DUMMY, ROWS, SymSize, SymTensor, make, make_subclass
 from anyshape.trace.graph import CONSTANT, INPUT, RESULT, Graph, Name, Node, Value, leaves
 from anyshape.trace.modes import set_autocast, set_inference
+from anyshape.trace.numbering import number
 from anyshape.trace.scan import PLAIN, Scan, hidden_in
 
 if TYPE_CHECKING:
@@ -286,7 +287,7 @@ class Tracer:
         self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None, **known: Any
     ) -> SymInt:
         """A new unbacked integer that the call gives a value to."""
-        site = user_site(2) if self._sites else None
+        site = user_site(3) if self._sites else None
         e = self._unbacked(site, **known)
         scan = Scan(self)
         node = self._node(func, scan.args(args), scan.named(kwargs or {}), site)
@@ -295,13 +296,15 @@ class Tracer:
 
     def mint_list(self, func: Any, args: tuple[Any, ...], count: int, **known: Any) -> list[SymInt]:
         """So many new unbacked integers, which the call gives values to as one list."""
-        exprs = [self._unbacked(**known) for _ in range(count)]
-        self.emit(func, args).outs = tuple([Name(symbol_name(e)) for e in exprs])
+        site = user_site(3) if self._sites else None
+        exprs = [self._unbacked(site, **known) for _ in range(count)]
+        node = self._node(func, Scan(self).args(args), {}, site)
+        node.outs = tuple([Name(symbol_name(e)) for e in exprs])
         return [SymInt(e, self.env) for e in exprs]
 
     def _unbacked(
         self,
-        site: Site | None = None,
+        site: Site | None,
         *,
         size: bool = False,
         min: int | None = None,
@@ -309,7 +312,7 @@ class Tracer:
     ) -> Expr:
         """A new unbacked symbol with the range that it has by nature."""
         env = self.env
-        e = env.unbacked(size=size, site=site)
+        e = env.unbacked_at(site, size=size)
         if min is not None and not (size and min <= 0):
             env.learn(ge0(e.shift(-min)))
         if max is not None:
@@ -327,7 +330,8 @@ class Tracer:
 
         `func(*args)`, if given, computes it where it turns out to stand nowhere.
         """
-        n = SymInt(self._unbacked(size=True, **known), self.env)
+        site = user_site(2) if self._sites else None
+        n = SymInt(self._unbacked(site, size=True, **known), self.env)
         self._fresh.append((n, func, args))
         return n
 
@@ -354,26 +358,7 @@ class Tracer:
 
     def number(self, value: Value) -> Any:
         """A key that is equal for values that are surely equal: made by the same calls."""
-        node, root = value.node, value.root
-        version = root.version if root.node is not None else self.outer_version
-        if node is None or version > node.epoch or node.func not in PURE:
-            return (value, version)  # tensors from outside may share memory
-        found = self.memo.get(value)
-        if found is None:
-            found = self.memo[value] = self._first_equal(node, value)
-        return (found, version)
-
-    def _first_equal(self, node: Node, value: Value) -> Value:
-        """The same result of the first call that is equal to the one that gave this value."""
-        memo = self.memo
-        found = memo.get(node)
-        if found is None:
-            own = [leaf for leaf in leaves(node.outs) if type(leaf) is Value]
-            key = (node.func, node.epoch, _number((node.args, node.kwargs), self))
-            found = memo[node] = (memo.setdefault(key, own), own[0].index)
-        results, start = found
-        first: Value = results[value.index - start]  # the results of a call are numbered in order
-        return first
+        return number(self, value)
 
     def output(self, leaf: Any) -> Any:
         """A leaf of what the program returns, as the graph holds it."""
@@ -484,22 +469,3 @@ def meta_of_real(tensor: torch.Tensor) -> Meta:
     else:
         layout = Layout(strides=tuple(tensor.stride()), offset=int(tensor.storage_offset()))
     return Meta(shape, tensor.dtype, layout, tensor.device, tensor.requires_grad)
-
-
-def _number(tree: Any, tracer: Tracer) -> Any:
-    kind = type(tree)
-    if kind is tuple or kind is list:
-        return tuple([_number(part, tracer) for part in tree])
-    if kind is dict:
-        return tuple([(k, _number(part, tracer)) for k, part in tree.items()])
-    if kind is slice:
-        return _number((tree.start, tree.stop, tree.step), tracer)
-    if kind is Value:
-        return tracer.number(tree)
-    if kind is SymInt:
-        return tree.expr
-    if kind is SymBool:
-        return tree.condition
-    if kind is SymFloat:
-        return tree.value
-    return (kind, tree)

@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import torch
 
-from anyshape.trace import capture
-from anyshape.trace.tracer import Tracer
+from anyshape.trace import capture, numbering
+from anyshape.trace import tracer as tracer_module
+from anyshape.trace.numbering import first_equal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from anyshape.trace.tracer import Tracer
 
 
 def twice(x: torch.Tensor) -> Any:
@@ -103,15 +106,10 @@ def test_inputs_may_share_memory() -> None:
 
 
 def test_a_numbering_that_forgets_mutations_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    number = Tracer.number
+    def forgetful(tracer: Tracer, value: Any) -> Any:
+        return value if value.node is None else first_equal(tracer, value.node, value)
 
-    def forgetful(self: Tracer, value: Any) -> Any:
-        return (
-            number(self, value)[0]
-            if value.node is None
-            else (self._first_equal(value.node, value), 0)
-        )
-
-    monkeypatch.setattr(Tracer, "number", forgetful)
+    for module in (numbering, tracer_module):
+        monkeypatch.setattr(module, "number", forgetful)
     with pytest.raises(AssertionError):
         check(changed_apart, ONE)
