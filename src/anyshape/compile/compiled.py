@@ -28,6 +28,7 @@ from anyshape.errors import (
     ConfigError,
     ConstraintViolation,
     RecompileLimitError,
+    RuntimeAssertError,
     UnsupportedError,
 )
 from anyshape.expr.boolean import negate
@@ -98,9 +99,17 @@ class Compiled:
 
     def _hit(self, entry: Entry, flat: list[Any], args: Any, kwargs: Any) -> Any:
         self.stats.hits += 1
-        if self.entries and entry is not self.entries[0]:
-            self.entries = [entry, *[e for e in self.entries if e is not entry]]
-        result = entry.run(flat)
+        if entry is not self.entries[0] and self._lock.acquire(blocking=False):
+            try:
+                self.entries = [entry, *[e for e in self.entries if e is not entry]]
+            finally:
+                self._lock.release()
+        try:
+            result = entry.run(flat)
+        except Exception:
+            if entry.may_be_caught:  # by the function itself, which knows what to do then
+                return self._eagerly(args, kwargs)
+            raise
         if type(result) is Stop:
             return self._extend(entry, flat, args, kwargs, result)
         return result
@@ -194,7 +203,7 @@ class Compiled:
         root = Segment()
         whole = self.options.fullgraph
         tracer = Tracer() if whole else PathTracer(root, flat, (), list(flat))
-        tracer.records_print = True
+        tracer.records_print = tracer.refuses_changed_objects = True
         before = _Before()
         outside = Outside(self.fn, flat, attributes)
         try:
@@ -210,7 +219,8 @@ class Compiled:
             if isinstance(tracer, PathTracer):
                 before.restore()
                 tracer.take_back()
-            if whole or isinstance(e, _RAISED):
+            asserted = isinstance(e, RuntimeAssertError) and not outside.catches
+            if whole or asserted or isinstance(e, _RAISED):
                 raise
             error = e
         result = self._eagerly(args, kwargs)
@@ -266,14 +276,14 @@ class Compiled:
             for answer in stop.answers[:-1]:
                 segment = segment.children[key_of(answer)]
             child = segment.children.get(key_of(stop.answers[-1]))
-            if child is not None:  # another thread was faster
+            if child is not None and not entry.switches:  # another thread was faster
                 result = walk(child, stop.frame)
                 if type(result) is not Stop:
                     return result
                 stop = Stop([*stop.answers, *result.answers], result.frame)
                 return self._extend(entry, flat, args, kwargs, stop)
             tracer = PathTracer(entry.root, flat, stop.answers, stop.frame)
-            tracer.records_print = True
+            tracer.records_print = tracer.refuses_changed_objects = True
             outside = Outside(self.fn, flat, entry.attributes)
             self.stats.extensions += 1
             try:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from anyshape.compile.check import Check, Condition
 from anyshape.compile.event import Reason
 from anyshape.compile.segment import Segment, walk
+from anyshape.rules.table import PURE
 from anyshape.trace.modes import keep_modes
 from anyshape.trace.tree import flatten, unflatten
 
@@ -46,6 +47,8 @@ class Entry:
         self.check = self.checked.run
         self.root: Segment | None = None
         self.switches = False
+        self.pure = True
+        self.catches = outside.catches
         self.run: Callable[[list[Any]], Any]
         self.holds: Callable[[list[Any]], str | None] | None = None
 
@@ -56,6 +59,7 @@ class Entry:
             self.renew()
             self.run = self._walk
             return
+        self.pure = all(node.func in PURE for node in self.captured.graph.nodes)
         build = builder(self.captured.out_spec)
         function = program.run
         self.holds = program.holds
@@ -64,7 +68,14 @@ class Entry:
     def renew(self) -> None:
         """Note what the segments of the tree do."""
         assert self.root is not None
-        self.switches = any(segment.switches for segment in self.root.below())
+        segments = list(self.root.below())
+        self.switches = any(segment.switches for segment in segments)
+        self.pure = all(func in PURE for s in segments for func, _ in s.calls)
+
+    @property
+    def may_be_caught(self) -> bool:
+        """Whether an error may be one that the function handles, and running it again is safe."""
+        return self.catches and self.pure
 
     def _walk(self, flat: list[Any]) -> Any:
         assert self.root is not None

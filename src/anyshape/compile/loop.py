@@ -16,12 +16,14 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import torch
 
+from anyshape.compile.outside import is_library
 from anyshape.env.site import is_own
 from anyshape.symbolic.condition import SymBool
 from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.sym_tensor import SymSize, SymTensor
 from anyshape.trace.graph import RESULT
+from anyshape.trace.substitutes import is_filled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -43,15 +45,7 @@ class Unsettled(Exception):
 
 
 _PLAIN: Final = (int, float, bool, str, bytes, type(None), torch.dtype, torch.device, type(...))
-_SAME: Final = (
-    torch.Tensor,
-    torch.nn.Module,
-    types.FunctionType,
-    types.BuiltinFunctionType,
-    types.ModuleType,
-    type,
-    torch._C._TensorMeta,
-)
+_SAME: Final = (torch.Tensor, torch.nn.Module, types.BuiltinFunctionType, types.ModuleType)
 _WHERE: Final = "capture.py"
 
 
@@ -142,7 +136,7 @@ class _Reader:
         if isinstance(x, _SAME):
             return (kind, id(x))
         if kind is types.MethodType:
-            return (kind, id(x.__func__), self.read(x.__self__))
+            return (kind, self.read(x.__func__), self.read(x.__self__))
         return self._mutable(x)
 
     def _mutable(self, x: Any) -> Any:
@@ -156,6 +150,19 @@ class _Reader:
             return (kind, tuple([(self.read(k), self.read(v)) for k, v in x.items()]))
         if kind is slice:
             return (kind, self.read((x.start, x.stop, x.step)))
+        if kind is types.FunctionType:
+            cells = [c.cell_contents for c in x.__closure__ or () if is_filled(c)]
+            parts = [*cells, x.__defaults__, x.__kwdefaults__, x.__dict__]
+            return (x.__code__, tuple([self.read(part) for part in parts]))
+        if kind is functools.partial:
+            return (kind, self.read((x.func, x.args, x.keywords)))
+        if isinstance(x, type):
+            data = {} if is_library(x) else {k: v for k, v in vars(x).items() if not callable(v)}
+            return (
+                kind,
+                id(x),
+                tuple([(k, self.read(v)) for k, v in data.items() if k[:2] != "__"]),
+            )
         own = getattr(x, "__dict__", None)
         if own is None or hasattr(x, "__next__"):
             raise Unsettled

@@ -9,7 +9,10 @@ library or builtins is looked at.
 
 from __future__ import annotations
 
+import dis
+import functools
 import math
+import sys
 import types
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -29,16 +32,27 @@ _MANY: Final = 20_000  # things that are looked at in all
 _REGISTRIES: Final = ("_parameters", "_buffers", "_modules")
 _HOOKS: Final = ("_forward_hooks", "_forward_pre_hooks")
 _CONTAINERS: Final = (list, tuple, dict, set, frozenset)
+_GLOBAL: Final = ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL")
 _MISSING: Final = object()
 
 
 class Read(NamedTuple):
-    """The entry `key` of a namespace, known to users as `name`, and what it was."""
+    """The entry `key` of a namespace, known to users as `name`, and what it was; `owner` is the
+    class that the namespace belongs to.
+    """
 
-    space: dict[str, Any]
+    space: Any
     key: str
     name: str
     value: Any
+    owner: type | None = None
+
+    def put_back(self) -> None:
+        """Make it what it was."""
+        if self.owner is None:
+            self.space[self.key] = self.value
+        else:
+            setattr(self.owner, self.key, self.value)
 
 
 class Held(NamedTuple):
@@ -58,6 +72,7 @@ class Outside:
         self.defaults: list[tuple[Any, str, Any]] = []
         self.held: list[Held] = []
         self.tensors: list[tuple[torch.Tensor, str]] = []
+        self.catches = False  # whether one of the functions handles exceptions
         self._names: set[str] = set()
         self._seen: set[int] = {id(x) for x in inputs}
         self._ignored = {(id(a.owner), a.key) for a in ignored}
@@ -81,14 +96,15 @@ class Outside:
                 self._attributes(x, label)
 
     def _look(self, x: Any, label: str) -> None:
-        if isinstance(x, type) or id(x) in self._seen:
-            return
         kind = type(x)
-        if kind in _PLAIN or kind is float:
+        if kind in _PLAIN or kind is float or id(x) in self._seen:
             return
         self._seen.add(id(x))
         self._kept.append(x)
-        if isinstance(x, torch.Tensor):
+        if isinstance(x, type):
+            if not is_library(x):
+                self._objects.append((x, label))
+        elif isinstance(x, torch.Tensor):
             self.tensors.append((x, label))
         elif kind is types.FunctionType:
             self._function(x, label)
@@ -112,9 +128,9 @@ class Outside:
             self._look(inner, label)
         if is_framework(f.__code__.co_filename):
             return
-        names = _names_in(f.__code__)
-        self._names |= names
-        for name in names:
+        self._names |= _names_in(f.__code__)
+        self.catches = self.catches or _catches(f.__code__)
+        for name in _globals_in(f.__code__):
             if name in f.__globals__:
                 self._read(f.__globals__, name, name)
         for name, cell in zip(f.__code__.co_freevars, f.__closure__ or (), strict=True):
@@ -138,6 +154,11 @@ class Outside:
             library = getattr(base, "__module__", "").partition(".")[0]
             if library in ("builtins", "anyshape") or base is torch.nn.Module:
                 continue
+            if not is_library(base):
+                space = vars(base)
+                data = [n for n in self._names & space.keys() if not _is_code(space[n])]
+                for name in data:
+                    self._read(space, name, f"{base.__name__}.{name}", base)
             for name, value in vars(base).items():
                 if name not in self._names and name not in ("forward", "__call__"):
                     continue
@@ -149,16 +170,20 @@ class Outside:
                 else:
                     self._later += [(f, name) for f in functions if id(f) not in self._seen]
 
-    def _read(self, space: dict[str, Any], key: str, name: str) -> None:
-        place = hash((id(space), key))
-        if place in self._seen or (id(space), key) in self._ignored:
+    def _read(self, space: Any, key: str, name: str, owner: type | None = None) -> None:
+        home = id(space if owner is None else owner)
+        place = hash((home, key))
+        if place in self._seen or (home, key) in self._ignored:
             return
         self._seen.add(place)
         value = space[key]
-        self.reads.append(Read(space, key, name, value))
+        self.reads.append(Read(space, key, name, value, owner))
         self._later.append((value, name))
 
     def _attributes(self, x: Any, label: str) -> None:
+        if isinstance(x, type):
+            self._class(x)
+            return
         own = x.__dict__
         for name in self._names & own.keys():
             self._read(own, name, f"{label}.{name}")
@@ -189,10 +214,11 @@ class Outside:
     def conditions(self, name: Callable[[Any], str]) -> Iterator[tuple[str, str]]:
         """Conditions as Python, with what each is about; `name` names an object in the text."""
         spaces: dict[int, str] = {}
-        for space, key, label, value in self.reads:
-            if id(space) not in spaces:
-                spaces[id(space)] = name(space)
-            text = f"{spaces[id(space)]}[{key!r}]"
+        for space, key, label, value, owner in self.reads:
+            home = id(space if owner is None else owner)
+            if home not in spaces:
+                spaces[home] = name(space)
+            text = f"{spaces[home]}[{key!r}]"
             yield self._same(text, value, name), f"{label} is another"
         for cell, label, value in self.cells:
             if value is not _MISSING:
@@ -234,10 +260,10 @@ class Outside:
     def undo(self) -> list[str]:
         """Put back what was changed since; the names of it."""
         changed = []
-        for space, key, label, value in self.reads:
-            if space.get(key, _MISSING) is not value:
-                changed.append(label)
-                space[key] = value
+        for read in self.reads:
+            if read.space.get(read.key, _MISSING) is not read.value:
+                changed.append(read.name)
+                read.put_back()
         for cell, label, value in self.cells:
             now = cell.cell_contents if is_filled(cell) else _MISSING
             if now is not value:
@@ -280,6 +306,32 @@ class _Metas:
             if t.dtype is not dtype or t.shape != shape or t.device != device:
                 return False
         return True
+
+
+@functools.lru_cache(maxsize=4096)
+def _catches(code: CodeType) -> bool:
+    """Whether a function has an `except`."""
+    inner = [c for c in code.co_consts if isinstance(c, types.CodeType)]
+    handles = any(i.opname == "POP_EXCEPT" for i in dis.get_instructions(code))
+    return handles or any(map(_catches, inner))
+
+
+def is_library(cls: type) -> bool:
+    """Whether a class belongs to torch, to Python itself or to this system."""
+    module = sys.modules.get(cls.__module__)
+    return is_framework(getattr(module, "__file__", None) or "<frozen")
+
+
+def _is_code(x: Any) -> bool:
+    return callable(x) or isinstance(x, property | staticmethod | classmethod)
+
+
+@functools.lru_cache(maxsize=4096)
+def _globals_in(code: CodeType) -> frozenset[str]:
+    """The global names that a function reads or sets."""
+    names = {str(i.argval) for i in dis.get_instructions(code) if i.opname in _GLOBAL}
+    inner = [c for c in code.co_consts if isinstance(c, types.CodeType)]
+    return frozenset(names).union(*map(_globals_in, inner))
 
 
 def _names_in(code: CodeType) -> set[str]:

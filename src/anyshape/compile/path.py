@@ -11,7 +11,7 @@ answers, and nothing is run a second time; then the trace goes on as usual.
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
@@ -43,6 +43,9 @@ if TYPE_CHECKING:
     from anyshape.env.obligation import Obligation
     from anyshape.expr.real import Real
     from anyshape.tensor.meta import Meta
+
+
+_CONSTANT: Final = (int, float, bool, str, torch.dtype)
 
 
 class Diverged(AnyshapeError):
@@ -240,7 +243,7 @@ class PathTracer(Tracer):
             raise Diverged("the program took other steps than the last time with the same answers")
 
     def _calls(self) -> list[Any]:
-        return [node.func for node in self.graph.nodes[self._start :]]
+        return [(n.func, _constants(n.args, n.kwargs)) for n in self.graph.nodes[self._start :]]
 
     def _end(self, segment: Segment, question: Any) -> list[Any]:
         """End a segment with a question; what the next frame holds."""
@@ -399,6 +402,11 @@ class PathTracer(Tracer):
         torch._C._set_grad_enabled(grad)
         set_autocast(autocast)
         torch.set_default_dtype(dtype)
+
+
+def _constants(*args: Any) -> list[Any]:
+    """The plain values among arguments."""
+    return [x.hex() if type(x) is float else x for x in leaves(args) if type(x) in _CONSTANT]
 
 
 def _number(question: Any, env: Env) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from anyshape.errors import UnsupportedError
+from anyshape.errors import UnsupportedError, latest
 from anyshape.expr import boolean, division, extremum, opaque, product, real
 from anyshape.expr.op import MAXIMUM, PRODUCT
 
@@ -35,9 +35,11 @@ def rebuild(atom: Atom, operands: Sequence[Any]) -> Expr:
     Where that has no value (a division by zero, a rounded infinity) or is beyond the limits, the
     atom stays as it is: nothing is said of it.
     """
+    before = latest.refusal
     try:
         return _rebuild(atom, operands)
     except (ArithmeticError, ValueError, UnsupportedError):
+        latest.refusal = before
         return atom.node
 
 

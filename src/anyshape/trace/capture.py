@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 from anyshape.env.fact import CHECK, Fact
 from anyshape.env.obligation import Obligation
-from anyshape.errors import ArgumentError
+from anyshape.errors import ArgumentError, latest
 from anyshape.expr.boolean import negate
 from anyshape.tensor import current
 from anyshape.trace import tree
 from anyshape.trace.attributes import replaced
 from anyshape.trace.codegen import Program, guard_function
+from anyshape.trace.contents import Contents
 from anyshape.trace.door import Door
 from anyshape.trace.hazards import escapes_named, guarded_python, need_no_exact_types
-from anyshape.trace.inputs import BACKED, STATIC, UNBACKED, Inputs, Spot
+from anyshape.trace.inputs import BACKED, STATIC, UNBACKED, Inputs, Spot, parameter_names
 from anyshape.trace.mode import TraceMode
 from anyshape.trace.module_state import kept_modules
 from anyshape.trace.quiet import quietly, rested
@@ -151,6 +152,7 @@ def capture(
     codes = codes_of(fn, modules)
     tracer.mode = mode = TraceMode(tracer)
     before = current.enter(tracer)
+    latest.refusal = None
     try:
         with (
             quietly(),
@@ -162,7 +164,11 @@ def capture(
             mode,
         ):
             traced_args, traced_kwargs = tree.unflatten(stand_ins[:count], inputs.spec)
+            contents = Contents(parameter_names(fn, args), traced_args, traced_kwargs)
             flat, out_spec = tree.flatten(fn(*traced_args, **traced_kwargs))
+            if latest.refusal is not None:
+                raise latest.refusal  # the program caught it, which says nothing of eager execution
+            contents.need_same(objects=tracer.refuses_changed_objects)
         tracer.graph.outputs = [tracer.output(leaf) for leaf in flat]
         for key in keys_of(out_spec):
             tracer.need_plain(key)

@@ -124,6 +124,20 @@ def _seeded(original: Any) -> Any:
     return manual_seed
 
 
+def _no_state(original: Any) -> Any:
+    @functools.wraps(original)
+    def set_rng_state(new_state: Any) -> Any:
+        if is_tracing():
+            raise _refusal(
+                "the traced function sets the state of torch's random generator",
+                "only torch.manual_seed(seed) can be recorded",
+                "set the state outside the traced function",
+            )
+        return original(new_state)
+
+    return set_rng_state
+
+
 def _transform(original: Any, name: str) -> Any:
     @functools.wraps(original)
     def transform(*args: Any, **kwargs: Any) -> Any:
@@ -232,6 +246,8 @@ def _plan() -> list[_Patch]:
         found.append(
             _Patch(owner, "manual_seed", owner.manual_seed, _made(owner.manual_seed, _seeded))
         )
+        state = owner.set_rng_state
+        found.append(_Patch(owner, "set_rng_state", state, _made(state, _no_state)))
     attention = F.scaled_dot_product_attention
     stand_in = _made(attention, _plain_truths)
     found.append(_Patch(F, "scaled_dot_product_attention", attention, stand_in))

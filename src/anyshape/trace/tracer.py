@@ -69,6 +69,7 @@ class Tracer:
         self.asked_grad = False
         self.depth = 0
         self.closed = False
+        self.refuses_changed_objects = False  # also those that are no lists or dicts
         self.records_print = False  # what the program prints is printed when it runs
         self.has_run = False  # whether parts of the program were run while it was traced
         self.mode: Any = None

@@ -1,0 +1,61 @@
+"""The containers among the arguments of a program: what they hold when it begins and when it ends.
+
+A program gets its inputs as flat leaves and builds containers of its own, so what it puts into them
+does not reach the caller.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING, Any
+
+from anyshape.errors import UnsupportedError
+from anyshape.trace import tree
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+
+class Contents:
+    """What the arguments of a call hold."""
+
+    def __init__(self, names: Sequence[str], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self._given = [*zip(names, args, strict=True), *kwargs.items()]
+        self._held = [(name, c, _items(c)) for name, x in self._given for c in _containers(x)]
+        self._leaves = [tree.flatten(x) for _, x in self._given]
+
+    def need_same(self, *, objects: bool) -> None:
+        """Raise if a list or a dict holds something else, or, with `objects`, anything does."""
+        for name, container, items in self._held:
+            now = _items(container)
+            if len(now) != len(items) or not all(map(operator.is_, now, items)):
+                raise _changed(name)
+        if objects:
+            for (name, x), (leaves, spec) in zip(self._given, self._leaves, strict=True):
+                now, now_spec = tree.flatten(x)
+                same = now_spec == spec and len(now) == len(leaves)
+                if not same or not all(map(operator.is_, now, leaves)):
+                    raise _changed(name)
+
+
+def _containers(x: Any) -> Iterator[Any]:
+    kind = type(x)
+    if kind in (list, dict):
+        yield x
+    if kind in (list, tuple, dict):
+        for part in x.values() if kind is dict else x:
+            yield from _containers(part)
+
+
+def _items(container: Any) -> list[Any]:
+    if type(container) is dict:
+        return [*container, *container.values()]
+    return list(container)
+
+
+def _changed(name: str) -> UnsupportedError:
+    return UnsupportedError(
+        f"the program changes what the argument {name} holds",
+        why="it gets the leaves of its arguments, so the caller would not see the change",
+        fix="return the new value, or work on a copy",
+    )
