@@ -328,10 +328,20 @@ def test_snippet(s: Snippet, kind: str) -> None:
     check(s, kind)
 
 
+class Plain:
+    def __init__(self, x: Any) -> None:
+        self.x = x
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_class_as_the_result(kind: str) -> None:
-    with pytest.raises(UnsupportedError, match="returns a Point with traced values inside"):
-        capture(lambda x: [Point(x * 2, 3.0)], (torch.randn(B, S),), dynamic=kind)
+    with pytest.raises(UnsupportedError, match="returns a Plain with traced values inside"):
+        capture(lambda x: [Plain(x * 2)], (torch.randn(B, S),), dynamic=kind)
+    (point,) = capture(lambda x: [Point(x * 2, 3.0)], (torch.ones(B, S),), dynamic=kind)(
+        torch.ones(B + 1, S)
+    )
+    assert type(point) is Point
+    assert torch.equal(point.x, torch.full((B + 1, S), 2.0))
 
 
 @pytest.mark.parametrize("kind", KINDS)
