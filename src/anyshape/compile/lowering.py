@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from torch.fx import GraphModule, Node
-    from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
     from anyshape.compile.backend import Compiler
     from anyshape.compile.fakes import Fakes
@@ -77,21 +76,28 @@ def _lower(
 def _compile(compiler: Compiler, module: GraphModule, fakes: Fakes) -> Callable[..., Any]:
     with general_paths(), tracing(TracingContext(fakes.mode)):
         with fakes.mode:
-            _Examples(module, fakes.shape_env).run(*fakes.inputs())
+            _Examples(module, fakes).run(*fakes.inputs())
         return compiler(module, fakes.inputs())
 
 
 class _Examples(Interpreter):
-    """Notes for each node what it gives, as fake tensors and torch's symbolic numbers."""
+    """Notes for each node what it gives, as fake tensors and torch's symbolic numbers.
 
-    def __init__(self, module: GraphModule, shape_env: ShapeEnv) -> None:
+    Parameters and buffers are fake too: a program may change them.
+    """
+
+    def __init__(self, module: GraphModule, fakes: Fakes) -> None:
         super().__init__(module)
-        self._shape_env = shape_env
+        self._fakes = fakes
+
+    def get_attr(self, target: Any, args: Any, kwargs: Any) -> Any:
+        real = super().get_attr(target, args, kwargs)
+        return self._fakes.mode.from_tensor(real, static_shapes=True)
 
     def run_node(self, n: Node) -> Any:
         result = super().run_node(n)
         n.meta["example_value"] = n.meta["val"] = result
-        bindings = compute_unbacked_bindings(self._shape_env, result)
+        bindings = compute_unbacked_bindings(self._fakes.shape_env, result)
         if bindings:
             n.meta["unbacked_bindings"] = bindings
         return result
