@@ -11,6 +11,9 @@ from anyshape.compile.compiled import Compiled
 if TYPE_CHECKING:
     from anyshape.compile.compiled import Options
 
+_OF_COMPILED: Final = frozenset(
+    ("entries", "stats", "explain", "reset", "recompilations", "seen", "eager_because")
+)
 _SHARED: Final = ("_parameters", "_buffers", "_modules", "_non_persistent_buffers_set")
 
 
@@ -45,7 +48,7 @@ class CompiledModule(torch.nn.Module):
 
     def __getattr__(self, name: str) -> Any:
         own = self.__dict__
-        if name in ("entries", "stats", "explain", "reset", "recompilations", "seen"):
+        if name in _OF_COMPILED:
             return getattr(own["compiled"], name)
         return getattr(own["original"], name)
 
