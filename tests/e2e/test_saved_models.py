@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import functools
+import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 import torch
@@ -14,6 +15,9 @@ import torch
 from anyshape import export, load
 from anyshape.export import ExportedProgram, StandIn, structure
 from tests.differential.models import Model, bert, built, ids, llama, mask
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 ROOT = Path(__file__).resolve().parents[2]
 SIZES = ((3, 7), (1, 4), (2, 1), (5, 11))
@@ -89,6 +93,15 @@ def continued(prefill: Any, decode: Any, given: dict[str, Any]) -> torch.Tensor:
     return torch.cat(found, 1)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _one_thread() -> Iterator[None]:
+    """Tiny ops lose more time on more threads."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
 @pytest.fixture(scope="module", name="cases")
 def _cases() -> list[Case]:
     from transformers.integrations.executorch import register_dynamic_cache_export_support
@@ -157,7 +170,13 @@ def test_without_transformers(folder: Path) -> None:
         f"check(Path({str(folder)!r}))\n"
         "print([name for name in sys.modules if name.startswith('transformers')])"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "[]"
 

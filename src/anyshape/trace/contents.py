@@ -7,13 +7,16 @@ does not reach the caller.
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Any
+from collections import OrderedDict, defaultdict, deque, namedtuple
+from typing import TYPE_CHECKING, Any, Final
 
 from anyshape.errors import UnsupportedError
 from anyshape.trace import tree
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+_PLAIN: Final = (list, dict, tuple, OrderedDict, defaultdict, deque, namedtuple, tree.Fields)
 
 
 class Contents:
@@ -25,7 +28,9 @@ class Contents:
         self._leaves = [tree.flatten(x) for _, x in self._given]
 
     def need_same(self, *, objects: bool) -> None:
-        """Raise if a list or a dict holds something else, or, with `objects`, anything does."""
+        """Raise if a container of Python or a dataclass holds something else; with `objects`, if
+        anything does.
+        """
         for name, container, items in self._held:
             now = _items(container)
             if len(now) != len(items) or not all(map(operator.is_, now, items)):
@@ -39,18 +44,20 @@ class Contents:
 
 
 def _containers(x: Any) -> Iterator[Any]:
-    kind = type(x)
-    if kind in (list, dict):
-        yield x
-    if kind in (list, tuple, dict):
-        for part in x.values() if kind is dict else x:
-            yield from _containers(part)
+    found = tree.level(x)
+    if found is None or found.kind not in _PLAIN:
+        return
+    yield x
+    for part in found.parts:
+        yield from _containers(part)
 
 
 def _items(container: Any) -> list[Any]:
-    if type(container) is dict:
+    if isinstance(container, dict):
         return [*container, *container.values()]
-    return list(container)
+    found = tree.level(container)
+    assert found is not None
+    return found.parts
 
 
 def _changed(name: str) -> UnsupportedError:

@@ -171,6 +171,20 @@ def test_attributes_that_are_no_fields_are_refused() -> None:
         export(leaks, (batch_of(3),))
 
 
+def test_a_changed_field_is_refused() -> None:
+    def replaced(batch: Batch) -> Any:
+        batch.x = batch.x * 2
+        return batch.x
+
+    def longer(batch: Batch) -> Any:
+        batch.names.append("b")
+        return batch.x + 1
+
+    for f in (replaced, longer):
+        with pytest.raises(UnsupportedError, match="changes what the argument batch holds"):
+            export(f, (batch_of(3),))
+
+
 def test_what_is_inside_itself_is_refused() -> None:
     given = batch_of(3)
     given.names = [given]  # type: ignore[list-item]
