@@ -2,8 +2,10 @@
 
     python benchmarks/unbind_split_flip_cat.py              everything, about five minutes
     python benchmarks/unbind_split_flip_cat.py --quick      without torch.export, some seconds
-    python benchmarks/unbind_split_flip_cat.py --plot a.png the times over the number of sizes
+    python benchmarks/unbind_split_flip_cat.py --plot       the times over the number of sizes, as
+                                                            out/unbind_split_flip_cat.svg
     python benchmarks/unbind_split_flip_cat.py --json a.json
+    python benchmarks/unbind_split_flip_cat.py --ablation   the eight optimizations and the settings
     python benchmarks/unbind_split_flip_cat.py --profile 10x32  where the time of an export goes
 
 Each iteration casts a tensor of sizes to int64, unbinds it, takes each `item()` with a check that
@@ -43,6 +45,7 @@ import torch  # noqa: E402  after the path is set
 
 from anyshape import config  # noqa: E402
 from anyshape.export import export  # noqa: E402
+from benchmarks import export_ablation  # noqa: E402
 from tests.differential.workload_programs import JaggedFeatures, PackedAttention  # noqa: E402
 
 if TYPE_CHECKING:
@@ -50,6 +53,8 @@ if TYPE_CHECKING:
 
 BOTH = ((2, 8), (5, 16), (10, 16), (10, 32))
 OURS = ((10, 64), (20, 66), (20, 132), (40, 132), (40, 264))
+ABLATION = (("10x32", 15), ("20x132", 5))
+PLOT = "out/unbind_split_flip_cat.svg"
 GOAL_RATIO, GOAL_GROWTH, GOAL_SECONDS, GOAL_BYTES = 300, 1.1, 1.0, 2000
 
 
@@ -344,6 +349,20 @@ def settings_table(name: str, repeats: int) -> str:
     return _aligned(cells)
 
 
+def ablation(repeats: int) -> str:
+    """What each of the eight optimizations is worth here, and the settings."""
+
+    def run(name: str) -> float:
+        gc.collect()
+        return sum(timed(cases[name])[:3])
+
+    cases = {name: case(name) for name, _ in ABLATION}
+    for name in cases:
+        run(name)
+    cells = export_ablation.table(run, ABLATION)
+    return f"{_aligned(cells)}\n\n20x132 by settings\n{settings_table('20x132', repeats)}"
+
+
 def plot(rows: list[Row], path: str) -> None:
     """Seconds over the number of unbacked sizes, both axes logarithmic."""
     import matplotlib as mpl
@@ -362,6 +381,7 @@ def plot(rows: list[Row], path: str) -> None:
     axes.grid(visible=True, which="both", alpha=0.3)
     axes.legend()
     plt.tight_layout()
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
     plt.savefig(path, dpi=150)
 
 
@@ -386,9 +406,10 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--limit", type=float, default=60, help="seconds for one torch.export")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--no-memory", dest="memory", action="store_false")
-    parser.add_argument("--plot", metavar="PATH", help="also draw the times here")
+    parser.add_argument("--plot", metavar="PATH", nargs="?", const=PLOT, help="also draw the times")
     parser.add_argument("--json", metavar="PATH", help="also write the figures here")
     parser.add_argument("--profile", metavar="CASE", help="such as 10x32 or 'jagged 1024'")
+    parser.add_argument("--ablation", action="store_true", help="switch off one thing at a time")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     return parser.parse_args()
 
@@ -404,6 +425,9 @@ def main() -> int:
         return 0
     if options.profile:
         profile(options.profile)
+        return 0
+    if options.ablation:
+        print(ablation(options.repeats))
         return 0
     started = time.time()
     rows = [measure(f"{i}x{b}", options, with_torch=not options.quick) for i, b in BOTH]
