@@ -165,10 +165,11 @@ def capture(
         ):
             traced_args, traced_kwargs = tree.unflatten(stand_ins[:count], inputs.spec)
             contents = Contents(parameter_names(fn, args), traced_args, traced_kwargs)
-            flat, out_spec = tree.flatten(fn(*traced_args, **traced_kwargs))
+            result = fn(*traced_args, **traced_kwargs)
+            flat, out_spec = tree.flatten(result)
             if latest.refusal is not None:
                 raise latest.refusal  # the program caught it, which says nothing of eager execution
-            contents.need_same(objects=tracer.refuses_changed_objects)
+            contents.need_same(result, objects=tracer.refuses_changed_objects)
         tracer.graph.outputs = [tracer.output(leaf) for leaf in flat]
         for key in keys_of(out_spec):
             tracer.need_plain(key)

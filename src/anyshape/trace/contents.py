@@ -23,33 +23,39 @@ class Contents:
     """What the arguments of a call hold."""
 
     def __init__(self, names: Sequence[str], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        self._given = [*zip(names, args, strict=True), *kwargs.items()]
-        self._held = [(name, c, _items(c)) for name, x in self._given for c in _containers(x)]
-        self._leaves = [tree.flatten(x) for _, x in self._given]
+        given = [*zip(names, args, strict=True), *kwargs.items()]
+        inside = [(name, c) for name, x in given for c in _containers(x)]
+        self._plain = [(name, c, _items(c)) for name, c in inside if _is_plain(c)]
+        self._objects = [(name, c, tree.flatten(c)) for name, c in inside if not _is_plain(c)]
 
-    def need_same(self, *, objects: bool) -> None:
-        """Raise if a container of Python or a dataclass holds something else; with `objects`, if
-        anything does.
+    def need_same(self, result: Any, *, objects: bool) -> None:
+        """Raise if a container of Python or a dataclass holds something else.
+
+        An object of another class may do so if the program returns it, unless `objects` is set: the
+        caller then gets what it holds now.
         """
-        for name, container, items in self._held:
+        for name, container, items in self._plain:
             now = _items(container)
             if len(now) != len(items) or not all(map(operator.is_, now, items)):
                 raise _changed(name)
-        if objects:
-            for (name, x), (leaves, spec) in zip(self._given, self._leaves, strict=True):
-                now, now_spec = tree.flatten(x)
-                same = now_spec == spec and len(now) == len(leaves)
-                if not same or not all(map(operator.is_, now, leaves)):
-                    raise _changed(name)
+        for name, x, (leaves, spec) in self._objects:
+            now, now_spec = tree.flatten(x)
+            same = now_spec == spec and all(map(operator.is_, now, leaves))
+            if not same and (objects or not any(c is x for c in _containers(result))):
+                raise _changed(name)
+
+
+def _is_plain(x: Any) -> bool:
+    found = tree.level(x)
+    return found is not None and found.kind in _PLAIN
 
 
 def _containers(x: Any) -> Iterator[Any]:
     found = tree.level(x)
-    if found is None or found.kind not in _PLAIN:
-        return
-    yield x
-    for part in found.parts:
-        yield from _containers(part)
+    if found is not None:
+        yield x
+        for part in found.parts:
+            yield from _containers(part)
 
 
 def _items(container: Any) -> list[Any]:
@@ -64,5 +70,5 @@ def _changed(name: str) -> UnsupportedError:
     return UnsupportedError(
         f"the program changes what the argument {name} holds",
         why="it gets the leaves of its arguments, so the caller would not see the change",
-        fix="return the new value, or work on a copy",
+        fix="return it, if it is no container of Python; or work on a copy",
     )

@@ -143,6 +143,17 @@ def test_a_result_is_an_input_again(tmp_path: Path) -> None:
     assert torch.equal(load(tmp_path / "a")(state).values, torch.full((3,), 6.0))
 
 
+def test_a_changed_object_is_returned_or_refused() -> None:
+    def changed(cache: Cache) -> Cache:
+        cache.keys = cache.keys + 1
+        return cache
+
+    cache = Cache(torch.ones(2, 3), torch.ones(3))
+    assert export(changed, (cache,))(cache).keys.eq(2).all()
+    with pytest.raises(UnsupportedError, match="changes what the argument cache holds"):
+        export(lambda cache: changed(cache).keys, (cache,))
+
+
 def test_bytes_do_not_depend_on_the_classes(path: Path, tmp_path: Path) -> None:
     for i, classes in enumerate((None, (), (Cache,))):
         load(path, classes=classes).save(tmp_path / str(i))
