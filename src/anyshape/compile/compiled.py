@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import torch
 
 from anyshape.compile.attributes import attributes_of
-from anyshape.compile.backend import Lowered, find_backend, lower
+from anyshape.compile.backend import EAGER, Lowered, find_backend, lower
 from anyshape.compile.bound import Bound
 from anyshape.compile.entry import Entry
 from anyshape.compile.event import Reason, Recompilation, Stats
 from anyshape.compile.outside import Outside
-from anyshape.compile.path import PathTracer
+from anyshape.compile.part import lower_part
+from anyshape.compile.path import PathTracer, enter_modes
 from anyshape.compile.policy import Policy
 from anyshape.compile.segment import Segment, Stop, key_of, walk
 from anyshape.compile.store import KeptSeen
@@ -242,16 +243,23 @@ class Compiled:
         program: Segment | Lowered
         if isinstance(tracer, PathTracer) and tracer.answers:
             out: Sequence[Any] = tracer.finish(captured.graph.outputs, captured.out_spec)
+            self._lower_parts(tracer)
             program = tracer.root
         else:
             program = lower(captured, self._backend, flat)
             out = program.run(list(flat))
-        strict = self.options.backend != "eager"
+        strict = self.options.backend != EAGER
         entry = Entry(captured, attributes, outside, choice, strict=strict, exact=exact)
         entry.serve(program)
         self.stats.traces += 1
         self.entries = [entry, *self.entries]
         return unflatten(list(out), captured.out_spec)
+
+    def _lower_parts(self, tracer: PathTracer) -> None:
+        """Have the backend run the segments that a trace made."""
+        if self.options.backend != EAGER:
+            for part in tracer.parts:
+                lower_part(part, self._backend, enter_modes)
 
     def _exact(self, captured: Captured) -> list[Obligation]:
         """The deviations from eager execution as conditions under which there is none."""
@@ -306,6 +314,7 @@ class Compiled:
                 tracer.flush()
                 raise
             entry.renew()
+            self._lower_parts(tracer)
             if tracer.overflow is not None:
                 question = tracer.overflow
                 self._give_up(

@@ -118,6 +118,10 @@ class Frame:
         kind = type(leaf)
         if kind is Value:
             return self._returned_by_graph(leaf)
+        if kind is Name:
+            if leaf not in self._known:
+                self._returned_by_graph(leaf)
+            return str(leaf)
         if kind in SYMBOLIC:
             operand = operand_of(leaf)
             self._need(operand)

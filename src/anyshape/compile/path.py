@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from anyshape.compile.loop import State, Unsettled, state_of
+from anyshape.compile.part import Part, as_captured
 from anyshape.compile.segment import Segment, key_of
 from anyshape.env import Env
 from anyshape.env.decide import decide
@@ -31,6 +32,7 @@ from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor import current
 from anyshape.tensor.sym_tensor import SymTensor
+from anyshape.trace.capture import Captured
 from anyshape.trace.graph import CONSTANT, Graph, Name, Value, leaves
 from anyshape.trace.inputs import Bind
 from anyshape.trace.modes import keep_modes, set_autocast, set_inference
@@ -142,6 +144,7 @@ class PathTracer(Tracer):
         self.questions: list[Any] = []
         self.overflow: Segment | None = None  # a question with too many answers
         self.undo: list[tuple[torch.Tensor, torch.Tensor]] = []
+        self.parts: list[Part] = []  # the segments that were made
         self.settling = False
         self._flat = flat
         self._frame = frame
@@ -345,7 +348,13 @@ class PathTracer(Tracer):
         asserts = self.paths.asserts_since(self._asserts)
         self._asserts = len(self.paths.facts)
         segment.calls = self._calls()
-        segment.build(graph, binds, slots, asserts)
+        program = segment.build(graph, binds, slots, asserts)
+        if self._order is None:
+            captured = Captured(self, self.inputs, None, graph)
+            captured.guards, captured.runtime_asserts, captured.program = [], asserts, program
+        else:
+            captured = as_captured(self, graph, self._order, self._frame, asserts, program)
+        self.parts.append(Part(segment, captured, list(self._frame), self._modes))
 
     def _run(self, segment: Segment) -> list[Any]:
         """Run a segment on the frame as if no trace were on; keep it once it has run."""
@@ -387,7 +396,8 @@ class PathTracer(Tracer):
     def release(self) -> None:
         """Let go of the tensors of the call that was traced."""
         super().release()
-        self._flat, self._frame, self.undo, self._moments = (), [], [], []
+        self._flat, self._frame = (), []
+        self.undo, self._moments, self.parts = [], [], []
 
     # ------------------------------------------------------------------ modes
 
@@ -396,12 +406,17 @@ class PathTracer(Tracer):
 
     def _set_modes(self) -> None:
         """The modes that the program was in at the last decision."""
-        grad, inference, autocast, dtype = self._modes
-        if torch.is_inference_mode_enabled() is not inference:
-            set_inference(inference)
-        torch._C._set_grad_enabled(grad)
-        set_autocast(autocast)
-        torch.set_default_dtype(dtype)
+        enter_modes(self._modes)
+
+
+def enter_modes(modes: tuple[Any, ...]) -> None:
+    """Put this thread into the modes that a segment begins in."""
+    grad, inference, autocast, dtype = modes
+    if torch.is_inference_mode_enabled() is not inference:
+        set_inference(inference)
+    torch._C._set_grad_enabled(grad)
+    set_autocast(autocast)
+    torch.set_default_dtype(dtype)
 
 
 def _constants(*args: Any) -> list[Any]:

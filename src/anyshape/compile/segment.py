@@ -66,12 +66,13 @@ class Segment:
         binds: Sequence[Bind],
         slots: dict[Value, int],
         asserts: Sequence[Obligation],
-    ) -> None:
+    ) -> Program:
         """Make the program."""
         self.switches = any(node.func in MODE_CHANGES for node in graph.nodes)
         self.program = Program(graph, binds, slots, restores=False)
         self.program.write(asserts)
         self.run = self.program.function()
+        return self.program
 
     def below(self) -> Iterator[Segment]:
         """This segment and all that may follow it, each once."""

@@ -37,16 +37,14 @@ if TYPE_CHECKING:
 class Captured:
     """A traced program. Call it like the function; it checks its inputs first."""
 
-    def __init__(self, tracer: Tracer, inputs: Inputs, out_spec: Any) -> None:
+    def __init__(
+        self, tracer: Tracer, inputs: Inputs, out_spec: Any, graph: Graph | None = None
+    ) -> None:
         self.tracer = tracer
         self.inputs = inputs
         self.out_spec = out_spec
+        self.graph = tracer.graph if graph is None else graph  # the calls in order
         self.raises_on_deviation = False
-
-    @property
-    def graph(self) -> Graph:
-        """The calls in order."""
-        return self.tracer.graph
 
     @property
     def deviations(self) -> list[Deviation]:

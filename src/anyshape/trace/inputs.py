@@ -134,6 +134,14 @@ class Inputs:
         self.binds: list[Bind] = []
         self.relations: list[tuple[int, int | None, SymInt]] = []  # sizes that must be equal
 
+    @classmethod
+    def of_leaves(cls, leaves: list[Leaf], binds: list[Bind]) -> Inputs:
+        """Inputs that are symbolic already."""
+        inputs = cls(None, (), {})
+        inputs.names = [leaf.name for leaf in leaves]
+        inputs.leaves, inputs.binds = leaves, binds
+        return inputs
+
     def symbolize(self, tracer: Tracer, choose: Callable[[Spot], Any]) -> list[Any]:
         """The leaves to run the program with, in order."""
         separate = getattr(choose, "separate", False)
