@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 def load(path: str | os.PathLike[str], *, classes: Iterable[type] | None = None) -> ExportedProgram:
     """The program in a file. Runs no code from it and needs no class of yours.
 
-    `classes` are those that its inputs and results may be of: containers and enums. If None, it is
-    all classes that are registered with `torch.utils._pytree`. Others have stand-ins.
+    `classes` are those that its inputs and results may be of: containers, named tuples and enums.
+    If None, it is all classes that are registered with `torch.utils._pytree`. Others have
+    stand-ins.
 
     Raises LoadError for a file that is not a saved program, is damaged, was written by a newer
     version, or needs an op or a device that is not there.

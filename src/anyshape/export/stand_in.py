@@ -149,6 +149,12 @@ class Classes:
             return None
         return cls if not of.is_dataclass or tree.has_fields(cls, of.names or ()) else None
 
+    def named(self, record: Any) -> Any:
+        """The class of named tuples of which a file knows the name and the fields."""
+        known = [c for c in self._by_name.values() if issubclass(c or object, tuple)]
+        found = [c for c in known if record == c]
+        return found[0] if len(found) == 1 else record
+
     def member(self, member: Member) -> Any:
         """The member of an enum that a file names, or what stands for it."""
         cls = self._by_name.get(member.of)

@@ -164,7 +164,9 @@ def _resolved(spec: Any, classes: Classes) -> Any:
     if spec.is_leaf():
         return spec
     kind, context = spec.type, spec.context
-    if kind is StandIn:
+    if kind is namedtuple:
+        context = classes.named(context)
+    elif kind is StandIn:
         cls = classes.container(context)
         if cls is not None and context.is_dataclass:
             kind, context = tree.Fields, (cls, context.names)

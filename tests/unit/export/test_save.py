@@ -8,6 +8,7 @@ import json
 import os
 import stat
 import zipfile
+from collections import namedtuple
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -140,6 +141,10 @@ def test_named_tuples_are_known_by_their_fields(tmp_path: Path) -> None:
     assert result["rows"] == 16
     assert result["half"] == 2.5
     assert loaded.verify(args, eager=nested)
+    assert type(result["pair"]) is not Pair
+    assert type(load(tmp_path / "a", classes=(Pair,))(*args)["pair"]) is Pair
+    other = namedtuple("Pair", "first last")
+    assert type(load(tmp_path / "a", classes=(other,))(*args)["pair"]) is type(result["pair"])
     with pytest.raises(TypeError, match="another structure"):
         loaded({"x": torch.randn(5, 2), "k": 3}, (torch.ones(2), "tag"))
 
