@@ -54,7 +54,7 @@ class Check:
         attributes: Sequence[Attribute],
         outside: Outside,
         *,
-        strict: bool,
+        layouts: bool,
         exact: Sequence[Obligation],
     ) -> None:
         self.conditions: list[Condition] = []
@@ -76,7 +76,7 @@ class Check:
         self._lines: list[str] = []
         self._temporaries = 0
         self._captured = captured
-        self._strict = strict
+        self.layouts = layouts or captured.tracer.asked_layout
         self._exact = exact
         self._write(attributes, outside)
 
@@ -200,11 +200,9 @@ class Check:
         for dim, n in enumerate(leaf.shape):
             if type(n) is int:
                 self._need(f"{shape}[{dim}] == {n}", Condition(f"it was {n}", leaf, i, dim))
-        tracer = self._captured.tracer
-        if tracer.asked_grad or self._strict:
-            about = Condition(f"requires_grad was {example.requires_grad}", leaf, i)
-            self._need(f"{x}.requires_grad is {example.requires_grad}", about)
-        if tracer.asked_layout or self._strict:
+        about = Condition(f"requires_grad was {example.requires_grad}", leaf, i)
+        self._need(f"{x}.requires_grad is {example.requires_grad}", about)
+        if self.layouts:
             about = Condition("its strides or offset are others", leaf, i)
             self._need(f"same_layout({self._name(leaf)}, {x})", about)
         return shape

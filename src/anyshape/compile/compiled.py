@@ -74,6 +74,7 @@ class Compiled:
         self.recompilations: list[Recompilation] = []
         self.eager_because: str | None = None
         self.seen = KeptSeen(self.fn)
+        self._layouts = False  # whether the layouts of inputs are part of every check
         self._backend = find_backend(options.backend)
         self._policy = Policy(options.dynamic, self.seen)
         self._lock = threading.RLock()
@@ -105,15 +106,18 @@ class Compiled:
                 self.entries = [entry, *[e for e in self.entries if e is not entry]]
             finally:
                 self._lock.release()
+        result = self._run(entry, flat, args, kwargs)
+        if type(result) is Stop:
+            return self._extend(entry, flat, args, kwargs, result)
+        return result
+
+    def _run(self, entry: Entry, flat: list[Any], args: Any, kwargs: Any) -> Any:
         try:
-            result = entry.run(flat)
+            return entry.run(flat)
         except Exception:
             if entry.may_be_caught:  # by the function itself, which knows what to do then
                 return self._eagerly(args, kwargs)
             raise
-        if type(result) is Stop:
-            return self._extend(entry, flat, args, kwargs, result)
-        return result
 
     def __get__(self, owner: Any, kind: Any = None) -> Any:
         """As a method: each object has its own entries."""
@@ -214,7 +218,7 @@ class Compiled:
             outside.need_unchanged()
             if choice is not _static:
                 choice.check(captured)
-            return self._keep(captured, tracer, outside, choice, attributes, flat)
+            entry, out = self._keep(captured, tracer, outside, choice, attributes, flat)
         except Exception as e:
             outside.undo()
             if isinstance(tracer, PathTracer):
@@ -224,6 +228,10 @@ class Compiled:
             if whole or asserted or isinstance(e, _RAISED):
                 raise
             error = e
+        else:
+            if out is None:
+                return self._run(entry, list(flat), args, kwargs)
+            return unflatten(out, captured.out_spec)
         result = self._eagerly(args, kwargs)
         self._give_up(f"it cannot be traced: {error}")
         return result
@@ -236,24 +244,24 @@ class Compiled:
         choice: Any,
         attributes: Sequence[Any],
         flat: list[Any],
-    ) -> Any:
-        """Make an entry of a trace, and give the result of the call."""
+    ) -> tuple[Entry, list[Any] | None]:
+        """Make an entry of a trace; with what the call returns, if it has run by now."""
         captured.raises_on_deviation = self.options.on_deviation == "raise"
         exact = self._exact(captured) if self.options.on_deviation == "specialize" else ()
         program: Segment | Lowered
+        out = None
         if isinstance(tracer, PathTracer) and tracer.answers:
-            out: Sequence[Any] = tracer.finish(captured.graph.outputs, captured.out_spec)
+            out = tracer.finish(captured.graph.outputs, captured.out_spec)
             self._lower_parts(tracer)
             program = tracer.root
         else:
             program = lower(captured, self._backend, flat)
-            out = program.run(list(flat))
-        strict = self.options.backend != EAGER
-        entry = Entry(captured, attributes, outside, choice, strict=strict, exact=exact)
+        layouts = self._layouts or self.options.backend != EAGER
+        entry = Entry(captured, attributes, outside, choice, layouts=layouts, exact=exact)
         entry.serve(program)
         self.stats.traces += 1
         self.entries = [entry, *self.entries]
-        return unflatten(list(out), captured.out_spec)
+        return entry, out
 
     def _lower_parts(self, tracer: PathTracer) -> None:
         """Have the backend run the segments that a trace made."""
@@ -315,6 +323,9 @@ class Compiled:
                 raise
             entry.renew()
             self._lower_parts(tracer)
+            if tracer.asked_layout and not entry.checked.layouts:
+                self._layouts = True
+                self.entries = [e for e in self.entries if e is not entry]
             if tracer.overflow is not None:
                 question = tracer.overflow
                 self._give_up(

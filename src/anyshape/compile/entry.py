@@ -33,7 +33,7 @@ class Entry:
         outside: Outside,
         choice: Any,
         *,
-        strict: bool,
+        layouts: bool,
         exact: Sequence[Obligation] = (),
     ) -> None:
         captured.inputs.release()
@@ -43,7 +43,7 @@ class Entry:
         self.captured = captured
         self.attributes = attributes
         self.choice = choice
-        self.checked = Check(captured, attributes, outside, strict=strict, exact=exact)
+        self.checked = Check(captured, attributes, outside, layouts=layouts, exact=exact)
         self.check = self.checked.run
         self.root: Segment | None = None
         self.switches = False

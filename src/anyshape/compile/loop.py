@@ -57,7 +57,10 @@ def state_of(live: Callable[[], list[Value]]) -> State | None:
     """
     reader = _Reader()
     try:
-        frames = [reader.frame(f) for f in _frames()]
+        stack = list(_frames())
+        if not any(_is_in(frame.f_lasti, _rounds(frame.f_code)) for frame in stack):
+            return None  # no loop, so no state repeats
+        frames = [reader.frame(f) for f in stack]
         held = [v for v in live() if v.kind == RESULT and not reader.knows(v)]
         if len(held) == 1:
             reader.values += held
@@ -88,6 +91,17 @@ def _loops(code: CodeType) -> list[tuple[int, int]]:
     return [(i.offset, int(i.argval)) for i in dis.get_instructions(code) if i.opname == "FOR_ITER"]
 
 
+@functools.lru_cache(maxsize=1024)
+def _rounds(code: CodeType) -> list[tuple[int, int]]:
+    """The ranges of bytecode that are run again by a jump back."""
+    jumps = [i for i in dis.get_instructions(code) if "BACKWARD" in i.opname]
+    return [(int(i.argval), i.offset + 1) for i in jumps]
+
+
+def _is_in(at: int, ranges: list[tuple[int, int]]) -> bool:
+    return any(a <= at < b for a, b in ranges)
+
+
 _HIDES: Final = 0x20 | 0x80 | 0x200  # generators, coroutines, asynchronous generators
 
 
@@ -101,7 +115,7 @@ class _Reader:
 
     def frame(self, frame: FrameType) -> Any:
         code, at = frame.f_code, frame.f_lasti
-        if code.co_flags & _HIDES or any(a <= at < b for a, b in _loops(code)):
+        if code.co_flags & _HIDES or _is_in(at, _loops(code)):
             raise Unsettled
         names = frame.f_locals
         return (code, at, tuple([(n, self.read(x)) for n, x in names.items()]))

@@ -219,8 +219,8 @@ class PathTracer(Tracer):
             self.env.learn(eq0(question.shift(-answer)))
         else:
             self.env.learn(equals(question, answer))
-        if segment.joins:
-            self.memo.clear()  # what was read of data since is not in the frame
+        if segment.joins or segment.settled is not None:
+            self.memo.clear()  # a state that repeats must be followed by the same calls
         self._order = order
         self._parent = (segment, answer)
         self.segment = segment.children.get(key_of(answer)) or Segment()
@@ -254,7 +254,7 @@ class PathTracer(Tracer):
         segment.question = self.env.text(question)
         state = self._state()
         live = self._live()
-        twin = next((m for m in self._moments if state and m.is_repeated(self, state)), None)
+        twin = None if state is None else self._repeated(state)
         values = [] if state is None else list(state.values)
         if twin is not None:
             rest = twin.rest
@@ -270,6 +270,14 @@ class PathTracer(Tracer):
         segment.outs = self._places(order)
         self._build(segment, [*order, _number(question, self.env)])
         return order
+
+    def _repeated(self, state: State) -> _Moment | None:
+        """The latest decision of this path in the same state, whose frame can be made here."""
+        there = self._places_now()
+        for moment in reversed(self._moments):
+            if moment.is_repeated(self, state) and all(_key(x) in there for x in moment.rest):
+                return moment
+        return None
 
     def _state(self) -> State | None:
         self.settling = True
@@ -314,17 +322,21 @@ class PathTracer(Tracer):
             return self._order
         return [*self.graph.inputs, *[Name(bind.name) for bind in self.inputs.binds]]
 
-    def _places(self, order: list[Any]) -> list[tuple[int, int]]:
-        """Where each part of the next frame comes from, as `Segment.outs` says it."""
+    def _places_now(self) -> dict[Any, tuple[int, int]]:
+        """Where each value of this segment and of its frame is, as `Segment.outs` says it."""
         places = {
-            (leaf if type(leaf) is Name else id(leaf)): (i, k)
+            _key(leaf): (i, k)
             for i, node in enumerate(self.graph.nodes[self._start :])
             for k, leaf in enumerate(leaves(node.outs))
             if leaf is not None
         }
-        for i, x in enumerate(self._begin()):
-            places[x if type(x) is Name else id(x)] = (-1, i)
-        return [places[x if type(x) is Name else id(x)] for x in order]
+        places.update({_key(x): (-1, i) for i, x in enumerate(self._begin())})
+        return places
+
+    def _places(self, order: list[Any]) -> list[tuple[int, int]]:
+        """Where each part of the next frame comes from."""
+        there = self._places_now()
+        return [there[_key(x)] for x in order]
 
     def _at(self, place: tuple[int, int]) -> Any:
         call, k = place
@@ -417,6 +429,10 @@ def enter_modes(modes: tuple[Any, ...]) -> None:
     torch._C._set_grad_enabled(grad)
     set_autocast(autocast)
     torch.set_default_dtype(dtype)
+
+
+def _key(x: Any) -> Any:
+    return x if type(x) is Name else id(x)
 
 
 def _constants(*args: Any) -> list[Any]:
