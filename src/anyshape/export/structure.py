@@ -35,7 +35,8 @@ _FACTORIES: Final[dict[str, Any]] = {
     **{f.__name__: f for f in (list, dict, set, tuple, int, float, str)},
 }
 _NAMES: Final = {factory: name for name, factory in _FACTORIES.items()}
-_OWN: Final = (dict, OrderedDict, defaultdict, deque, list, tuple, torch.Size, namedtuple)
+_PYTHON: Final = (dict, OrderedDict, defaultdict, deque, list, tuple, torch.Size, namedtuple)
+_OWN: Final = (*_PYTHON, StandIn, tree.Fields)
 _LONGEST: Final = 1000  # of the name of a class
 
 
@@ -133,7 +134,7 @@ def foreign(kind: Any, context: Any, count: int) -> Foreign | None:
     if kind is tree.Fields:
         cls, names = context
         return Foreign(qualified(cls), names, None, is_dataclass=True)
-    if kind in _OWN or kind in _RETURNED.values():
+    if kind in _PYTHON or kind in _RETURNED.values():
         return None
     return Foreign(qualified(kind), _part_names(context, count), context, is_dataclass=False)
 
@@ -168,6 +169,8 @@ def _resolved(spec: Any, classes: Classes) -> Any:
         context = classes.named(context)
     elif kind is StandIn:
         cls = classes.container(context)
+        if cls in _OWN or cls in _RETURNED.values():  # these are no classes in a file
+            cls = None
         if cls is not None and context.is_dataclass:
             kind, context = tree.Fields, (cls, context.names)
         elif cls is not None:

@@ -12,8 +12,8 @@ import pytest
 import torch
 from torch.utils import _pytree as pytree
 
-from anyshape.errors import ArgumentError, ConstraintError, UnsupportedError
-from anyshape.export import StandIn, export, load, structure
+from anyshape.errors import ArgumentError, ConstraintError, LoadError, UnsupportedError
+from anyshape.export import StandIn, archive, export, load, structure
 from tests.unit.export.saved_programs import Point
 from tests.unit.export.test_hostile_files import content, refusal, with_content
 
@@ -341,6 +341,43 @@ def test_a_file_names_a_module_that_is_not_imported(path: Path) -> None:
     path.write_bytes(with_content("branch", data))
     assert type(load(path)(torch.ones(3))) is StandIn
     assert "antigravity" not in sys.modules
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "anyshape.export.stand_in.StandIn",
+        "anyshape.trace.tree.Fields",
+        "builtins.list",
+        "builtins.dict",
+        "torch.return_types.max",
+        "torch.fx.immutable_collections.immutable_dict",
+        "torch._higher_order_ops.flat_apply._ConstantFunction",
+        "torch._higher_order_ops.auto_functionalize.SchemaHolder",
+    ],
+)
+@pytest.mark.parametrize("context", [None, ["x"], [["x"], 1], {"tuple": ["x", ["x"]]}])
+def test_a_file_names_a_class_that_is_not_meant(name: str, context: Any, path: Path) -> None:
+    """Whatever comes of it is made of the parts, or refused; saved again, it is the same."""
+    data = content("branch")
+    names = None if context is None else ["x"]
+    for variant in data["variants"]:
+        variant["out_tree"] = {"class": [name, names, context, [0]]}
+        variant["in_tree"]["tuple"][0] = {"tuple": [{"class": [name, names, context, [0]]}]}
+    whole = with_content("branch", data)
+    try:
+        path.write_bytes(whole)
+        loaded = load(path)
+    except LoadError:
+        return
+    loaded.save(path)
+    assert archive.read_file(path)[archive.PROGRAM] == archive.dumps(data)
+    for given in ({"x": torch.ones(3)}, [torch.ones(3)], torch.ones(3)):
+        try:
+            result = loaded(given)
+        except (ArgumentError, UnsupportedError):
+            continue
+        assert pytree.tree_leaves(result)[0].tolist() == [0.0] * 3
 
 
 def test_fields_that_the_class_does_not_have(path: Path) -> None:
