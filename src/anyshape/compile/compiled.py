@@ -256,8 +256,7 @@ class Compiled:
             program = tracer.root
         else:
             program = lower(captured, self._backend, flat)
-        layouts = self._layouts or self.options.backend != EAGER
-        entry = Entry(captured, attributes, outside, choice, layouts=layouts, exact=exact)
+        entry = Entry(captured, attributes, outside, choice, layouts=self._layouts, exact=exact)
         entry.serve(program)
         self.stats.traces += 1
         self.entries = [entry, *self.entries]

@@ -54,9 +54,8 @@ class Premises:
         self._texts: list[tuple[str, str]] = []
         self._sizes = _function([], [])
         self._whole = [i for i in self._places if leaves[i].value in whole]
-        changed = {v for v in graph.inputs if v.version}
-        self._changed = [i for i in self._places if leaves[i].value in changed]
-        self._changed_constants = [t for v, t in graph.constants if v.version]
+        self._changed = [i for i in self._places if _is_changed(leaves[i].value)]
+        self._changed_constants = [t for v, t in graph.constants if _is_changed(v)]
 
     def take_guards(self, fakes: Fakes) -> None:
         """Add what torch found out about the sizes while it compiled."""
@@ -111,6 +110,11 @@ class Premises:
                 name = next(n for n, x in zip(self._names, tensors, strict=True) if x is t)
                 return f"{name}, which the program changes, shares its memory with another tensor"
         return None
+
+
+def _is_changed(value: Value | None) -> bool:
+    """Whether the program changes the memory of a value."""
+    return value is not None and value.root.version > 0
 
 
 def _tensor_guards(tensors: list[torch.Tensor], fakes: Fakes) -> Any:
