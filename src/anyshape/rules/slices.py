@@ -13,21 +13,26 @@ from anyshape.tensor.size import ceil_div, expect, known, larger, plain, smaller
 
 def clamp_index(i: Any, n: Any) -> Any:
     """A bound of a slice as a place in `0 .. n`: negative ones count from the end."""
+    return _clamped(i, n)[0]
+
+
+def _clamped(i: Any, n: Any) -> tuple[Any, bool]:
+    """`clamp_index`, and whether only the run knows from which end the bound counts."""
     i = plain(i)
     if type(i) is int:
         if i >= 0:
-            return 0 if i == 0 else _least(i, n)
-        return n + i if type(n) is int and n + i > 0 else larger(n + i, 0)
+            return 0 if i == 0 else _least(i, n), False
+        return n + i if type(n) is int and n + i > 0 else larger(n + i, 0), False
     negative = known(i < 0)
     if negative is None and i.expr.hint is not None:
         negative = bool(i < 0)
     if negative is False:
-        return _least(i, n)
+        return _least(i, n), False
     if negative:
-        return plain(larger(i + n, 0))
+        return plain(larger(i + n, 0)), False
     if surely_equal(i, n - 1):  # only an empty dimension makes it negative
-        return larger(i, 0)
-    return plain(sym_ite(i < 0, larger(i + n, 0), _least(i, n)))
+        return larger(i, 0), False
+    return plain(sym_ite(i < 0, larger(i + n, 0), _least(i, n))), True
 
 
 def _least(i: Any, n: Any) -> Any:
@@ -62,16 +67,16 @@ def _slice_of(s: slice, n: Any) -> tuple[Any, Any, Any]:
         raise ShapeError("slice step must be positive")
     if type(step) is SymInt:
         expect(step > 0, lambda: f"slice step must be positive, and {text(step)} is not")
-    start = 0 if s.start is None else clamp_index(_number(s.start), n)
-    stop = n if s.stop is None else clamp_index(_number(s.stop), n)
+    start, front = (0, False) if s.start is None else _clamped(_number(s.start), n)
+    stop, back = (n, False) if s.stop is None else _clamped(_number(s.stop), n)
     if type(start) is int and start == 0:
         count = stop
     else:
         count = plain(stop - start)
         if type(count) is int:
             count = max(count, 0)
-        elif count.expr.lo < 0 and not known(count >= 0):
-            count = larger(count, 0)
+        elif count.expr.lo < 0 and (front or back or not known(count >= 0)):
+            count = larger(count, 0)  # nothing orders bounds that count from either end
     if not (type(step) is int and step == 1):
         count = ceil_div(count, step)
     return start, count, step

@@ -29,6 +29,7 @@ class _Shared:
     compiling = False
     made = 0  # objects since the last full collection
     allowed = 200_000
+    collections = 0  # full ones, when `made` was 0
 
 
 @contextmanager
@@ -38,6 +39,8 @@ def rested() -> Iterator[None]:
         if _Shared.resting == 0:
             _Shared.collects = gc.isenabled()
             gc.disable()
+            if _Shared.made > _Shared.allowed:
+                _collect()
         _Shared.resting += 1
     try:
         yield
@@ -50,18 +53,23 @@ def rested() -> Iterator[None]:
 
 
 def _grow_old() -> None:
-    """Count what was made as old at once; the collector does not see it grow then, so collect here
-    when old objects have become a quarter more.
-    """
+    """Count what was made as old at once: the collector does not see it grow then."""
     _Shared.made += gc.get_count()[0]
-    if gc.get_freeze_count():
-        return
-    gc.freeze()
-    gc.unfreeze()
-    if _Shared.made > _Shared.allowed:
+    if not gc.get_freeze_count():
+        gc.freeze()
+        gc.unfreeze()
+
+
+def _collect() -> None:
+    """Collect in the collector's place, when old objects have become a quarter more. That is before
+    a trace rather than after one, when all that it made is still in use.
+    """
+    collected = gc.get_stats()[2]["collections"] != _Shared.collections
+    if not collected and not gc.get_freeze_count():
         gc.collect()
-        _Shared.made = 0
         _Shared.allowed = max(200_000, len(gc.get_objects()) // 4)
+    _Shared.made = 0
+    _Shared.collections = gc.get_stats()[2]["collections"]
 
 
 @contextmanager
