@@ -49,7 +49,7 @@ def compile_with_inductor(
         failures.note(graph)
         result: Any = compile_fx_inner(graph, *args, **kwargs)
         if context.output_strides and result.output_strides:
-            numbers = {str(s): n for s, n in _symbols(fakes).items()}
+            numbers = {theirs: fakes.numbers[ours] for theirs, ours in fakes.names.items()}
             context.output_strides[:] = [
                 None if parts is None else tuple([_number(part, numbers) for part in parts])
                 for parts in result.output_strides
@@ -74,15 +74,6 @@ def _number(text: str, numbers: dict[str, Any]) -> Any:
     """A stride that Inductor reports, as a symbolic number."""
     functions = {"max": torch.sym_max, "min": torch.sym_min}
     return eval(text, {**SYMPY_INTERP, **functions}, numbers)  # printed by torch
-
-
-def _symbols(fakes: Fakes) -> dict[Any, Any]:
-    env = fakes.shape_env
-    return {
-        symbol: env.create_symintnode(symbol, hint=int(value))
-        for symbol, value in env.backed_var_to_val.items()
-        if symbol.is_integer
-    }
 
 
 class ChecksFirst(CustomSchedulerPass):
