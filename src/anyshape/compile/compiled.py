@@ -7,10 +7,9 @@ import warnings
 import weakref
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-import torch
-
 from anyshape.compile.attributes import attributes_of
 from anyshape.compile.backend import EAGER, Lowered, find_backend, lower
+from anyshape.compile.before import Before
 from anyshape.compile.bound import Bound
 from anyshape.compile.entry import Entry
 from anyshape.compile.event import Reason, Recompilation, Stats
@@ -106,18 +105,23 @@ class Compiled:
                 self.entries = [entry, *[e for e in self.entries if e is not entry]]
             finally:
                 self._lock.release()
-        result = self._run(entry, flat, args, kwargs)
-        if type(result) is Stop:
-            return self._extend(entry, flat, args, kwargs, result)
-        return result
+        return self._run(entry, flat, args, kwargs)
 
     def _run(self, entry: Entry, flat: list[Any], args: Any, kwargs: Any) -> Any:
+        if not entry.catches:
+            result = entry.run(flat)
+            if type(result) is Stop:
+                return self._extend(entry, flat, args, kwargs, result)
+            return result
+        before = Before(entry.written(flat), draws=entry.draws)
         try:
-            return entry.run(flat)
-        except Exception:
-            if entry.may_be_caught:  # by the function itself, which knows what to do then
-                return self._eagerly(args, kwargs)
-            raise
+            result = entry.run(flat)
+            if type(result) is Stop:
+                result = self._extend(entry, flat, args, kwargs, result)
+        except Exception:  # one that the function itself may handle
+            before.restore()
+            return self._eagerly(args, kwargs)
+        return result
 
     def __get__(self, owner: Any, kind: Any = None) -> Any:
         """As a method: each object has its own entries."""
@@ -209,7 +213,7 @@ class Compiled:
         whole = self.options.fullgraph
         tracer = Tracer() if whole else PathTracer(root, flat, (), list(flat))
         tracer.records_print = tracer.refuses_changed_objects = True
-        before = _Before()
+        before = Before()
         outside = Outside(self.fn, flat, attributes)
         try:
             captured = capture(
@@ -320,7 +324,8 @@ class Compiled:
                 outside.undo()
                 tracer.flush()
                 raise
-            entry.renew()
+            finally:
+                entry.renew(tracer)
             self._lower_parts(tracer)
             if tracer.asked_layout and not entry.checked.layouts:
                 self._layouts = True
@@ -387,25 +392,6 @@ class Compiled:
 
     def __repr__(self) -> str:
         return f"<compiled {_name(self.fn)}: {len(self.entries)} entries>"
-
-
-class _Before:
-    """The state of torch's generators, to be restored when a trace that has run parts fails."""
-
-    def __init__(self) -> None:
-        self.cpu = torch.get_rng_state()
-        self.cuda = _cuda_states()
-
-    def restore(self) -> None:
-        """Put the generators back."""
-        torch.set_rng_state(self.cpu)
-        if self.cuda:
-            torch.cuda.set_rng_state_all(self.cuda)
-
-
-def _cuda_states() -> list[torch.Tensor]:
-    started: bool = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
-    return torch.cuda.get_rng_state_all() if started else []
 
 
 def _static(_: Any) -> str:

@@ -14,11 +14,14 @@ from anyshape.trace.tree import flatten, unflatten
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    import torch
+
     from anyshape.compile.backend import Lowered
     from anyshape.compile.outside import Outside
     from anyshape.env.obligation import Obligation
     from anyshape.trace.attributes import Attribute
     from anyshape.trace.capture import Captured
+    from anyshape.trace.tracer import Tracer
 
 
 class Entry:
@@ -47,8 +50,10 @@ class Entry:
         self.check = self.checked.run
         self.root: Segment | None = None
         self.switches = False
-        self.pure = True
         self.catches = outside.catches
+        self.draws = False
+        self._places: set[int] = set()
+        self._tensors: dict[int, torch.Tensor] = {}
         self.run: Callable[[list[Any]], Any]
         self.holds: Callable[[list[Any]], str | None] | None = None
 
@@ -56,26 +61,29 @@ class Entry:
         """Run one program that was traced whole, or a tree of segments."""
         if isinstance(program, Segment):
             self.root = program
-            self.renew()
+            self.renew(self.captured.tracer)
             self.run = self._walk
             return
-        self.pure = all(node.func in PURE for node in self.captured.graph.nodes)
+        self.renew(self.captured.tracer)
         build = builder(self.captured.out_spec)
         function = program.run
         self.holds = program.holds
         self.run = lambda flat: build(function(flat))
 
-    def renew(self) -> None:
-        """Note what the segments of the tree do."""
-        assert self.root is not None
-        segments = list(self.root.below())
-        self.switches = any(segment.switches for segment in segments)
-        self.pure = all(func in PURE for s in segments for func, _ in s.calls)
+    def renew(self, tracer: Tracer) -> None:
+        """Note what a trace for this entry wrote to, and what the segments of its tree do."""
+        leaves = self.captured.inputs.leaves
+        written = [i for i, v in enumerate(tracer.graph.inputs) if v.version]
+        places = [i for i, leaf in enumerate(leaves) if leaf.value is not None]
+        self._places |= {places[i] for i in written}
+        self._tensors.update({id(t): t for v, t in tracer.graph.constants if v.version})
+        self.draws = self.draws or any(n.func not in PURE for n in tracer.graph.nodes)
+        if self.root is not None:
+            self.switches = any(segment.switches for segment in self.root.below())
 
-    @property
-    def may_be_caught(self) -> bool:
-        """Whether an error may be one that the function handles, and running it again is safe."""
-        return self.catches and self.pure
+    def written(self, flat: list[Any]) -> list[torch.Tensor]:
+        """The tensors from outside that a call may write to."""
+        return [flat[i] for i in sorted(self._places)] + list(self._tensors.values())
 
     def _walk(self, flat: list[Any]) -> Any:
         assert self.root is not None

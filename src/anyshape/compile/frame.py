@@ -16,11 +16,9 @@ import torch
 from anyshape.compile.failure import Failures
 from anyshape.compile.storage import find_reach
 from anyshape.expr.node import Atom
-from anyshape.expr.op import PRODUCT, SYMBOL, power_of
+from anyshape.expr.op import PRODUCT, power_of
 from anyshape.expr.python import source
-from anyshape.expr.real import SYMBOL as REAL_SYMBOL
-from anyshape.expr.real import Real
-from anyshape.expr.traverse import nodes_below
+from anyshape.expr.traverse import names_of, nodes_below
 from anyshape.tensor.sym_tensor import SymSize
 from anyshape.trace.codegen import Same, defined, fail, truth
 from anyshape.trace.graph import SYMBOLIC, Name, Value, operand_of
@@ -86,7 +84,7 @@ class Frame:
     def _multiplies(self, o: Obligation) -> bool:
         """Whether a condition has a product of numbers that only the run knows."""
         products = [n for n in nodes_below((o.condition,)) if type(n) is Atom and n.op is PRODUCT]
-        return any(name not in self._known for p in products for name in _names_in(p))
+        return any(name not in self._known for p in products for name in names_of(p))
 
     def check_early(self, flat: list[Any]) -> None:
         """Raise unless the asserts over the inputs hold."""
@@ -103,7 +101,7 @@ class Frame:
 
     def _need(self, operand: Any) -> None:
         """Have the numbers returned by the graph that an expression needs."""
-        for name in _names_in(operand):
+        for name in names_of(operand):
             if name not in self._known:
                 self._returned_by_graph(Name(name))
 
@@ -171,14 +169,3 @@ class Frame:
         lines = [f"{bind.name} = {bind.text()}" for bind in self._inputs.binds]
         lines += [f"if not {truth(o)}: fail(early[{i}])" for i, o in enumerate(self.early)]
         return [f"    {line}" for line in lines]
-
-
-def _names_in(operand: Any) -> list[str]:
-    """The names of the symbols, integers and floats, below an operand."""
-    found = []
-    for node in nodes_below((operand,)):
-        if type(node) is Atom and node.op is SYMBOL:
-            found.append(node.name)
-        elif type(node) is Real and node.op == REAL_SYMBOL:
-            found.append(node.args[0])
-    return found

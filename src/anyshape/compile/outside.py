@@ -72,7 +72,9 @@ class Outside:
         self.defaults: list[tuple[Any, str, Any]] = []
         self.held: list[Held] = []
         self.tensors: list[tuple[torch.Tensor, str]] = []
-        self.catches = False  # whether one of the functions handles exceptions
+        self.catches = (
+            False  # whether one of the functions handles exceptions, or ends in spite of them
+        )
         self._names: set[str] = set()
         self._seen: set[int] = {id(x) for x in inputs}
         self._ignored = {(id(a.owner), a.key) for a in ignored}
@@ -310,10 +312,11 @@ class _Metas:
 
 @functools.lru_cache(maxsize=4096)
 def _catches(code: CodeType) -> bool:
-    """Whether a function has an `except`."""
+    """Whether a function has an `except` or a `finally`."""
+    steps = [i.opname for i in dis.get_instructions(code)]
+    after = [steps[i + 1] for i, name in enumerate(steps) if name == "PUSH_EXC_INFO"]
     inner = [c for c in code.co_consts if isinstance(c, types.CodeType)]
-    handles = any(i.opname == "POP_EXCEPT" for i in dis.get_instructions(code))
-    return handles or any(map(_catches, inner))
+    return any(name != "WITH_EXCEPT_START" for name in after) or any(map(_catches, inner))
 
 
 def is_library(cls: type) -> bool:

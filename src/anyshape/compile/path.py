@@ -25,7 +25,7 @@ from anyshape.errors import AnyshapeError
 from anyshape.expr import eq0, negate
 from anyshape.expr.boolean import Bool, equals
 from anyshape.expr.node import Expr
-from anyshape.expr.traverse import symbols_of
+from anyshape.expr.traverse import names_of
 from anyshape.rules.table import PURE
 from anyshape.symbolic.condition import SymBool
 from anyshape.symbolic.sym_float import SymFloat
@@ -33,7 +33,15 @@ from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor import current
 from anyshape.tensor.sym_tensor import SymTensor
 from anyshape.trace.capture import Captured
-from anyshape.trace.graph import CONSTANT, Graph, Name, Value, leaves
+from anyshape.trace.graph import (
+    CONSTANT,
+    SYMBOLIC,
+    Graph,
+    Name,
+    Value,
+    leaves,
+    operand_of,
+)
 from anyshape.trace.inputs import Bind
 from anyshape.trace.modes import keep_modes, set_autocast, set_inference
 from anyshape.trace.tracer import Tracer
@@ -112,7 +120,7 @@ class _Moment:
         self.rest = rest
         self.facts = len(path.paths.facts)
         self.answers = len(path.answers) + 1
-        self.symbols = set(path.env.symbols)
+        self.symbols = {str(name) for name in path.names()}
 
     def is_repeated(self, path: PathTracer, state: State) -> bool:
         """Whether this is the same state again, and nothing was learned since of what there was."""
@@ -120,7 +128,7 @@ class _Moment:
             return False
         learned: list[Any] = [fact.condition for fact in path.paths.facts[self.facts :]]
         learned += path.questions[self.answers :]
-        return not any(s.name in self.symbols for q in learned for s in symbols_of(q))
+        return not any(name in self.symbols for q in learned for name in names_of(q))
 
 
 class PathTracer(Tracer):
@@ -178,7 +186,7 @@ class PathTracer(Tracer):
         found.update({id(v): v for _, v in self._alive if v.kind != CONSTANT})
         return list(found.values())
 
-    def _names(self) -> list[Name]:
+    def names(self) -> list[Name]:
         """The symbols that have a value by now."""
         names = {Name(bind.name): None for bind in self.inputs.binds}
         for node in self.graph.nodes:
@@ -262,7 +270,9 @@ class PathTracer(Tracer):
             segment.joins = True
         else:
             known = {id(v) for v in values}
-            rest = [v for v in live if id(v) not in known] + self._names()
+            there = self._places_now()
+            others = [v for v in live if id(v) not in known] + self.names()
+            rest = [x for x in others if _key(x) in there]
             if state is not None:
                 segment.settled = len(values)
                 self._moments.append(_Moment(self, state, segment, rest))
@@ -359,6 +369,7 @@ class PathTracer(Tracer):
             binds = [Bind(str(v), i, None) for i, v in enumerate(self._order) if type(v) is Name]
         asserts = self.paths.asserts_since(self._asserts)
         self._asserts = len(self.paths.facts)
+        self._need_frame(graph, [Name(bind.name) for bind in binds], asserts)
         segment.calls = self._calls()
         program = segment.build(graph, binds, slots, asserts)
         if self._order is None:
@@ -367,6 +378,21 @@ class PathTracer(Tracer):
         else:
             captured = as_captured(self, graph, self._order, self._frame, asserts, program)
         self.parts.append(Part(segment, captured, list(self._frame), self._modes))
+
+    def _need_frame(self, graph: Graph, names: list[Name], asserts: Sequence[Obligation]) -> None:
+        """Raise if a segment uses what its frame does not hold, because a repeated state had not
+        needed it.
+        """
+        graph.verify()
+        known = {str(name) for name in names}
+        operands: list[Any] = [o.condition for o in asserts]
+        for node in graph.nodes:
+            known.update([str(leaf) for leaf in leaves(node.outs) if type(leaf) is Name])
+            used = leaves((node.args, node.kwargs))
+            operands += [operand_of(x) for x in used if type(x) in SYMBOLIC]
+        operands += [operand_of(x) for x in leaves(graph.outputs) if type(x) in SYMBOLIC]
+        if any(name not in known for name in names_of(*operands)):
+            raise Diverged("a loop needs a number of an earlier round")
 
     def _run(self, segment: Segment) -> list[Any]:
         """Run a segment on the frame as if no trace were on; keep it once it has run."""

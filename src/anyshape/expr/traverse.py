@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from anyshape.expr.boolean import Bool
 from anyshape.expr.node import Atom, Expr
 from anyshape.expr.op import SYMBOL
+from anyshape.expr.real import SYMBOL as REAL_SYMBOL
 from anyshape.expr.real import Real
 from anyshape.expr.terms import terms
 
@@ -48,3 +49,13 @@ def atoms_below(*operands: Operand | Atom) -> list[Atom]:
 def symbols_of(*operands: Operand | Atom) -> list[Atom]:
     """The integer symbols below the operands, oldest first."""
     return [n for n in nodes_below(operands) if type(n) is Atom and n.op is SYMBOL]
+
+
+def names_of(*operands: Operand | Atom) -> list[str]:
+    """The names of the symbols below the operands, integers and reals, oldest first."""
+    return [
+        str(node.name if type(node) is Atom else node.args[0])
+        for node in nodes_below(operands)
+        if (type(node) is Atom and node.op is SYMBOL)
+        or (type(node) is Real and node.op == REAL_SYMBOL)
+    ]
