@@ -60,7 +60,14 @@ class ConstraintViolation(AnyshapeError, ValueError):
 
 
 class RuntimeAssertError(AnyshapeError, RuntimeError):
-    """A checked condition does not hold."""
+    """A condition that was assumed while tracing does not hold for the values at run time.
+
+    `by_rule` if an op needed it, and not the user.
+    """
+
+    def __init__(self, what: str, *, why: str = "", fix: str = "", by_rule: bool = False) -> None:
+        super().__init__(what, why=why, fix=fix)
+        self.by_rule = by_rule
 
 
 class ShapeError(AnyshapeError, RuntimeError):

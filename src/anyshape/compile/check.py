@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import torch
 
+from anyshape.env.fact import RULE
 from anyshape.expr.op import power_of
 from anyshape.expr.python import source
+from anyshape.expr.traverse import names_of
 from anyshape.rules.autocast import autocast_state
 from anyshape.tensor.size import text
-from anyshape.trace.codegen import Same, defined, truth
+from anyshape.trace.codegen import Same, defined, fail, guard_function, truth
 from anyshape.trace.door import same, same_layout
 from anyshape.trace.tree import flatten
 
@@ -39,7 +41,7 @@ class Condition(NamedTuple):
     place: int = -1
     dim: int | None = None
     guard: Obligation | None = None
-    exact: bool = False  # it fails where the program would differ from eager execution
+    exact: bool = False  # where it fails, only a trace at exactly these sizes tells what is right
 
 
 class Check:
@@ -115,7 +117,7 @@ class Check:
             self._need(f"{actual} == {wanted}", about)
         for o in self._captured.guards:
             self._need(truth(o), Condition(o.text, guard=o))
-        for o in self._exact:
+        for o in (*expected(self._captured), *self._exact):
             self._need(truth(o), Condition(o.text, guard=o, exact=True))
         self._modes()
         for condition, what in outside.conditions(self._name):
@@ -244,6 +246,22 @@ class Check:
             self._need("not autocast()", Condition("autocast was off"))
         about = Condition(f"the default dtype was {dtype}")
         self._need(f"default_dtype() is {dtype}", about)
+
+
+def expected(captured: Captured) -> list[Obligation]:
+    """What ops need of the inputs alone: where it does not hold, the call may still be right."""
+    bound = {bind.name for bind in captured.inputs.binds}
+    asserts = [o for o in captured.runtime_asserts if o.origin == RULE]
+    return [o for o in asserts if bound.issuperset(names_of(o.condition))]
+
+
+def need_expected(captured: Captured, flat: list[Any]) -> None:
+    """Raise if a call does not have what the ops of its own trace need of the inputs."""
+    needed = expected(captured)
+    binds = captured.inputs.binds
+    failed = guard_function(needed, [b.name for b in binds])(*[b.read(flat) for b in binds])
+    if failed >= 0:
+        fail(needed[failed])
 
 
 def _on(state: bool) -> str:

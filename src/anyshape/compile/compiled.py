@@ -11,6 +11,7 @@ from anyshape.compile.attributes import attributes_of
 from anyshape.compile.backend import EAGER, Lowered, find_backend, lower
 from anyshape.compile.before import Before
 from anyshape.compile.bound import Bound
+from anyshape.compile.check import need_expected
 from anyshape.compile.entry import Entry
 from anyshape.compile.event import Reason, Recompilation, Stats
 from anyshape.compile.outside import Outside
@@ -29,6 +30,7 @@ from anyshape.errors import (
     ConstraintViolation,
     RecompileLimitError,
     RuntimeAssertError,
+    ShapeError,
     UnsupportedError,
 )
 from anyshape.expr.boolean import negate
@@ -164,7 +166,8 @@ class Compiled:
             if stance == "eager_then_compile" and not self.stats.calls:
                 self.seen.note(inputs.names, inputs.examples)
                 return self._eagerly(args, kwargs)
-            return self._trace(args, kwargs, inputs, attributes, reasons)
+            exact = any(reason.condition.exact for reason in reasons)
+            return self._trace(args, kwargs, inputs, attributes, exact=exact)
 
     @property
     def _limit(self) -> int:
@@ -203,11 +206,13 @@ class Compiled:
         kwargs: dict[str, Any],
         inputs: Inputs,
         attributes: list[Attribute],
-        reasons: list[Reason],
+        *,
+        exact: bool,
     ) -> Any:
+        """Trace a call and run it; `exact` if at the very sizes that it has."""
         flat = inputs.examples
         choice: Any = self._policy.choice(inputs.names, flat, attributes)
-        if any(r.condition.exact for r in reasons):
+        if exact:
             choice = _static
         root = Segment()
         whole = self.options.fullgraph
@@ -219,15 +224,19 @@ class Compiled:
             captured = capture(
                 self.fn, args, kwargs, dynamic=choice, tracer=tracer, attributes=attributes
             )
+            captured.raises_on_deviation = self.options.on_deviation == "raise"
             outside.need_unchanged()
-            if choice is not _static:
+            if not exact:
                 choice.check(captured)
+                need_expected(captured, flat)
             entry, out = self._keep(captured, tracer, outside, choice, attributes, flat)
         except Exception as e:
             outside.undo()
             if isinstance(tracer, PathTracer):
                 before.restore()
                 tracer.take_back()
+            if not exact and (isinstance(e, ShapeError) or getattr(e, "by_rule", False)):
+                return self._trace(args, kwargs, inputs, attributes, exact=True)
             asserted = isinstance(e, RuntimeAssertError) and not outside.catches
             if whole or asserted or isinstance(e, _RAISED):
                 raise
@@ -250,7 +259,6 @@ class Compiled:
         flat: list[Any],
     ) -> tuple[Entry, list[Any] | None]:
         """Make an entry of a trace; with what the call returns, if it has run by now."""
-        captured.raises_on_deviation = self.options.on_deviation == "raise"
         exact = self._exact(captured) if self.options.on_deviation == "specialize" else ()
         program: Segment | Lowered
         out = None

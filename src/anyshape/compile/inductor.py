@@ -16,14 +16,14 @@ asserts of the `ShapeEnv` become checks in the generated code; `aten._assert_sca
 from __future__ import annotations
 
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import torch
 from torch._functorch import config as functorch_config
 from torch._guards import TracingContext, tracing
 from torch._inductor import config as inductor_config
+from torch._inductor import custom_graph_pass
 from torch._inductor.compile_fx import compile_fx, compile_fx_inner
-from torch._inductor.custom_graph_pass import CustomSchedulerPass
 from torch._inductor.dependencies import WeakDep
 from torch._inductor.ir import AssertScalar
 from torch.fx.experimental.symbolic_shapes import SYMPY_INTERP
@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 
     from anyshape.compile.failure import Failures
     from anyshape.compile.fakes import Fakes
+
+
+_Pass: Final[Any] = getattr(custom_graph_pass, "CustomSchedulerPass", object)  # since torch 2.12
 
 
 def compile_with_inductor(
@@ -76,7 +79,7 @@ def _number(text: str, numbers: dict[str, Any]) -> Any:
     return eval(text, {**SYMPY_INTERP, **functions}, numbers)  # printed by torch
 
 
-class ChecksFirst(CustomSchedulerPass):
+class ChecksFirst(_Pass):  # type: ignore[misc]
     """Kernels that use an unbacked symbol depend on the checks of it that come before them."""
 
     def __call__(self, nodes: list[Any]) -> list[Any]:

@@ -67,6 +67,7 @@ class Env:
         self._by_hint: dict[int, Expr] = {}
         self._count = {"s": 0, "u": 0, "f": 0}
         self.keeps_refusals = False
+        self.hashes = False  # whether a number may be a key, which asks for its value
         self.shown: set[str] = set()  # texts of symbolic numbers that a program may have used
         self.equals: set[tuple[Expr, Expr]] = set()  # pairs that were found equal
         self.undecided: Callable[[Bool], bool | None] | None = None
@@ -225,7 +226,7 @@ class Env:
             answer = None if self.undecided is None else self.undecided(p)
             if answer is None:
                 raise self.data_dependent(p)
-            self.assume(p if answer else negate(p))
+            self.assume(p if answer else negate(p), None, origin.RULE)
             return answer
         hint = backed.hint is True
         self._record(backed if hint else negate(backed), origin.GUARD, capture(), None)
@@ -275,12 +276,15 @@ class Env:
         if condition is not None:
             self._oblige(Fact(condition, origin.CHECK, site, message))
 
-    def assume(self, p: Bool, message: Message | None = None) -> None:
-        """Take the user's word for `p`: a fact, and a runtime assert or a guard."""
+    def assume(self, p: Bool, message: Message | None = None, from_: str = origin.CHECK) -> None:
+        """Take the user's word for `p`: a fact, and a runtime assert or a guard.
+
+        With the origin `RULE`, it is the word of an op, which eager execution may not give.
+        """
         site = capture()
         condition = self._open(p, site, message)
         if condition is not None:
-            self._record(condition, origin.CHECK, site, message)
+            self._record(condition, from_, site, message)
 
     def learn(self, p: Bool) -> None:
         """Know what holds by nature, as that a count is at most the number of elements."""

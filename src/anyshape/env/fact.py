@@ -17,12 +17,14 @@ POLICY: Final = "policy"
 DECLARED: Final = "declared"
 GUARD: Final = "guard"
 CHECK: Final = "check"
+RULE: Final = "rule"
 NATURE: Final = "nature"
 ORIGINS: Final = {
     POLICY: "assumed by policy",
     DECLARED: "declared range",
     GUARD: "guard",
     CHECK: "checked condition",
+    RULE: "needed by an op",
     NATURE: "true by nature",
 }
 

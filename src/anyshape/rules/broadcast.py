@@ -49,9 +49,9 @@ def _size(n: Any, m: Any, a: tuple[Any, ...], b: tuple[Any, ...]) -> Any:
 
 
 def seen_equal(n: Any, m: Any) -> bool:
-    """Whether two sizes were equal while tracing: then that is guarded, and holds for 1 too."""
+    """Whether two sizes were equal while tracing: then that is guarded, which holds for 1 too."""
     seen = n if type(n) is int else n.expr.hint
-    return seen is not None and seen == (m if type(m) is int else m.expr.hint) and seen != 1
+    return seen is not None and seen == (m if type(m) is int else m.expr.hint)
 
 
 def fits(shape: tuple[Any, ...], into: tuple[Any, ...], op: str) -> None:

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import torch
 
+from anyshape.env.fact import RULE
 from anyshape.errors import UnsupportedError
 from anyshape.expr.boolean import negate
 from anyshape.rules.typical import typical
@@ -148,7 +149,7 @@ class BridgeNode:
             return bool(env.guard(condition))
         truth = typical(env, condition)
         held = condition if truth else negate(condition)
-        env.assume(held, f"{env.text(held)} is what the meta kernel of torch works out")
+        env.assume(held, f"{env.text(held)} is what the meta kernel of torch works out", RULE)
         return truth
 
     bool_ = guard_bool
@@ -195,7 +196,7 @@ class BridgeNode:
             return bool(v)
         if v.env.hint_for_guard(v.condition) is False:
             return False
-        v.env.assume(v.condition)
+        v.env.assume(v.condition, None, RULE)
         return True
 
     def expect_size(self, _file: Any = "", _line: int = 0) -> bool:

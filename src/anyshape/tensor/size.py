@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from anyshape.env.fact import RULE
 from anyshape.errors import ShapeError
 from anyshape.expr import extremum
 from anyshape.expr.boolean import eq0
@@ -192,7 +193,7 @@ def expect(condition: Any, say: Callable[[], str], error: type[ShapeError] = Sha
     if answer is False or env.hint_for_guard(condition.condition) is False:
         env.guard(condition.condition)  # a caller may catch the error and go on
         raise error(say())
-    env.assume(condition.condition, say)
+    env.assume(condition.condition, say, RULE)
 
 
 def expect_equal(a: Size, b: Size, say: Callable[[], str]) -> None:

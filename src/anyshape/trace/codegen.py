@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
+from anyshape.env.fact import RULE
 from anyshape.errors import RuntimeAssertError
 from anyshape.expr.boolean import GE
 from anyshape.expr.node import Atom
@@ -248,6 +249,7 @@ def fail(o: Obligation) -> None:
     raise RuntimeAssertError(
         o.message or f"{o.text} does not hold",
         why=f"{o.text} is needed" + (f" at {o.site}" if o.site else ""),
+        by_rule=o.origin == RULE,
     )
 
 
