@@ -27,7 +27,7 @@ from anyshape.env.knowledge import FUEL, Knowledge, atom_interval
 from anyshape.env.learn import learn, refusal
 from anyshape.env.obligation import Obligation, minimal, natural, unbacked_in
 from anyshape.env.reduce import reduce
-from anyshape.env.site import capture
+from anyshape.env.site import capture, user_locals
 from anyshape.env.symbol import BACKED, UNBACKED, Symbol
 from anyshape.errors import ConstraintError, DataDependentError, RuntimeAssertError
 from anyshape.expr import Bool, Pool, eq0, evaluate, ge0, negate, symbol
@@ -45,7 +45,24 @@ if TYPE_CHECKING:
     from anyshape.expr import Expr
 
 
-_SPECIALIZE = "keep it symbolic, or add check(n == <value>) before if it is always the same"
+_SPECIALIZE = "keep it symbolic, or add torch._check(n == <value>) before if it is always the same"
+
+
+_UNNAMED = (
+    "give the value a name, n = tensor.item(), and add torch._check(...) of what is known of n"
+    " before, or use torch.where(...), which does not branch; guard_or_false(...) is False here"
+)
+
+
+def _fix(text: str, opposite: str, action: str, *, named: bool) -> str:
+    if action:
+        return _SPECIALIZE
+    if not named:
+        return _UNNAMED
+    return (
+        f"add torch._check({text}) or torch._check({opposite}) before, or branch on"
+        f" guard_or_false({text}), which is False here"
+    )
 
 
 class Env:
@@ -407,11 +424,18 @@ class Env:
         return None if backed is None else backed.hint
 
     def data_dependent(self, p: Bool, action: str = "") -> DataDependentError:
-        """The error for a branch on a value that only the run knows; `action` is what needs it."""
-        text = self.text(p)
+        """The error for a branch on a value that only the run knows; `action` is what needs it.
+
+        Symbols without a source are called by the variables of the user that hold them.
+        """
+        held = self._held_by_user()
+        self.sources.update(held)
+        text, opposite = self.text(p), self.text(negate(p))
         site = capture()
         names = unbacked_in(p)
         unknown = [self.sources.get(n, n) for n in names]
+        for name in held:
+            del self.sources[name]
         born = [
             f"{label} was made at {self.symbols[n].site}"
             for n, label in zip(names, unknown, strict=True)
@@ -422,8 +446,16 @@ class Env:
             why="; ".join([f"{', '.join(unknown)}: known only when the program runs", *born])
             if unknown
             else f"{text} has no value at the sizes seen while tracing",
-            fix=_SPECIALIZE
-            if action
-            else f"add check({text}) or check({self.text(negate(p))}) before,"
-            " or ask guard_or_false(...) with a safe fallback",
+            fix=_fix(text, opposite, action, named=not set(unknown) & set(names)),
         )
+
+    def _held_by_user(self) -> dict[str, str]:
+        """The variables of the user's frame that hold symbols without a source, by symbol."""
+        found: dict[str, str] = {}
+        for variable, value in user_locals().items():
+            e = value.expr if type(value).__name__ == "SymInt" else None
+            if e is not None and e.pool is self.pool and e.width == 1 and not e.c:
+                ((atom, k),) = terms(e).items()
+                if k == 1 and atom.op is SYMBOL and atom.name not in self.sources:
+                    found.setdefault(atom.name, variable)
+        return found

@@ -6,7 +6,7 @@ import linecache
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from anyshape.config import config
 
@@ -100,6 +100,14 @@ def user_site(skip: int) -> Site | None:
             return _sites.get(place) or _new_site(place, code)
         frame = frame.f_back
     return None
+
+
+def user_locals() -> dict[str, Any]:
+    """The local variables of the innermost frame of the user."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and is_framework(frame.f_code.co_filename):
+        frame = frame.f_back
+    return {} if frame is None else frame.f_locals
 
 
 def _new_site(place: tuple[int, int], code: CodeType) -> Site:
