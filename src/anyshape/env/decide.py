@@ -55,7 +55,7 @@ def verdict(k: Knowledge, b: Bool) -> Verdict:
 
 def decide(k: Knowledge, b: Bool, effort: int = FULL) -> bool | None:
     """True, False, or None for unknown."""
-    if b.verdict is not None or _is_answered(k, b):
+    if b.verdict is not None or (b.verdict_version == k.pool.version and _is_answered(k, b)):
         return b.verdict
     if effort != FULL:
         return _cheaply(k, b, effort)

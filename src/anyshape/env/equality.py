@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from anyshape.expr.boolean import EQ, GE, NE, Bool, relation
+from anyshape.expr.boolean import RELATIONS, Bool, relation
 from anyshape.expr.node import Atom, Expr
 from anyshape.expr.op import SYMBOL
 from anyshape.expr.real import Real
@@ -173,7 +173,7 @@ def form_bool(k: Knowledge, b: Bool) -> Bool:
     """The spelling of a condition under the replacements."""
     if not k.log:
         return b
-    if b.op in (GE, EQ, NE):
+    if b.op in RELATIONS:
         spelt = form(k, b.expr)
         return b if spelt is b.expr else relation(b.op, spelt)
     for atom in _unspelt(k, _atoms_in(b)):

@@ -18,7 +18,7 @@ from anyshape.domain import EVERYTHING, NATURAL, Interval
 from anyshape.env.fact import ORIGINS
 from anyshape.env.knowledge import direction_of
 from anyshape.expr import boolean
-from anyshape.expr.boolean import Bool
+from anyshape.expr.boolean import RELATIONS, Bool
 from anyshape.expr.node import Atom, Expr
 from anyshape.expr.op import SYMBOL
 from anyshape.expr.real import SYMBOL as REAL_SYMBOL
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
 
 WIDE: Final = 64
-_RELATIONS: Final = (boolean.GE, boolean.EQ, boolean.NE)
 
 
 class Obligation:
@@ -60,6 +59,9 @@ class Obligation:
     @property
     def symbol(self) -> str:
         """The name of the last unbacked symbol that a runtime assert needs; empty for a guard."""
+        atom = _symbol_of(self.condition)
+        if atom is not None:
+            return atom.name if atom.hint is None else ""
         return next(reversed(unbacked_in(self.condition)), "")
 
     @property
@@ -81,7 +83,7 @@ class Obligation:
 
 def unbacked_in(p: Bool) -> list[str]:
     """The names of the symbols without a hint in `p`, oldest first."""
-    if p.op in _RELATIONS:
+    if p.op in RELATIONS:
         atoms = sorted(terms(p.expr), key=attrgetter("index"))
         if all(a.op is SYMBOL for a in atoms):
             return [a.name for a in atoms if a.hint is None]

@@ -83,7 +83,7 @@ def is_framework(filename: str) -> bool:
 
 def capture() -> Site | None:
     """The innermost frame of the user, or None when sites are switched off."""
-    return None if config.do_not_emit_stack_traces else user_site(1)
+    return None if config.do_not_emit_stack_traces else user_site(2)
 
 
 def user_site(skip: int) -> Site | None:

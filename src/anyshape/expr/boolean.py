@@ -34,6 +34,7 @@ AND: Final = "and"
 OR: Final = "or"
 REAL: Final = "real"
 NOT: Final = "not"
+RELATIONS: Final = (GE, EQ, NE)
 _COMPOSED: Final = (AND, OR, NOT)
 
 
@@ -71,7 +72,11 @@ class Bool(Interned):
     @property
     def hint(self) -> bool | None:
         """The truth under the hints of the symbols, or None where a hint is missing."""
-        if self.op not in _COMPOSED:
+        op = self.op
+        if op in RELATIONS:
+            value = self.expr.hint
+            return None if value is None else value >= 0 if op == GE else (value == 0) is (op == EQ)
+        if op not in _COMPOSED:
             return _leaf_hint(self)
         hints: dict[Bool, bool | None] = {}
         stack: list[Bool] = [self]
@@ -101,10 +106,7 @@ def _leaf_hint(b: Bool) -> bool | None:
         sign, left, right = b.args
         unknown = left.hint is None or right.hint is None
         return None if unknown else COMPARE[sign](left.hint, right.hint)
-    value = b.expr.hint
-    if value is None:
-        return None
-    return value >= 0 if op == GE else (value == 0) is (op == EQ)
+    return b.hint  # of a relation
 
 
 def _composed_hint(op: str, hints: list[bool | None]) -> bool | None:

@@ -15,7 +15,7 @@ import torch
 
 from anyshape.env.fact import RULE
 from anyshape.errors import RuntimeAssertError
-from anyshape.expr.boolean import GE
+from anyshape.expr.boolean import GE, RELATIONS
 from anyshape.expr.node import Atom
 from anyshape.expr.op import SYMBOL, power_of
 from anyshape.expr.python import source
@@ -87,7 +87,7 @@ class Program:
             lines.append(self._call(node))
             dead = last.get(place)
             if dead:
-                lines.append(f"del {', '.join(map(str, dead))}")
+                lines.append(f"del {', '.join([str(value) for value in dead])}")
             outs = node.outs
             if type(outs) is not Value:
                 for leaf in leaves(outs):
@@ -147,9 +147,10 @@ class Program:
                 return f"{args[0]}[{self._index(args[1])}]"
             if name == "__setitem__":
                 return f"{args[0]}[{self._index(args[1])}] = {self._arg(args[2])}"
-        words = [self._arg(a) for a in (args[1:] if name else args)]
-        words += [f"{k}={self._arg(a)}" for k, a in node.kwargs.items()]
         function = f"{args[0]}.{name}" if name else self._function(node.func)
+        words = [self._arg(a) for a in (args[1:] if name else args)]
+        if node.kwargs:
+            words += [f"{k}={self._arg(a)}" for k, a in node.kwargs.items()]
         return f"{function}({', '.join(words)})"
 
     def _index(self, index: Any) -> str:
@@ -226,6 +227,8 @@ def truth(o: Obligation) -> str:
         if atom.op is SYMBOL and k == 1:
             return f"{atom.name} >= {-condition.expr.c}"
     text = source(condition, SAME)
+    if condition.op in RELATIONS and all(atom.op is SYMBOL for atom in terms(condition.expr)):
+        return text
     return f"defined(lambda: {text})" if any(map(_divides, nodes_below((condition,)))) else text
 
 
