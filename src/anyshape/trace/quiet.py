@@ -39,8 +39,6 @@ def rested() -> Iterator[None]:
         if _Shared.resting == 0:
             _Shared.collects = gc.isenabled()
             gc.disable()
-            if _Shared.made > _Shared.allowed:
-                _collect()
         _Shared.resting += 1
     try:
         yield
@@ -75,6 +73,8 @@ def _collect() -> None:
 @contextmanager
 def quietly() -> Iterator[None]:
     """Run a trace inside."""
+    if _Shared.made > _Shared.allowed and _Shared.running == 0 and gc.isenabled():
+        _collect()
     with _Shared.lock:
         if _Shared.running == 0:
             _Shared.compiling = torch.compiler._is_compiling_flag
