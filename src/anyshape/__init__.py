@@ -18,6 +18,7 @@ from anyshape.errors import ConstraintError as ConstraintError
 from anyshape.errors import ConstraintViolation as ConstraintViolation
 from anyshape.errors import DataDependentError as DataDependentError
 from anyshape.errors import DimError as DimError
+from anyshape.errors import EffectError as EffectError
 from anyshape.errors import LoadError as LoadError
 from anyshape.errors import ParseError as ParseError
 from anyshape.errors import RecompileLimitError as RecompileLimitError
@@ -88,6 +89,7 @@ __all__ = [  # noqa: PLE0604  the names that follow are strings too
     "ConstraintViolation",
     "DataDependentError",
     "DimError",
+    "EffectError",
     "LoadError",
     "ParseError",
     "RecompileLimitError",

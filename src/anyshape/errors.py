@@ -82,6 +82,10 @@ class UnsupportedError(_Refusal, NotImplementedError):
     """Something the system does not handle, named so that it can be avoided or added."""
 
 
+class EffectError(UnsupportedError):
+    """The program changes something outside of it that no op of torch changes."""
+
+
 class ParseError(AnyshapeError, ValueError):
     """Text that is not an expression, or one beyond the limits of the parser."""
 

@@ -28,6 +28,7 @@ from anyshape.errors import (
     AnyshapeWarning,
     ConfigError,
     ConstraintViolation,
+    EffectError,
     RecompileLimitError,
     RuntimeAssertError,
     ShapeError,
@@ -75,6 +76,7 @@ class Compiled:
         self.recompilations: list[Recompilation] = []
         self.eager_because: str | None = None
         self.seen = KeptSeen(self.fn)
+        self._had_effects = False
         self._layouts = False  # whether the layouts of inputs are part of every check
         self._backend = find_backend(options.backend)
         self._policy = Policy(options.dynamic, self.seen)
@@ -110,19 +112,16 @@ class Compiled:
         return self._run(entry, flat, args, kwargs)
 
     def _run(self, entry: Entry, flat: list[Any], args: Any, kwargs: Any) -> Any:
-        if not entry.catches:
-            result = entry.run(flat)
-            if type(result) is Stop:
-                return self._extend(entry, flat, args, kwargs, result)
-            return result
-        before = Before(entry.written(flat), draws=entry.draws)
+        before = Before(entry.written(flat), draws=entry.draws) if entry.catches else None
         try:
             result = entry.run(flat)
-            if type(result) is Stop:
-                result = self._extend(entry, flat, args, kwargs, result)
-        except Exception:  # one that the function itself may handle
-            before.restore()
+        except Exception:
+            if before is None:
+                raise
+            before.restore()  # the function itself may handle it
             return self._eagerly(args, kwargs)
+        if type(result) is Stop:
+            return self._extend(entry, flat, args, kwargs, result, before)
         return result
 
     def __get__(self, owner: Any, kind: Any = None) -> Any:
@@ -246,7 +245,10 @@ class Compiled:
                 return self._run(entry, list(flat), args, kwargs)
             return unflatten(out, captured.out_spec)
         result = self._eagerly(args, kwargs)
-        self._give_up(f"it cannot be traced: {error}")
+        if isinstance(error, EffectError) and not self._had_effects:
+            self._had_effects = True  # it may be of the first call only
+        else:
+            self._give_up(f"it cannot be traced: {error}")
         return result
 
     def _keep(
@@ -295,7 +297,15 @@ class Compiled:
 
     # ------------------------------------------------------------------ new branches
 
-    def _extend(self, entry: Entry, flat: list[Any], args: Any, kwargs: Any, stop: Stop) -> Any:
+    def _extend(
+        self,
+        entry: Entry,
+        flat: list[Any],
+        args: Any,
+        kwargs: Any,
+        stop: Stop,
+        before: Before | None,
+    ) -> Any:
         """Trace the branch of an entry that a call takes for the first time, and end the call."""
         with self._lock:
             assert entry.root is not None
@@ -308,7 +318,7 @@ class Compiled:
                 if type(result) is not Stop:
                     return result
                 stop = Stop([*stop.answers, *result.answers], result.frame)
-                return self._extend(entry, flat, args, kwargs, stop)
+                return self._extend(entry, flat, args, kwargs, stop, before)
             tracer = PathTracer(entry.root, flat, stop.answers, stop.frame)
             tracer.records_print = tracer.refuses_changed_objects = True
             outside = Outside(self.fn, flat, entry.attributes)
@@ -330,7 +340,12 @@ class Compiled:
                 return self._half_done(tracer, e, args, kwargs)
             except Exception:
                 outside.undo()
-                tracer.flush()
+                if not tracer.failed:
+                    tracer.flush()
+                elif before is not None:
+                    tracer.take_back()
+                    before.restore()
+                    return self._eagerly(args, kwargs)
                 raise
             finally:
                 entry.renew(tracer)

@@ -12,6 +12,7 @@ is 0 or 1: what torch then finds true is less often a coincidence.
 from __future__ import annotations
 
 import functools
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import torch
@@ -54,22 +55,30 @@ class Fakes(NamedTuple):
     numbers: dict[str, Any]
     names: dict[str, str]
     tensors: list[torch.Tensor]
+    may_be_single: bool  # whether a size may be 0 or 1
 
     @property
     def fixed(self) -> dict[str, int]:
         """The symbols that can have one value only."""
         return {name: n for name, n in self.numbers.items() if type(n) is int}
 
+    @property
+    def general(self) -> AbstractContextManager[Any]:
+        """While it is on, torch answers questions about sizes by the general path, without a guard.
+
+        For sizes that may be 0 or 1; where none may be, questions about that are answered anyway,
+        and torch's compilers choose better with the hints.
+        """
+        return general_paths() if self.may_be_single else nullcontext()
+
     def inputs(self) -> list[Any]:
         """The inputs in order: symbols, then tensors."""
         return [n for n in self.numbers.values() if type(n) is not int] + self.tensors
 
 
-def general_paths() -> AbstractContextManager[None]:
-    """While it is on, torch answers questions about sizes that have a general path without a
-    guard.
-    """
-    patched: AbstractContextManager[None] = fx_config.patch(  # type: ignore[attr-defined]
+def general_paths() -> AbstractContextManager[Any]:
+    """Torch's switch for the general path."""
+    patched: AbstractContextManager[Any] = fx_config.patch(  # type: ignore[attr-defined]
         backed_size_oblivious=True
     )
     return patched
@@ -98,7 +107,10 @@ def make_fakes(captured: Captured, flat: list[Any], hints: Mapping[str, Any]) ->
         for leaf, x in zip(captured.inputs.leaves, flat, strict=True):
             if leaf.value is not None:
                 tensors.append(_tensor(leaf, x, numbers))
-    return Fakes(mode, shape_env, numbers, names, tensors)
+    env = captured.tracer.env
+    sizes = [env.symbols[b.name].expr for b in captured.inputs.binds if b.dim is not None]
+    single = any(env.range_of(size).lo < 2 for size in sizes)
+    return Fakes(mode, shape_env, numbers, names, tensors, single)
 
 
 def spellings(captured: Captured) -> dict[str, str]:

@@ -5,7 +5,8 @@ over one `ShapeEnv`, symbols first; it makes the joint graph with AOTAutograd, l
 buffers to inputs that are read at each call, and compiles forward and backward. Deferred runtime
 asserts of the `ShapeEnv` become checks in the generated code; `aten._assert_scalar` makes them.
 
-- `backed_size_oblivious` keeps questions that have a general path from becoming guards.
+- Where sizes may be 0 or 1, `backed_size_oblivious` keeps questions that have a general path from
+  becoming guards.
 - Strides of what the forward saves are given to the backward as symbolic numbers, through the
   tracing context; as plain ones, they would tie it to the sizes of the first call.
 - The backward is compiled at once where sizes are dynamic: later, its guards would be lost.
@@ -27,8 +28,6 @@ from torch._inductor.compile_fx import compile_fx, compile_fx_inner
 from torch._inductor.dependencies import WeakDep
 from torch._inductor.ir import AssertScalar
 from torch.fx.experimental.symbolic_shapes import SYMPY_INTERP
-
-from anyshape.compile.fakes import general_paths
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,7 +59,7 @@ def compile_with_inductor(
         return result
 
     with ExitStack() as stack:
-        stack.enter_context(general_paths())
+        stack.enter_context(fakes.general)
         if fakes.names and hasattr(functorch_config, "force_non_lazy_backward_lowering"):
             patch = functorch_config.patch(force_non_lazy_backward_lowering=True)
             stack.enter_context(patch)

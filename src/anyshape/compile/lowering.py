@@ -13,7 +13,7 @@ from torch.fx import Interpreter
 from torch.fx.experimental.symbolic_shapes import compute_unbacked_bindings
 
 from anyshape.compile.backend import Backend, Lowered
-from anyshape.compile.fakes import actual_hints, choose_hints, general_paths, make_fakes
+from anyshape.compile.fakes import actual_hints, choose_hints, make_fakes
 from anyshape.compile.frame import Frame
 from anyshape.compile.inductor import compile_with_inductor
 from anyshape.compile.premise import Premises
@@ -74,7 +74,7 @@ def _lower(
 
 
 def _compile(compiler: Compiler, module: GraphModule, fakes: Fakes) -> Callable[..., Any]:
-    with general_paths(), tracing(TracingContext(fakes.mode)):
+    with fakes.general, tracing(TracingContext(fakes.mode)):
         with fakes.mode:
             _Examples(module, fakes).run(*fakes.inputs())
         return compiler(module, fakes.inputs())

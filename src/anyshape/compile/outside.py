@@ -12,6 +12,7 @@ from __future__ import annotations
 import dis
 import functools
 import math
+import os
 import sys
 import types
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import torch
 
 from anyshape.env.site import is_framework
-from anyshape.errors import UnsupportedError
+from anyshape.errors import EffectError
 from anyshape.trace.substitutes import is_filled
 
 if TYPE_CHECKING:
@@ -230,6 +231,11 @@ class Outside:
                 )
         for f, label, value in self.defaults:
             yield f"{name(f)}.__defaults__ is {name(value)}", f"the defaults of {label} are others"
+        if self._names & {"environ", "getenv"}:
+            for key in sorted(n for n in self._names if n.isupper()):
+                value = os.environ.get(key)
+                environ = name(os.environ)
+                yield f"{environ}.get({key!r}) == {value!r}", f"the environment's {key} is another"
         for container, label, content in self.held:
             if type(content) is int:
                 yield f"len({name(container)}) == {content}", f"the members of {label} are others"
@@ -290,7 +296,7 @@ class Outside:
         """Raise if the function changed something that it reads; it is as before then."""
         changed = self.undo()
         if changed:
-            raise UnsupportedError(
+            raise EffectError(
                 f"the function changes {', '.join(dict.fromkeys(changed))}, which is outside of it",
                 why="a compiled program repeats calls of torch, not assignments and appends",
                 fix="return the value, or keep it in a tensor that is changed in place",

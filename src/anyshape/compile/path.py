@@ -154,6 +154,7 @@ class PathTracer(Tracer):
         self.overflow: Segment | None = None  # a question with too many answers
         self.undo: list[tuple[torch.Tensor, torch.Tensor]] = []
         self.parts: list[Part] = []  # the segments that were made
+        self.failed = False  # whether a segment raised, and not the program
         self.settling = False
         self._flat = flat
         self._frame = frame
@@ -401,12 +402,14 @@ class PathTracer(Tracer):
         before = current.enter(None)
         self.has_run = True
         assert segment.run is not None
+        self.failed = True
         try:
             with torch._C.DisableTorchFunction(), keep_modes():
                 self._set_modes()
                 out = list(segment.run(self._frame))
         finally:
             current.leave(before)
+        self.failed = False
         if self._parent is not None:
             parent, answer = self._parent
             if key_of(answer) in parent.children or not parent.is_full:

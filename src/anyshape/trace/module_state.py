@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from anyshape.errors import UnsupportedError
+from anyshape.errors import EffectError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -86,7 +86,7 @@ def kept_modules(modules: Iterable[torch.nn.Module]) -> Iterator[None]:
         if changes and not failed:
             module, names = changes[0]
             kind = type(module).__name__
-            raise UnsupportedError(
+            raise EffectError(
                 f"the traced function assigns {', '.join(f'{kind}.{n}' for n in names)}",
                 why="the program repeats ops, not assignments, so it would happen once",
                 fix="change a buffer in place, as in self.buffer.copy_(value), or return the value;"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import types
 from typing import Any
@@ -68,6 +69,18 @@ def test_cells_and_defaults() -> None:
     f.__defaults__ = (5,)
     assert torch.equal(compiled(X), X * 5 + 2)
     assert len(compiled.entries) == 3
+
+
+def test_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    def f(x: Any) -> Any:
+        return x * int(os.environ.get("ANYSHAPE_TEST_SCALE", "2"))
+
+    compiled = anyshape.compile(f)
+    for _ in range(2):
+        assert torch.equal(compiled(X), X * 2)
+    monkeypatch.setenv("ANYSHAPE_TEST_SCALE", "7")
+    assert torch.equal(compiled(X), X * 7)
+    assert len(compiled.entries) == 2
 
 
 class Net(nn.Module):
@@ -164,14 +177,28 @@ def test_effects_happen_once_a_call() -> None:
         (holder.f, lambda: holder.calls),
     ]:
         compiled = anyshape.compile(fn)
+        compiled(X)
         with pytest.warns(AnyshapeWarning, match="outside"):
             compiled(X)
-        compiled(X)
         compiled(X)
         assert done() == 3
         assert compiled.eager_because is not None
     assert all(type(x) is torch.Tensor for x in SEEN)
     assert torch.equal(compiled(X), X * 4)
+
+
+def test_an_effect_of_the_first_call_only() -> None:
+    holder = Holder()
+
+    def f(x: Any) -> Any:
+        if holder.calls == 0:
+            holder.calls = 5
+        return x * holder.calls
+
+    compiled = anyshape.compile(f)
+    for _ in range(3):
+        assert torch.equal(compiled(X), X * 5)
+    assert (compiled.stats.eager, compiled.stats.traces, compiled.stats.hits) == (1, 1, 1)
 
 
 def test_with_fullgraph_an_effect_is_an_error_and_undone() -> None:

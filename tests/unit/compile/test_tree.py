@@ -193,6 +193,20 @@ def test_writes_are_not_lost_when_the_rest_raises() -> None:
     agree(f, row)
 
 
+def test_writes_before_an_exception_that_nobody_catches_happen_once() -> None:
+    def f(x: Tensor) -> Any:
+        if x.sum() < 0:
+            x.sub_(0.5)
+            try:
+                if x.sum() < -1:
+                    raise IndexError("no")
+            except ValueError:
+                pass
+        return x
+
+    agree(f, row)
+
+
 def test_random_numbers_on_both_sides_of_a_break() -> None:
     def f(x: Tensor) -> Any:
         a = torch.rand(3)
@@ -294,6 +308,7 @@ def test_a_program_that_changes_its_steps_is_noticed() -> None:
         return y if x.sum() > 0 else -y
 
     compiled = anyshape.compile(f)
+    compiled(torch.ones(2))
     with pytest.warns(AnyshapeWarning, match="state"):
         compiled(torch.ones(2))
     assert compiled.eager_because is not None
