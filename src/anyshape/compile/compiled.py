@@ -218,8 +218,9 @@ class Compiled:
         tracer = Tracer() if whole else PathTracer(root, flat, (), list(flat))
         tracer.records_print = tracer.refuses_changed_objects = True
         before = Before()
-        outside = Outside(self.fn, flat, attributes)
+        outside = Outside(self.fn, inputs.names, flat, attributes)
         try:
+            outside.need_still()
             captured = capture(
                 self.fn, args, kwargs, dynamic=choice, tracer=tracer, attributes=attributes
             )
@@ -321,7 +322,8 @@ class Compiled:
                 return self._extend(entry, flat, args, kwargs, stop, before)
             tracer = PathTracer(entry.root, flat, stop.answers, stop.frame)
             tracer.records_print = tracer.refuses_changed_objects = True
-            outside = Outside(self.fn, flat, entry.attributes)
+            names = entry.captured.inputs.names
+            outside = Outside(self.fn, names, flat, entry.attributes)
             self.stats.extensions += 1
             try:
                 captured = capture(

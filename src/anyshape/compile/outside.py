@@ -1,14 +1,15 @@
 """What a function reads from outside its arguments, to be guarded, and to notice when it changes.
 
 Read are: globals, closure cells and defaults of the function and of the user's functions that it
-can reach, attributes of objects and modules by the names that occur in its code, parameters and
-buffers. Numbers and texts are compared by value, small containers by what they hold, everything
-else by identity; tensors also by dtype, device and shape. Nothing inside torch, the standard
-library or builtins is looked at.
+can reach, attributes of objects and modules by the names that occur in its code, those of objects
+among the arguments too, parameters and buffers. Numbers and texts are compared by value, small
+containers by what they hold, everything else by identity; tensors also by dtype, device and shape.
+Nothing inside torch, the standard library or builtins is looked at.
 """
 
 from __future__ import annotations
 
+import collections
 import dis
 import functools
 import math
@@ -24,7 +25,7 @@ from anyshape.errors import EffectError
 from anyshape.trace.substitutes import is_filled
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from types import CodeType
 
 _PLAIN: Final = (int, bool, str, bytes, type(None))
@@ -32,7 +33,7 @@ _SMALL: Final = 64  # items of a container that are looked at
 _MANY: Final = 20_000  # things that are looked at in all
 _REGISTRIES: Final = ("_parameters", "_buffers", "_modules")
 _HOOKS: Final = ("_forward_hooks", "_forward_pre_hooks")
-_CONTAINERS: Final = (list, tuple, dict, set, frozenset)
+_CONTAINERS: Final = (list, tuple, dict, set, frozenset, collections.deque)
 _GLOBAL: Final = ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL")
 _MISSING: Final = object()
 
@@ -67,20 +68,31 @@ class Held(NamedTuple):
 class Outside:
     """What a function reads, as it was when this was made."""
 
-    def __init__(self, fn: Any, inputs: Iterable[Any] = (), ignored: Iterable[Any] = ()) -> None:
+    def __init__(
+        self,
+        fn: Any,
+        names: Sequence[str] = (),
+        inputs: Sequence[Any] = (),
+        ignored: Iterable[Any] = (),
+    ) -> None:
         self.reads: list[Read] = []
         self.cells: list[tuple[Any, str, Any]] = []
         self.defaults: list[tuple[Any, str, Any]] = []
         self.held: list[Held] = []
         self.tensors: list[tuple[torch.Tensor, str]] = []
-        self.catches = (
-            False  # whether one of the functions handles exceptions, or ends in spite of them
-        )
+        self.spaces: dict[int, tuple[dict[str, Any], str, set[str]]] = {}  # of objects
+        self.slots: list[tuple[Any, str, str, Any]] = []
+        self.running: list[str] = []  # iterators, which a program would not move on
+        self.catches = False  # whether a function has an `except` or a `finally`
         self._names: set[str] = set()
-        self._seen: set[int] = {id(x) for x in inputs}
+        self._seen: set[int] = {id(x) for x in inputs if isinstance(x, torch.Tensor)}
+        self._from_class: set[str] = set()  # names of data that classes hold
         self._ignored = {(id(a.owner), a.key) for a in ignored}
         self._objects: list[tuple[Any, str]] = []
-        self._later: list[tuple[Any, str]] = [(fn, _label(fn))]
+        self._later: list[tuple[Any, str]] = [
+            *zip(inputs, names, strict=True),
+            (fn, _label(fn)),
+        ]
         self._kept: list[Any] = []  # whose ids are noted
         self._survey()
         self._seen, self._kept, self._objects = set(), [], []
@@ -104,10 +116,7 @@ class Outside:
             return
         self._seen.add(id(x))
         self._kept.append(x)
-        if isinstance(x, type):
-            if not is_library(x):
-                self._objects.append((x, label))
-        elif isinstance(x, torch.Tensor):
+        if isinstance(x, torch.Tensor):
             self.tensors.append((x, label))
         elif kind is types.FunctionType:
             self._function(x, label)
@@ -116,10 +125,20 @@ class Outside:
             self._look(x.__self__, "self")
         elif kind in _CONTAINERS:
             self._container(x, label)
+        else:
+            self._object(x, label)
+
+    def _object(self, x: Any, label: str) -> None:
+        kind = type(x)
+        if isinstance(x, type):
+            if not is_library(x):
+                self._objects.append((x, label))
         elif kind is types.ModuleType:
             if not is_framework(getattr(x, "__file__", None) or "<built-in>"):
                 self._objects.append((x, label))
-        elif isinstance(getattr(x, "__dict__", None), dict):
+        elif hasattr(x, "__next__") and not hasattr(x, "fileno"):
+            self.running.append(label)
+        elif isinstance(getattr(x, "__dict__", None), dict) or not is_library(kind):
             self._objects.append((x, label))
             self._class(kind)
         elif hasattr(x, "__wrapped__"):
@@ -160,6 +179,7 @@ class Outside:
             if not is_library(base):
                 space = vars(base)
                 data = [n for n in self._names & space.keys() if not _is_code(space[n])]
+                self._from_class.update(data)
                 for name in data:
                     self._read(space, name, f"{base.__name__}.{name}", base)
             for name, value in vars(base).items():
@@ -187,7 +207,11 @@ class Outside:
         if isinstance(x, type):
             self._class(x)
             return
-        own = x.__dict__
+        self._slots(x, label)
+        own = getattr(x, "__dict__", None)
+        if own is None:
+            return
+        self.spaces.setdefault(id(own), (own, label, set(own)))
         for name in self._names & own.keys():
             self._read(own, name, f"{label}.{name}")
         if isinstance(x, torch.nn.Module):
@@ -199,6 +223,18 @@ class Outside:
                 self._count(own[hooks], f"{label}.{hooks}")
         self._class(type(x))
 
+    def _slots(self, x: Any, label: str) -> None:
+        """What an object holds in slots, by the names that occur."""
+        for base in type(x).__mro__:
+            slots = vars(base).get("__slots__", ())
+            for name in (slots,) if isinstance(slots, str) else slots:
+                place = hash((id(x), "slot", name))
+                if name in self._names and place not in self._seen and hasattr(x, name):
+                    self._seen.add(place)
+                    value = getattr(x, name)
+                    self.slots.append((x, name, f"{label}.{name}", value))
+                    self._later.append((value, f"{label}.{name}"))
+
     def _count(self, space: dict[str, Any], label: str) -> None:
         if id(space) not in self._seen:
             self._seen.add(id(space))
@@ -207,7 +243,7 @@ class Outside:
 
     def _container(self, x: Any, label: str) -> None:
         items = list(x.items()) if isinstance(x, dict) else list(enumerate(x))
-        if isinstance(x, list | dict | set):
+        if isinstance(x, list | dict | set | collections.deque):
             self.held.append(Held(x, label, x.copy()))
         for key, value in items[:_SMALL]:
             self._later.append((value, f"{label}[{key!r}]"))
@@ -216,26 +252,8 @@ class Outside:
 
     def conditions(self, name: Callable[[Any], str]) -> Iterator[tuple[str, str]]:
         """Conditions as Python, with what each is about; `name` names an object in the text."""
-        spaces: dict[int, str] = {}
-        for space, key, label, value, owner in self.reads:
-            home = id(space if owner is None else owner)
-            if home not in spaces:
-                spaces[home] = name(space)
-            text = f"{spaces[home]}[{key!r}]"
-            yield self._same(text, value, name), f"{label} is another"
-        for cell, label, value in self.cells:
-            if value is not _MISSING:
-                yield (
-                    self._same(f"{name(cell)}.cell_contents", value, name),
-                    f"{label} is another",
-                )
-        for f, label, value in self.defaults:
-            yield f"{name(f)}.__defaults__ is {name(value)}", f"the defaults of {label} are others"
-        if self._names & {"environ", "getenv"}:
-            for key in sorted(n for n in self._names if n.isupper()):
-                value = os.environ.get(key)
-                environ = name(os.environ)
-                yield f"{environ}.get({key!r}) == {value!r}", f"the environment's {key} is another"
+        yield from self._of_places(name)
+        yield from self._of_objects(name)
         for container, label, content in self.held:
             if type(content) is int:
                 yield f"len({name(container)}) == {content}", f"the members of {label} are others"
@@ -244,63 +262,107 @@ class Outside:
                 yield f"{name(_frozen)}({word}) == {held}", f"{label} holds something else"
         if self.tensors:
             labels = [label for _, label in self.tensors]
-            tensors = [t for t, _ in self.tensors]
-            yield (
-                f"{name(_Metas(tensors))}()",
-                f"the dtype, device or shape of {', '.join(labels[:3])}"
-                + (f" or {len(labels) - 3} others" if len(labels) > 3 else "")
-                + " is another",
-            )
+            others = f" or {len(labels) - 3} others" if len(labels) > 3 else ""
+            about = f"the dtype, device or shape of {', '.join(labels[:3])}{others} is another"
+            yield f"{name(_Metas([t for t, _ in self.tensors]))}()", about
 
-    @staticmethod
-    def _same(text: str, value: Any, name: Callable[[Any], str]) -> str:
-        kind = type(value)
-        if kind is bool or value is None:
-            return f"{text} is {value}"
-        if kind in (int, str, bytes):
-            return f"{text} == {value!r} and type({text}) is {kind.__name__}"
-        if kind is float and not math.isnan(value):
-            return f"{text} == {name(value)} and type({text}) is float"
-        return f"{text} is {name(value)}"
+    def _of_places(self, name: Callable[[Any], str]) -> Iterator[tuple[str, str]]:
+        """Globals, attributes, cells, defaults and the environment."""
+        spaces: dict[int, str] = {}
+        for space, key, label, value, owner in self.reads:
+            home = id(space if owner is None else owner)
+            if home not in spaces:
+                spaces[home] = name(space)
+            yield _same(f"{spaces[home]}[{key!r}]", value, name), f"{label} is another"
+        for cell, label, value in self.cells:
+            if value is not _MISSING:
+                yield _same(f"{name(cell)}.cell_contents", value, name), f"{label} is another"
+        for f, label, value in self.defaults:
+            yield f"{name(f)}.__defaults__ is {name(value)}", f"the defaults of {label} are others"
+        if self._names & {"environ", "getenv"}:
+            environ = name(os.environ)
+            for key in sorted(n for n in self._names if n.isupper()):
+                text = f"{environ}.get({key!r}) == {os.environ.get(key)!r}"
+                yield text, f"the environment's {key} is another"
+
+    def _of_objects(self, name: Callable[[Any], str]) -> Iterator[tuple[str, str]]:
+        """What objects hold in slots, and what hides the data of their classes."""
+        for own, label, keys in self.spaces.values():
+            for key in sorted(self._from_class - keys):
+                yield f"{key!r} not in {name(own)}", f"{label}.{key} is set"
+        for x, slot, label, value in self.slots:
+            yield _same(f"{name(x)}.{slot}", value, name), f"{label} is another"
 
     # ------------------------------------------------------------------ effects
 
-    def undo(self) -> list[str]:
-        """Put back what was changed since; the names of it."""
-        changed = []
-        for read in self.reads:
-            if read.space.get(read.key, _MISSING) is not read.value:
-                changed.append(read.name)
-                read.put_back()
-        for cell, label, value in self.cells:
-            now = cell.cell_contents if is_filled(cell) else _MISSING
-            if now is not value:
-                changed.append(label)
-                if value is _MISSING:
-                    del cell.cell_contents
-                else:
-                    cell.cell_contents = value
-        for container, label, content in self.held:
-            if type(content) is int:
-                continue
-            if _ids(container) != _ids(content):
-                changed.append(label)
-                container.clear()
-                if type(container) is list:
-                    container.extend(content)
-                else:
-                    container.update(content)
-        return changed
+    def need_still(self) -> None:
+        """Raise if the function moves on an iterator, which could not be moved back."""
+        if self.running:
+            raise _effect(self.running)
 
     def need_unchanged(self) -> None:
         """Raise if the function changed something that it reads; it is as before then."""
         changed = self.undo()
         if changed:
-            raise EffectError(
-                f"the function changes {', '.join(dict.fromkeys(changed))}, which is outside of it",
-                why="a compiled program repeats calls of torch, not assignments and appends",
-                fix="return the value, or keep it in a tensor that is changed in place",
-            )
+            raise _effect(changed)
+
+    def undo(self) -> list[str]:
+        """Put back what was changed since; the names of it."""
+        return [*self._undo_places(), *self._undo_objects(), *self._undo_containers()]
+
+    def _undo_places(self) -> Iterator[str]:
+        for read in self.reads:
+            if read.space.get(read.key, _MISSING) is not read.value:
+                read.put_back()
+                yield read.name
+        for cell, label, value in self.cells:
+            now = cell.cell_contents if is_filled(cell) else _MISSING
+            if now is not value:
+                if value is _MISSING:
+                    del cell.cell_contents
+                else:
+                    cell.cell_contents = value
+                yield label
+
+    def _undo_objects(self) -> Iterator[str]:
+        for own, label, keys in self.spaces.values():
+            for key in own.keys() - keys:
+                del own[key]
+                yield f"{label}.{key}"
+        for x, slot, label, value in self.slots:
+            if getattr(x, slot, _MISSING) is not value:
+                setattr(x, slot, value)
+                yield label
+
+    def _undo_containers(self) -> Iterator[str]:
+        for container, label, content in self.held:
+            if type(content) is not int and _ids(container) != _ids(content):
+                container.clear()
+                if type(container) in (list, collections.deque):
+                    container.extend(content)
+                else:
+                    container.update(content)
+                yield label
+
+
+def _effect(names: Iterable[str]) -> EffectError:
+    return EffectError(
+        f"the function changes {', '.join(dict.fromkeys(names))}, which is outside of it",
+        why="a compiled program repeats calls of torch, not assignments and appends",
+        fix="return the value, or keep it in a tensor that is changed in place",
+    )
+
+
+def _same(text: str, value: Any, name: Callable[[Any], str]) -> str:
+    """The condition that what `text` gives is the value, or equal to it where it is plain."""
+    kind = type(value)
+    if kind is bool or value is None:
+        return f"{text} is {value}"
+    if kind in (int, str, bytes):
+        return f"{text} == {value!r} and type({text}) is {kind.__name__}"
+    if kind is float and not math.isnan(value):
+        return f"{text} == {name(value)} and type({text}) is float"
+    return f"{text} is {name(value)}"
 
 
 class _Metas:
@@ -326,7 +388,7 @@ def _catches(code: CodeType) -> bool:
 
 
 def is_library(cls: type) -> bool:
-    """Whether a class belongs to torch, to Python itself or to this system."""
+    """Whether a class belongs to torch, to Python itself, to this system or to no source at all."""
     module = sys.modules.get(cls.__module__)
     return is_framework(getattr(module, "__file__", None) or "<frozen")
 

@@ -145,7 +145,7 @@ class PathTracer(Tracer):
         super().__init__(env)
         env.path = self
         env.undecided = None
-        env.hashes = True
+        env.concrete = True
         self.paths = env
         self.root = self.segment = root
         self.script = script

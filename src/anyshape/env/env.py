@@ -84,7 +84,7 @@ class Env:
         self._by_hint: dict[int, Expr] = {}
         self._count = {"s": 0, "u": 0, "f": 0}
         self.keeps_refusals = False
-        self.hashes = False  # whether a number may be a key, which asks for its value
+        self.concrete = False  # whether keys and texts of the user's ask for the values of numbers
         self.shown: set[str] = set()  # texts of symbolic numbers that a program may have used
         self.equals: set[tuple[Expr, Expr]] = set()  # pairs that were found equal
         self.undecided: Callable[[Bool], bool | None] | None = None

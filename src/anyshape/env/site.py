@@ -102,6 +102,11 @@ def user_site(skip: int) -> Site | None:
     return None
 
 
+def is_asked_by_user(skip: int) -> bool:
+    """Whether the `skip`th caller is a function of the user."""
+    return not is_framework(sys._getframe(skip + 1).f_code.co_filename)
+
+
 def user_locals() -> dict[str, Any]:
     """The local variables of the innermost frame of the user."""
     frame: FrameType | None = sys._getframe(1)

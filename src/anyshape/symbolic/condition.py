@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import torch
 
+from anyshape.env.site import is_asked_by_user
 from anyshape.errors import ConstraintError
 from anyshape.expr.boolean import conj, constant, disj, ge0, negate
 from anyshape.expr.show import show
@@ -117,12 +118,20 @@ class SymBool(torch.SymBool):
         return float(bool(self))
 
     def __repr__(self) -> str:
-        return repr(self.condition)
+        if self.env.concrete and is_asked_by_user(1):
+            return repr(bool(self))
+        text = repr(self.condition)
+        self.env.shown.add(text)
+        return text
 
     __str__ = __repr__
 
     def __format__(self, spec: str) -> str:
-        return format(show(self.condition), layout_of(spec))
+        if self.env.concrete and is_asked_by_user(1):
+            return format(bool(self), spec)
+        text = show(self.condition)
+        self.env.shown.add(text)
+        return format(text, layout_of(spec))
 
     def __copy__(self) -> SymBool:
         return self

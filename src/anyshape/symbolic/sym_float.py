@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import torch
 
+from anyshape.env.site import is_asked_by_user
 from anyshape.errors import UnsupportedError
 from anyshape.expr import boolean, opaque, real
 from anyshape.expr.show import show
@@ -185,14 +186,23 @@ class SymFloat(torch.SymFloat):
         raise TypeError(f"a symbolic float has no hash: {self}; use float(x) to specialize on it")
 
     def __repr__(self) -> str:
-        return repr(self.value)
+        if self.env.concrete and is_asked_by_user(1):
+            return repr(float(self))
+        text = repr(self.value)
+        if self.value.op != real.CONST:
+            self.env.shown.add(text)
+        return text
 
     __str__ = __repr__
 
     def __format__(self, spec: str) -> str:
         if self.value.op == real.CONST:
             return format(self.value.args[0], spec)
-        return format(show(self.value), layout_of(spec))
+        if self.env.concrete and is_asked_by_user(1):
+            return format(float(self), spec)
+        text = show(self.value)
+        self.env.shown.add(text)
+        return format(text, layout_of(spec))
 
     def __copy__(self) -> SymFloat:
         return self

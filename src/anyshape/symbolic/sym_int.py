@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import torch
 
+from anyshape.env.site import is_asked_by_user
 from anyshape.errors import UnsupportedError
 from anyshape.expr import boolean, division, extremum, opaque, product, real
 from anyshape.expr.boolean import constant, eq0, ge0, ne0
@@ -257,13 +258,15 @@ class SymInt(torch.SymInt):
         return specialize(self).bit_length()
 
     def __hash__(self) -> int:
-        if self.env.hashes:
+        if self.env.concrete:
             return hash(specialize(self))
         raise TypeError(
             f"a symbolic integer has no hash: {self}; use int(n) to specialize on its value"
         )
 
     def __repr__(self) -> str:
+        if self.env.concrete and is_asked_by_user(1):
+            return repr(specialize(self))
         text = repr(self.expr)
         if not self.expr.is_const:
             self.env.shown.add(text)
@@ -274,6 +277,8 @@ class SymInt(torch.SymInt):
     def __format__(self, spec: str) -> str:
         if self.expr.is_const:
             return format(self.expr.c, spec)
+        if self.env.concrete and is_asked_by_user(1):
+            return format(specialize(self), spec)
         text = show(self.expr)
         self.env.shown.add(text)
         return format(text, layout_of(spec))

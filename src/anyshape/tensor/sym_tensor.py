@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 import torch
 
 from anyshape.env.site import capture as capture_site
+from anyshape.env.site import is_asked_by_user
 from anyshape.errors import UnsupportedError
 from anyshape.tensor.current import current
 from anyshape.tensor.shown import shown_grad, shown_offset, shown_strides
@@ -224,12 +225,23 @@ def _iter(t: SymTensor) -> Any:
     return iter(t.unbind(0))
 
 
+def _text(t: SymTensor, *, for_user: bool) -> str:
+    text = f"SymTensor({t._value}: {t._meta})"
+    env = t._tracer.env
+    if env.concrete and for_user:
+        raise UnsupportedError("the text of a traced tensor", why="it shows its data")
+    env.shown.add(text)
+    return text
+
+
 def _repr(t: SymTensor, **_: Any) -> str:
-    return f"SymTensor({t._value}: {t._meta})"
+    return _text(t, for_user=is_asked_by_user(1))
 
 
 def _format(t: SymTensor, spec: str) -> str:
-    return format(t.item(), spec) if not t._meta.shape and spec else _repr(t)
+    if not t._meta.shape and spec:
+        return format(t.item(), spec)
+    return _text(t, for_user=is_asked_by_user(1))
 
 
 def _as_index(t: SymTensor) -> Any:

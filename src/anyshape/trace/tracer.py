@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 
@@ -41,6 +42,7 @@ _is_grad_enabled: Final = torch.is_grad_enabled
 _is_inference: Final = torch.is_inference_mode_enabled
 _default_dtype: Final = torch.get_default_dtype
 _KINDS: Final = (torch.Tensor, torch.nn.Parameter)
+_UNFINISHED: Final = (types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType)
 _is_any_autocast: Final = torch._C._is_any_autocast_enabled
 
 
@@ -367,6 +369,8 @@ class Tracer:
             return leaf
         if type(leaf) is str:
             self.need_plain(leaf)
+        if isinstance(leaf, _UNFINISHED):
+            raise UnsupportedError(f"the program returns a {type(leaf).__name__}, which goes on")
         hidden = hidden_in(leaf, (SymTensor, SymInt, SymFloat, SymBool))
         if hidden is not None and type(leaf) is not type(hidden):
             raise UnsupportedError(

@@ -120,6 +120,51 @@ def test_gradients() -> None:
         assert torch.equal(w.grad, torch.full((3,), 2.0 * n))
 
 
+def test_texts_and_keys_ask_for_the_value() -> None:
+    def f(x: Any) -> Any:
+        n = (x > 0).sum().item()
+        return f"{n:>3}|{x.size(0)}|{x.sum().item():.1f}|{n > 1}", {2: "two"}.get(n, str(n))
+
+    for dynamic in (None, "unbacked"):
+        compiled = anyshape.compile(f, dynamic=dynamic)
+        for x in ([1.0], [1.0, 2.0], [-1.0, 5.0], [2.0, 3.0]):
+            assert compiled(torch.tensor(x)) == f(torch.tensor(x))
+        assert compiled.stats.eager == 0
+
+
+def test_the_text_of_a_tensor_is_left_to_eager_execution() -> None:
+    compiled = anyshape.compile(lambda x: f"{x}{x!r}")
+    with pytest.warns(AnyshapeWarning, match="text of a traced tensor"):
+        assert compiled(torch.ones(1)) == "tensor([1.])tensor([1.])"
+
+
+def test_a_generator_is_left_to_eager_execution() -> None:
+    def f(x: Any) -> Any:
+        for i in range(3):
+            yield x + i
+
+    compiled = anyshape.compile(f)
+    with pytest.warns(AnyshapeWarning, match="generator"):
+        assert len(list(compiled(torch.ones(1)))) == 3
+
+
+def test_objects_among_the_arguments() -> None:
+    class Settings:
+        scale = 2
+        weight = torch.ones(2)
+
+    settings = Settings()
+    compiled = anyshape.compile(lambda x, s: x * s.scale + s.weight)
+    x = torch.ones(2)
+    assert torch.equal(compiled(x, settings), x * 3)
+    assert torch.equal(compiled(x, settings), x * 3)
+    settings.scale = 5
+    assert torch.equal(compiled(x, settings), x * 6)
+    settings.weight = torch.zeros(2)
+    assert torch.equal(compiled(x, settings), x * 5)
+    assert (len(compiled.entries), compiled.stats.hits) == (3, 1)
+
+
 # ---------------------------------------------------------------------- limits and stances
 
 

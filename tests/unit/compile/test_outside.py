@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import collections
+import itertools
 import os
 import random
 import types
+import warnings
 from typing import Any
 
 import pytest
@@ -185,6 +188,59 @@ def test_effects_happen_once_a_call() -> None:
         assert compiled.eager_because is not None
     assert all(type(x) is torch.Tensor for x in SEEN)
     assert torch.equal(compiled(X), X * 4)
+
+
+class Slotted:
+    __slots__ = ("n",)
+
+    def __init__(self) -> None:
+        self.n = 1
+
+
+def test_a_new_attribute_is_an_effect() -> None:
+    class Cache:
+        pass
+
+    cache = Cache()
+
+    def f(x: Any) -> Any:
+        cache.value = x * 2
+        return cache.value
+
+    compiled = anyshape.compile(f)
+    for n in (1, 2):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", AnyshapeWarning)
+            result = compiled(torch.ones(n))
+        assert cache.value is result
+    assert compiled.eager_because is not None
+
+
+@pytest.mark.filterwarnings("ignore::anyshape.errors.AnyshapeWarning")
+def test_deques_slots_and_iterators() -> None:
+    queue: collections.deque[Any] = collections.deque([1])
+    slotted = Slotted()
+    numbers = itertools.count(1)
+
+    def appends_left(x: Any) -> Any:
+        queue.appendleft(len(queue))
+        return x + len(queue)
+
+    def counts_in_a_slot(x: Any) -> Any:
+        slotted.n += 1
+        return x + slotted.n
+
+    def moves_on(x: Any) -> Any:
+        return x + next(numbers)
+
+    for fn, wanted in [(appends_left, 2), (counts_in_a_slot, 2), (moves_on, 1)]:
+        compiled = anyshape.compile(fn)
+        results = [float(compiled(torch.zeros(()))) for _ in range(4)]
+        assert results == [wanted, wanted + 1, wanted + 2, wanted + 3]
+    reads = anyshape.compile(lambda x: x * slotted.n)
+    assert reads(X[1]) == 5
+    slotted.n = 7
+    assert reads(X[1]) == 7
 
 
 def test_an_effect_of_the_first_call_only() -> None:
