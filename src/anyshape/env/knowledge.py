@@ -1,8 +1,9 @@
 """The state that all reasoning shares: everything learnt, and a journal to take it back.
 
 Knowledge only grows. Each piece is written through a method here that also writes the journal, so a
-fact that turns out to contradict the others is undone as a whole. `pool.version` rises with every
-change; answers YES and NO stay valid for ever, only UNKNOWN depends on the version.
+fact that turns out to contradict the others is undone as a whole; only `bound`, for what is sure to
+stay, writes none. `pool.version` rises with every change; answers YES and NO stay valid for ever,
+only UNKNOWN depends on the version.
 
     atom.lo, atom.hi   the range of each atom
     blame              which fact set an end of an atom's range
@@ -145,6 +146,14 @@ class Knowledge:
     def set_bounds(self, atom: Atom, lo: Bound, hi: Bound) -> None:
         """Write the range of an atom, and of the expression that is the atom alone."""
         self.journal.append((None, atom, (atom.lo, atom.hi)))
+        atom.lo, atom.hi = lo, hi
+        self.pool.version += 1
+        self.pool.changed(atom)
+        tighten(atom.node, lo, hi)
+
+    def bound(self, atom: Atom, lo: Bound, hi: Bound, end: bool, fact: Fact) -> None:
+        """Write one end of a range (`end`: the upper one) with its fact, for good: no journal."""
+        self.blame[atom, end] = fact
         atom.lo, atom.hi = lo, hi
         self.pool.version += 1
         self.pool.changed(atom)

@@ -88,9 +88,7 @@ def _bound_alone(k: Knowledge, fact: Fact) -> bool:
         hi = upper(e.c // -m)
         if not lo < hi < atom.hi:
             return False
-    k.put(k.blame, (atom, m < 0), fact)
-    k.set_bounds(atom, lo, hi)
-    k.commit()
+    k.bound(atom, lo, hi, m < 0, fact)
     _remember(k, fact)
     return True
 

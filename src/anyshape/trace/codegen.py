@@ -133,6 +133,8 @@ class Program:
     def _call(self, node: Node) -> str:
         call = self._expression(node)
         outs = node.outs
+        if type(outs) is Value:
+            return f"{outs} = {call}"
         return call if outs is None else f"{_pattern(outs)} = {call}"
 
     def _expression(self, node: Node) -> str:

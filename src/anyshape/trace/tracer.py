@@ -163,6 +163,8 @@ class Tracer:
         return out.build(tensors)
 
     def _freeze(self, x: Any) -> Any:
+        if type(x) is SymTensor and x._tracer is self:
+            return x._value
         value = self._lifted.get(id(x))  # what is lifted stays alive, so its id is its own
         return Scan(self).freeze(x) if value is None else value
 
@@ -292,8 +294,9 @@ class Tracer:
         """A new unbacked integer that the call gives a value to."""
         site = user_site(3) if self._sites else None
         e = self._unbacked(site, **known)
-        scan = Scan(self)
-        node = self._node(func, scan.args(args), scan.named(kwargs or {}), site)
+        freeze = self._freeze
+        named = {k: freeze(x) for k, x in kwargs.items()} if kwargs else {}
+        node = self._node(func, tuple([freeze(x) for x in args]), named, site)
         node.outs = Name(symbol_name(e))
         return SymInt(e, self.env)
 
