@@ -82,6 +82,10 @@ class UnsupportedError(_Refusal, NotImplementedError):
     """Something the system does not handle, named so that it can be avoided or added."""
 
 
+class NoHashError(UnsupportedError, TypeError):
+    """A symbolic number as a key; a `TypeError` too, as for everything that has no hash."""
+
+
 class EffectError(UnsupportedError):
     """The program changes something outside of it that no op of torch changes."""
 

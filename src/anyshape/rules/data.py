@@ -110,6 +110,24 @@ def _item(x: Any, dtype: torch.dtype) -> Any:
     return n == 1 if dtype is torch.bool else n
 
 
+@rule("__bool__")
+def truth(x: Any) -> Any:
+    """Whether the only element is not 0, which asks."""
+    return Done(bool(item(x).value))
+
+
+@rule("__int__", "__index__")
+def whole(x: Any) -> Any:
+    """The only element as a whole number of Python's, which asks."""
+    return Done(int(item(x).value))
+
+
+@rule("__float__")
+def double(x: Any) -> Any:
+    """The only element as a float of Python's, which asks."""
+    return Done(float(item(x).value))
+
+
 @rule("tolist")
 def tolist(x: Any) -> Any:
     """The elements as nested lists of numbers."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 import torch
 
 from anyshape.env.site import is_asked_by_user
-from anyshape.errors import ConstraintError
+from anyshape.errors import ConstraintError, NoHashError
 from anyshape.expr.boolean import conj, constant, disj, ge0, negate
 from anyshape.expr.show import show
 from anyshape.symbolic.format import layout_of
@@ -107,7 +107,9 @@ class SymBool(torch.SymBool):
         return equal if equal is NotImplemented else ~equal
 
     def __hash__(self) -> int:
-        raise TypeError(f"a symbolic condition has no hash: {self}")
+        if self.env.concrete:
+            return hash(bool(self))
+        raise NoHashError(f"a symbolic condition has no hash: {self}", fix="use bool(b)")
 
     def __int__(self) -> int:
         return int(bool(self))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import torch
 
 from anyshape.env.site import is_asked_by_user
-from anyshape.errors import UnsupportedError
+from anyshape.errors import NoHashError, UnsupportedError
 from anyshape.expr import boolean, opaque, real
 from anyshape.expr.show import show
 from anyshape.symbolic.condition import SymBool, same_env
@@ -183,7 +183,11 @@ class SymFloat(torch.SymFloat):
         return float(self).is_integer()
 
     def __hash__(self) -> int:
-        raise TypeError(f"a symbolic float has no hash: {self}; use float(x) to specialize on it")
+        if self.env.concrete:
+            return hash(float(self))
+        raise NoHashError(
+            f"a symbolic float has no hash: {self}", fix="use float(x) to specialize on its value"
+        )
 
     def __repr__(self) -> str:
         if self.env.concrete and is_asked_by_user(1):

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 import torch
 
 from anyshape.env.site import is_asked_by_user
-from anyshape.errors import UnsupportedError
+from anyshape.errors import NoHashError, UnsupportedError
 from anyshape.expr import boolean, division, extremum, opaque, product, real
 from anyshape.expr.boolean import constant, eq0, ge0, ne0
 from anyshape.expr.show import show
@@ -260,8 +260,8 @@ class SymInt(torch.SymInt):
     def __hash__(self) -> int:
         if self.env.concrete:
             return hash(specialize(self))
-        raise TypeError(
-            f"a symbolic integer has no hash: {self}; use int(n) to specialize on its value"
+        raise NoHashError(
+            f"a symbolic integer has no hash: {self}", fix="use int(n) to specialize on its value"
         )
 
     def __repr__(self) -> str:

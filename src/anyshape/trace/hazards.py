@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import torch
 from torch.nn import functional as F  # noqa: N812  as everybody calls it
+from torch.utils import _pytree as pytree
 
 from anyshape.env.site import Site, is_framework, user_site
 from anyshape.errors import AnyshapeError, UnsupportedError
@@ -31,6 +32,7 @@ from anyshape.symbolic.condition import SymBool
 from anyshape.tensor.current import current, is_tracing
 from anyshape.tensor.sym_tensor import ESCAPED
 from anyshape.trace.substitutes import is_filled
+from anyshape.trace.whole import record_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -138,6 +140,24 @@ def _no_state(original: Any) -> Any:
     return set_rng_state
 
 
+def _applied(original: classmethod[Any, Any, Any]) -> Any:
+    """`apply` of a user's autograd.Function, recorded as one call where gradients flow through it:
+    what its forward does would otherwise be recorded without its backward.
+    """
+
+    def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
+        call = original.__get__(None, cls)
+        leaves = pytree.tree_leaves((args, kwargs))
+        flows = torch.is_grad_enabled() and any(
+            isinstance(x, torch.Tensor) and x.requires_grad for x in leaves
+        )
+        if not is_tracing() or not flows:
+            return call(*args, **kwargs)
+        return record_whole(current(), call, args, kwargs)
+
+    return classmethod(apply)
+
+
 def _transform(original: Any, name: str) -> Any:
     @functools.wraps(original)
     def transform(*args: Any, **kwargs: Any) -> Any:
@@ -200,7 +220,7 @@ class _Patches:
         """Plan again if numpy came in, or somebody else replaced one of the functions."""
         with_numpy = "numpy.random" in sys.modules
         fresh = with_numpy is cls.with_numpy and cls.plan
-        if not fresh or any(getattr(p[0], p[1]) is not p[2] for p in cls.plan):
+        if not fresh or any(_now(p.owner, p.name) is not p.original for p in cls.plan):
             cls.plan = _plan()
             cls.with_numpy = with_numpy
 
@@ -220,6 +240,12 @@ class _Patch(NamedTuple):
     name: str
     original: Any
     stand_in: Any
+
+
+def _now(owner: Any, name: str) -> Any:
+    """What a module or a class has under a name, as it is stored there."""
+    found = vars(owner).get(name)
+    return getattr(owner, name) if found is None else found
 
 
 @functools.cache
@@ -248,6 +274,9 @@ def _plan() -> list[_Patch]:
         )
         state = owner.set_rng_state
         found.append(_Patch(owner, "set_rng_state", state, _made(state, _no_state)))
+    function = torch.autograd.Function
+    apply = _now(function, "apply")
+    found.append(_Patch(function, "apply", apply, _made(apply, _applied)))
     attention = F.scaled_dot_product_attention
     stand_in = _made(attention, _plain_truths)
     found.append(_Patch(F, "scaled_dot_product_attention", attention, stand_in))

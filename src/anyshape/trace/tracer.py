@@ -410,6 +410,7 @@ class Tracer:
     def unrecorded(self) -> Iterator[None]:
         """Forget the nodes that are written inside; what only they would give is refused."""
         length = len(self.graph.nodes)
+        modes = self._grad, self._inference, self._autocast, self._dtype
         try:
             yield
             for node in self.graph.nodes[length:]:
@@ -420,6 +421,7 @@ class Tracer:
                     )
         finally:
             del self.graph.nodes[length:]
+            self._grad, self._inference, self._autocast, self._dtype = modes
 
     # ------------------------------------------------------------------ modes that ops run in
 

@@ -341,3 +341,31 @@ def test_a_frame_in_another_order_is_caught(monkeypatch: pytest.MonkeyPatch) -> 
 
     with pytest.raises((AssertionError, AnyshapeWarning)):
         agree(f, lambda i: (torch.randn(3), torch.randn(3)))
+
+
+def test_the_truth_of_a_tensor_from_outside() -> None:
+    count = torch.tensor(0)
+
+    def f(x: Tensor) -> Any:
+        for _ in range(count):
+            x = x + 1
+        return x if count else x * (float(count) + int(count))
+
+    compiled = anyshape.compile(f)
+    for n in range(4):
+        count.fill_(n)
+        assert torch.equal(compiled(torch.ones(2)), f(torch.ones(2)))
+    assert compiled.stats.eager == 0
+
+
+def test_numbers_as_keys() -> None:
+    table = {True: 1.0, 2.5: 3.0, 4: 5.0}
+
+    def f(x: Tensor) -> Any:
+        try:
+            s = x.sum().item()
+            return x * table.get(s > 0, table.get(s, table.get(int(s), 7.0)))
+        except Exception:
+            return x * 0
+
+    agree(f, lambda i: (torch.tensor([float(i % 5) - 2]),))
