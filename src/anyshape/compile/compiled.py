@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import warnings
 import weakref
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from anyshape.compile.attributes import attributes_of
@@ -38,7 +39,7 @@ from anyshape.expr.boolean import negate
 from anyshape.expr.traverse import symbols_of
 from anyshape.tensor.current import is_tracing
 from anyshape.trace.capture import capture
-from anyshape.trace.inputs import STATIC, Inputs
+from anyshape.trace.inputs import BACKED, STATIC, Inputs
 from anyshape.trace.tracer import Tracer
 from anyshape.trace.tree import unflatten
 
@@ -47,8 +48,11 @@ if TYPE_CHECKING:
 
     from anyshape.trace.attributes import Attribute
     from anyshape.trace.capture import Captured
+    from anyshape.trace.inputs import Spot
 
 _KEPT: Final = 256  # events
+CHOSEN, SEEN, FIXED = range(3)  # how the sizes of a trace are taken
+_HINTS: Final = {"backed_size_oblivious": False}  # so that sizes that were seen decide
 _RAISED: Final = (ConstraintViolation, ConfigError)  # what no eager run makes better
 
 
@@ -165,8 +169,8 @@ class Compiled:
             if stance == "eager_then_compile" and not self.stats.calls:
                 self.seen.note(inputs.names, inputs.examples)
                 return self._eagerly(args, kwargs)
-            exact = any(reason.condition.exact for reason in reasons)
-            return self._trace(args, kwargs, inputs, attributes, exact=exact)
+            how = SEEN if any(reason.condition.exact for reason in reasons) else CHOSEN
+            return self._trace(args, kwargs, inputs, attributes, how)
 
     @property
     def _limit(self) -> int:
@@ -205,14 +209,15 @@ class Compiled:
         kwargs: dict[str, Any],
         inputs: Inputs,
         attributes: list[Attribute],
-        *,
-        exact: bool,
+        how: int,
     ) -> Any:
-        """Trace a call and run it; `exact` if at the very sizes that it has."""
+        """Trace a call and run it, with sizes as the policy has it, decided by those seen, or
+        static.
+        """
         flat = inputs.examples
         choice: Any = self._policy.choice(inputs.names, flat, attributes)
-        if exact:
-            choice = _static
+        if how != CHOSEN:
+            choice = _seen if how == SEEN else _static
         root = Segment()
         whole = self.options.fullgraph
         tracer = Tracer() if whole else PathTracer(root, flat, (), list(flat))
@@ -221,22 +226,23 @@ class Compiled:
         outside = Outside(self.fn, inputs.names, flat, attributes)
         try:
             outside.need_still()
-            captured = capture(
-                self.fn, args, kwargs, dynamic=choice, tracer=tracer, attributes=attributes
-            )
+            with config.patch(**_HINTS) if how == SEEN else nullcontext():
+                captured = capture(
+                    self.fn, args, kwargs, dynamic=choice, tracer=tracer, attributes=attributes
+                )
             captured.raises_on_deviation = self.options.on_deviation == "raise"
             outside.need_unchanged()
-            if not exact:
+            if how == CHOSEN:
                 choice.check(captured)
-                need_expected(captured, flat)
+            need_expected(captured, flat)
             entry, out = self._keep(captured, tracer, outside, choice, attributes, flat)
         except Exception as e:
             outside.undo()
             if isinstance(tracer, PathTracer):
                 before.restore()
                 tracer.take_back()
-            if not exact and (isinstance(e, ShapeError) or getattr(e, "by_rule", False)):
-                return self._trace(args, kwargs, inputs, attributes, exact=True)
+            if how != FIXED and (isinstance(e, ShapeError) or getattr(e, "by_rule", False)):
+                return self._trace(args, kwargs, inputs, attributes, how + 1)
             asserted = isinstance(e, RuntimeAssertError) and not outside.catches
             if whole or asserted or isinstance(e, _RAISED):
                 raise
@@ -326,14 +332,15 @@ class Compiled:
             outside = Outside(self.fn, names, flat, entry.attributes)
             self.stats.extensions += 1
             try:
-                captured = capture(
-                    self.fn,
-                    args,
-                    kwargs,
-                    dynamic=entry.choice,
-                    tracer=tracer,
-                    attributes=entry.attributes,
-                )
+                with config.patch(**_HINTS) if entry.choice is _seen else nullcontext():
+                    captured = capture(
+                        self.fn,
+                        args,
+                        kwargs,
+                        dynamic=entry.choice,
+                        tracer=tracer,
+                        attributes=entry.attributes,
+                    )
                 outside.need_unchanged()
                 out = tracer.finish(captured.graph.outputs, captured.out_spec)
             except AnyshapeError as e:
@@ -419,7 +426,11 @@ class Compiled:
         return f"<compiled {_name(self.fn)}: {len(self.entries)} entries>"
 
 
-def _static(_: Any) -> str:
+def _seen(spot: Spot) -> str:
+    return BACKED if type(spot.value) is int else STATIC
+
+
+def _static(_: Spot) -> str:
     return STATIC
 
 
