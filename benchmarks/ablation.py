@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from anyshape import config
-from anyshape.env import decide, equality, learn
+from anyshape.env import decide, equality, lone_bound
 from anyshape.expr import boolean, evaluate
 from anyshape.expr.node import Expr
 from anyshape.expr.terms import add_into, content, from_terms, terms
@@ -142,7 +142,7 @@ def ask_before_learning() -> AbstractContextManager[None]:
         make = {boolean.GE: boolean.ge0, boolean.EQ: boolean.eq0, boolean.NE: boolean.ne0}[op]
         return decide._last_rungs(k, make(e)) if answer is None else answer
 
-    return _swapped((decide._one_symbol, whole_ladder), (learn._bound_alone, lambda *_: False))
+    return _swapped((decide._one_symbol, whole_ladder), (lone_bound.bound_alone, lambda *_: False))
 
 
 def eager_sums() -> AbstractContextManager[None]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from anyshape.domain import INF, NINF, ceil_div, floor_div, lower, upper
+from anyshape.domain import INF, NINF, ceil_div, floor_div
 from anyshape.env.bounds import has_value, narrow_atom, narrow_terms, propagate
 from anyshape.env.decide import decide, verdict
 from anyshape.env.equality import form, respelt, solvable, solve_for
@@ -23,6 +23,7 @@ from anyshape.env.knowledge import (
     Linear,
     direction_of,
 )
+from anyshape.env.lone_bound import bound_alone
 from anyshape.env.residue import learn_residues
 from anyshape.errors import ConstraintError
 from anyshape.expr import boolean
@@ -43,7 +44,8 @@ if TYPE_CHECKING:
 
 def learn(k: Knowledge, fact: Fact) -> None:
     """Add a fact, with what follows from it."""
-    if fact.condition.op == boolean.GE and _bound_alone(k, fact):
+    if fact.condition.op == boolean.GE and bound_alone(k, fact):
+        _remember(k, fact)
         return
     k.begin()
     try:
@@ -58,39 +60,6 @@ def learn(k: Knowledge, fact: Fact) -> None:
         raise
     k.commit()
     _remember(k, fact)
-
-
-def _bound_alone(k: Knowledge, fact: Fact) -> bool:
-    """Learn a bound on a symbol of which nothing but a range is known; False where that is not so.
-
-    Nothing follows from it, and it leaves values: so there is nothing to take back.
-    """
-    e = fact.condition.expr
-    if e.width != 1 or k.clauses:
-        return False
-    ((atom, m),) = terms(e).items() or ((None, 0),)
-    if (
-        atom is None
-        or atom.op is not SYMBOL
-        or atom.parents
-        or atom in k.linear
-        or atom in k.replacements
-        or atom in k.holes
-        or atom.mark in k.residues
-    ):
-        return False
-    lo, hi = atom.lo, atom.hi
-    if m > 0:
-        lo = lower(-(e.c // m))
-        if not atom.lo < lo < hi:
-            return False
-    else:
-        hi = upper(e.c // -m)
-        if not lo < hi < atom.hi:
-            return False
-    k.bound(atom, lo, hi, m < 0, fact)
-    _remember(k, fact)
-    return True
 
 
 def refusal(k: Knowledge, fact: Fact) -> ConstraintError:
