@@ -2,9 +2,9 @@
 
     python benchmarks/dispatch.py
 
-One op on the first of 1, 5 and 20 inputs, and a module with 24 parameters; both compiled with the
-backend "eager" and all sizes dynamic, and the plain function. Microseconds of one call, best of many
-rounds, taken in turns in one process.
+One op on the first of 1, 5 and 20 inputs, and a module with 24 parameters: both compiled with the
+backend "eager" and all sizes dynamic, and the plain function. Microseconds of one call, best of
+many rounds, taken in turns in one process.
 """
 
 from __future__ import annotations
@@ -30,11 +30,14 @@ def twenty(*xs: Any) -> Any:
 
 
 class Layers(torch.nn.Module):
+    """Twelve linear layers."""
+
     def __init__(self) -> None:
         super().__init__()
         self.layers = torch.nn.ModuleList(torch.nn.Linear(4, 4) for _ in range(12))
 
     def forward(self, x: Any) -> Any:
+        """One after the other."""
         for layer in self.layers:
             x = layer(x)
         return x
