@@ -108,7 +108,7 @@ def make_fakes(captured: Captured, flat: list[Any], hints: Mapping[str, Any]) ->
             if leaf.value is not None:
                 tensors.append(_tensor(leaf, x, numbers))
     env = captured.tracer.env
-    sizes = [env.symbols[b.name].expr for b in captured.inputs.binds if b.dim is not None]
+    sizes = [n.expr for leaf in captured.inputs.leaves for n in leaf.shape if type(n) is not int]
     single = any(env.range_of(size).lo < 2 for size in sizes)
     return Fakes(mode, shape_env, numbers, names, tensors, single)
 
