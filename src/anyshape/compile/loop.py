@@ -3,13 +3,16 @@
 The state is what Python holds in all frames of the program: where each frame is, and its locals, in
 which tensors count by what is known of them and not by their data. Two decisions in the same state
 are followed by the same calls on other tensors. What cannot be seen (iterators of `for` loops,
-generators, objects of unknown kinds) makes a state that equals no other: None.
+generators, functions of Python's own that are in the middle of something, objects of unknown kinds)
+makes a state that equals no other: None. So only loops of the compiled function itself, or of the
+forward of a compiled module, close.
 """
 
 from __future__ import annotations
 
 import dis
 import functools
+import os
 import sys
 import types
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -47,6 +50,7 @@ class Unsettled(Exception):
 _PLAIN: Final = (int, float, bool, str, bytes, type(None), torch.dtype, torch.device, type(...))
 _SAME: Final = (torch.Tensor, torch.nn.Module, types.BuiltinFunctionType, types.ModuleType)
 _WHERE: Final = "capture.py"
+_CALLS: Final = os.path.join("nn", "modules", "module.py")  # how modules call their forward
 
 
 def state_of(live: Callable[[], list[Value]]) -> State | None:
@@ -58,8 +62,8 @@ def state_of(live: Callable[[], list[Value]]) -> State | None:
     reader = _Reader()
     try:
         stack = list(_frames())
-        if not any(_is_in(frame.f_lasti, _rounds(frame.f_code)) for frame in stack):
-            return None  # no loop, so no state repeats
+        if not _is_seen_whole(stack):
+            return None
         frames = [reader.frame(f) for f in stack]
         held = [v for v in live() if v.kind == RESULT and not reader.knows(v)]
         if len(held) == 1:
@@ -70,6 +74,23 @@ def state_of(live: Callable[[], list[Value]]) -> State | None:
     except Unsettled:
         return None
     return State(reader.values, (*frames, *metas, *roots, *map(str, held)))
+
+
+def _is_seen_whole(stack: list[FrameType]) -> bool:
+    """Whether the program is in a loop, at a branch of the function itself: a function of Python's
+    own in between, as `any` or `sorted`, would have a state that nobody sees.
+    """
+    if not stack or not all(f.f_code.co_filename.endswith(_CALLS) for f in stack[1:]):
+        return False
+    code, at = stack[0].f_code, stack[0].f_lasti
+    return at in _branches(code) and _is_in(at, _rounds(code))
+
+
+@functools.lru_cache(maxsize=1024)
+def _branches(code: CodeType) -> frozenset[int]:
+    """The instructions that ask for the truth of what the function itself has computed."""
+    steps = dis.get_instructions(code)
+    return frozenset(i.offset for i in steps if "_IF_" in i.opname or i.opname == "UNARY_NOT")
 
 
 def _frames() -> Iterator[FrameType]:

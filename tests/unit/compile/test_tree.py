@@ -128,6 +128,34 @@ def test_what_a_loop_learns_of_a_size_keeps_it_open() -> None:
     agree(f, growing)
 
 
+def test_questions_inside_functions_of_python_itself_are_no_state() -> None:
+    def f(x: Tensor, y: Tensor) -> Any:
+        n = 0
+        while n < 2:
+            n += 1
+            if all(v.sum() > 1 for v in (x, y, x)):
+                x = x - 1
+            elif any(map(bool, (x > 0, y > 1))):
+                x = x + 2
+            x = max(x, y * 0, key=lambda t: 1 if t.sum() > 0 else 0)
+        return x
+
+    agree(f, lambda i: (torch.randn(1) * 3, torch.randn(1) * 3))
+
+
+def test_a_loop_in_a_module_closes() -> None:
+    class Shrink(torch.nn.Module):
+        def forward(self, x: Tensor) -> Any:
+            while x.abs().max() > 1:
+                x = x / 2
+            return x
+
+    compiled = anyshape.compile(Shrink())
+    for n in (3, 50, 1, 7):
+        assert torch.equal(compiled(torch.full((4,), 2.0**n)), torch.ones(4))
+    assert segments(compiled) == [4]
+
+
 def test_a_loop_over_an_item() -> None:
     def f(x: Tensor) -> Any:
         for i in range(int(x.argmax())):
