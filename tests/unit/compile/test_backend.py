@@ -194,7 +194,7 @@ def test_what_the_program_checks_is_no_premise() -> None:
         program.run([torch.randn(2)])
 
 
-def test_a_coincidence_of_the_first_call_is_no_premise() -> None:
+def test_a_premise_that_the_call_breaks_is_lowered_anew_for_the_call() -> None:
     asked: list[bool] = []
 
     def nosy(module: torch.fx.GraphModule, examples: list[Any]) -> Any:
