@@ -88,6 +88,12 @@ class Check:
         self.scope[name] = value
         return name
 
+    def _dtype(self, dtype: torch.dtype) -> str:
+        """The name of a dtype in the text."""
+        name = str(dtype).replace(".", "_")
+        self.scope[name] = dtype
+        return name
+
     def _temporary(self) -> str:
         self._temporaries += 1
         return f"t{self._temporaries}"
@@ -108,8 +114,7 @@ class Check:
             flat.append(name)
         sizes = [self._leaf(i, leaf, flat) for i, leaf in enumerate(inputs.leaves)]
         self._distinct(inputs.leaves, flat)
-        for bind in inputs.binds:
-            self._lines.append(f"{bind.name} = {_bound(bind, flat, sizes)}")
+        self._bind(inputs.binds, flat, sizes)
         for i, dim, n in inputs.relations:
             actual = flat[i] if dim is None else f"{sizes[i]}[{dim}]"
             wanted = source(n.expr, Same())
@@ -131,6 +136,19 @@ class Check:
         self.conditions.append(Condition("something that the function reads is not there"))
         exec(self.text, self.scope)  # our own text
         self.run: Callable[[Any, Any], list[Any] | int] = self.scope["check"]
+
+    def _bind(self, binds: Sequence[Bind], flat: list[str], sizes: list[str]) -> None:
+        """Give the symbols their values; a shape whose sizes are all symbols is unpacked."""
+        by_leaf: dict[int, list[Bind]] = {}
+        for bind in binds:
+            by_leaf.setdefault(bind.leaf, []).append(bind)
+        for i, found in by_leaf.items():
+            leaf = self._captured.inputs.leaves[i]
+            plain = all(b.factor == 1 and not b.constant for b in found)
+            if plain and found[0].dim == 0 and len(found) == len(leaf.shape):
+                self._lines.append(f"{', '.join(b.name for b in found)}, = {sizes[i]}")
+            else:
+                self._lines += [f"{b.name} = {_bound(b, flat, sizes)}" for b in found]
 
     # ------------------------------------------------------------------ structure
 
@@ -195,7 +213,7 @@ class Check:
         cpu = example.device.type == "cpu"
         where = f"{x}.is_cpu" if cpu else f"{x}.device == {self._name(example.device)}"
         self._need(
-            f"type({x}) is {kind} and {x}.dtype is {example.dtype} and {where}"
+            f"type({x}) is {kind} and {x}.dtype is {self._dtype(example.dtype)} and {where}"
             f" and len({shape} := {x}.shape) == {example.dim()}",
             Condition("it is another kind of tensor", leaf, i),
         )
