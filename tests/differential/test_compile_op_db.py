@@ -2,9 +2,9 @@
 
     python -m tests.differential.test_compile_op_db [--part 0/4]
 
-runs all ops. An op passes where all its samples, each in one entry, give what eager gives, and the
-same with other sizes, in more entries, give what eager gives or are refused. Every size of at least 2
-is unbacked; `--every` makes those of 0 and 1 unbacked too, and nothing is known to be stretched.
+runs all ops. An op passes where all its samples, each in one entry, give what eager gives; at other
+sizes it may take more entries, or refuse. Every size of at least 2 is unbacked; `--every` makes 0
+and 1 unbacked too, and nothing is known to be stretched.
 """
 
 from __future__ import annotations
