@@ -164,7 +164,7 @@ def capture(
             traced_args, traced_kwargs = tree.unflatten(stand_ins[:count], inputs.spec)
             contents = Contents(parameter_names(fn, args), traced_args, traced_kwargs)
             result = fn(*traced_args, **traced_kwargs)
-            flat, out_spec = tree.flatten(result)
+            flat, out_spec = tree.flatten(result, shapes=True)
             if latest.refusal is not None:
                 raise latest.refusal  # the program caught it, which says nothing of eager execution
             contents.need_same(result, objects=tracer.refuses_changed_objects)

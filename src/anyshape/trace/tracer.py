@@ -368,8 +368,8 @@ class Tracer:
 
     def output(self, leaf: Any) -> Any:
         """A leaf of what the program returns, as the graph holds it."""
-        if type(leaf) is SymSize:
-            return leaf
+        if type(leaf) in (SymSize, torch.Size):
+            return SymSize(leaf)
         if type(leaf) is str:
             self.need_plain(leaf)
         if isinstance(leaf, _UNFINISHED):

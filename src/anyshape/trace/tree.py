@@ -77,23 +77,29 @@ def level(x: Any) -> Level | None:
     return Level(kind, context, keys, list(parts))
 
 
-def flatten(tree: Any) -> tuple[list[Any], Any]:
-    """The leaves of a tree, and its structure."""
+def flatten(tree: Any, *, shapes: bool = False) -> tuple[list[Any], Any]:
+    """The leaves of a tree, and its structure; with `shapes`, a `torch.Size` is a leaf, for pytree
+    would make a tuple of it.
+    """
     try:
-        leaves, spec = pytree.tree_flatten(tree)
+        leaves, spec = pytree.tree_flatten(tree, is_leaf=_is_shape if shapes else None)
     except RecursionError:
         raise _endless() from None
     if not any(hasattr(type(leaf), _MARK) and is_record(leaf) for leaf in leaves):
         return leaves, spec
-    pairs, spec = flatten_with_path(tree)
+    pairs, spec = flatten_with_path(tree, shapes=shapes)
     return [leaf for _, leaf in pairs], spec
 
 
-def flatten_with_path(tree: Any) -> tuple[list[tuple[Path, Any]], Any]:
+def _is_shape(x: Any) -> bool:
+    return type(x) is torch.Size
+
+
+def flatten_with_path(tree: Any, *, shapes: bool = False) -> tuple[list[tuple[Path, Any]], Any]:
     """The leaves of a tree with the way to each, and its structure."""
     pairs: list[tuple[Path, Any]] = []
     try:
-        return pairs, _spec(tree, (), pairs)
+        return pairs, _spec(tree, (), pairs, shapes)
     except RecursionError:
         raise _endless() from None
 
@@ -102,13 +108,14 @@ def _endless() -> UnsupportedError:
     return UnsupportedError("a container that is inside itself, or nested too deeply")
 
 
-def _spec(x: Any, path: Path, pairs: list[tuple[Path, Any]]) -> Any:
-    found = level(x)
+def _spec(x: Any, path: Path, pairs: list[tuple[Path, Any]], shapes: bool) -> Any:
+    found = None if shapes and _is_shape(x) else level(x)
     if found is None:
         pairs.append((path, x))
         return _LEAF
     inner = [
-        _spec(part, (*path, key), pairs) for key, part in zip(found.keys, found.parts, strict=True)
+        _spec(part, (*path, key), pairs, shapes)
+        for key, part in zip(found.keys, found.parts, strict=True)
     ]
     return pytree.TreeSpec(found.kind, found.context, inner)
 

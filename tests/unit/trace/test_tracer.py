@@ -273,3 +273,12 @@ def test_a_rule_cannot_use_what_only_the_run_knows() -> None:
     anyshape.register_rule(torch.ops.anyshape_test.counted.default)(lambda x: x[x > 0])
     with pytest.raises(UnsupportedError, match="only the run knows"):
         capture(counted, (torch.randn(3),), dynamic="unbacked")
+
+
+@pytest.mark.parametrize("kind", ["static", "backed", "unbacked"])
+def test_a_shape_that_is_returned_is_one_of_torch(kind: str) -> None:
+    captured = capture(lambda x: (x.shape, {"part": x[:1].shape}), (torch.ones(4),), dynamic=kind)
+    shape, part = captured(torch.ones(4))
+    assert type(shape) is torch.Size
+    assert type(part["part"]) is torch.Size
+    assert (shape, part["part"]) == ((4,), (1,))
