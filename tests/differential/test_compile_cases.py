@@ -225,6 +225,14 @@ def condition_as_key() -> Any:
     return fn
 
 
+def shape_after_a_break() -> Any:
+    def fn(x: Tensor) -> Any:
+        y = x[x > 0]
+        return (y[:1].shape, x.shape) if y.numel() > 1 else y.shape
+
+    return fn
+
+
 class Slots:
     __slots__ = ("times",)
 
@@ -271,6 +279,7 @@ CASES = [
     gradient_of_its_own,
     truth_of_a_whole_number,
     condition_as_key,
+    shape_after_a_break,
     object_with_slots,
     queue,
     iterator,
