@@ -108,7 +108,8 @@ class Compiled:
 
     def _hit(self, entry: Entry, flat: list[Any], args: Any, kwargs: Any) -> Any:
         self.stats.hits += 1
-        if entry is not self.entries[0] and self._lock.acquire(blocking=False):
+        entries = self.entries
+        if entries and entry is not entries[0] and self._lock.acquire(blocking=False):
             try:
                 self.entries = [entry, *[e for e in self.entries if e is not entry]]
             finally:

@@ -10,6 +10,7 @@ Nothing inside torch, the standard library or builtins is looked at.
 from __future__ import annotations
 
 import collections
+import datetime
 import dis
 import functools
 import math
@@ -21,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import torch
 
 from anyshape.env.site import is_framework
-from anyshape.errors import EffectError
+from anyshape.errors import EffectError, UnsupportedError
 from anyshape.trace.substitutes import is_filled
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ _REGISTRIES: Final = ("_parameters", "_buffers", "_modules")
 _HOOKS: Final = ("_forward_hooks", "_forward_pre_hooks")
 _CONTAINERS: Final = (list, tuple, dict, set, frozenset, collections.deque)
 _GLOBAL: Final = ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL")
+_NOW: Final = frozenset(("now", "utcnow", "today"))
 _MISSING: Final = object()
 
 
@@ -86,6 +88,7 @@ class Outside:
         self.catches = False  # whether a function has an `except` or a `finally`
         self._names: set[str] = set()
         self._seen: set[int] = {id(x) for x in inputs if isinstance(x, torch.Tensor)}
+        self._clock = False  # whether `datetime` is at hand
         self._from_class: set[str] = set()  # names of data that classes hold
         self._ignored = {(id(a.owner), a.key) for a in ignored}
         self._objects: list[tuple[Any, str]] = []
@@ -130,7 +133,9 @@ class Outside:
 
     def _object(self, x: Any, label: str) -> None:
         kind = type(x)
-        if isinstance(x, type):
+        if x is datetime or x is datetime.datetime or x is datetime.date:
+            self._clock = True
+        elif isinstance(x, type):
             if not is_library(x):
                 self._objects.append((x, label))
         elif kind is types.ModuleType:
@@ -296,9 +301,17 @@ class Outside:
     # ------------------------------------------------------------------ effects
 
     def need_still(self) -> None:
-        """Raise if the function moves on an iterator, which could not be moved back."""
+        """Raise if the function moves on an iterator, which could not be moved back, or asks for
+        the time of day.
+        """
         if self.running:
             raise _effect(self.running)
+        if self._clock and self._names & _NOW:
+            raise UnsupportedError(
+                "the time of day inside a compiled function",
+                why="its value would be frozen into the program, the same for every call",
+                fix="pass the value as an argument",
+            )
 
     def need_unchanged(self) -> None:
         """Raise if the function changed something that it reads; it is as before then."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import datetime
 import itertools
 import os
 import random
@@ -279,6 +280,16 @@ def test_python_randomness_is_refused() -> None:
     with pytest.warns(AnyshapeWarning, match=r"random\.random"):
         compiled(X)
     assert not torch.equal(compiled(X), compiled(X))
+
+
+def test_the_time_of_day_is_left_to_eager_execution() -> None:
+    def f(x: Any) -> Any:
+        return x + datetime.datetime.now().microsecond
+
+    compiled = anyshape.compile(f)
+    with pytest.warns(AnyshapeWarning, match="time of day"):
+        compiled(X)
+    assert compiled.stats.traces == 0
 
 
 def test_printing_is_repeated(capsys: pytest.CaptureFixture[str]) -> None:
