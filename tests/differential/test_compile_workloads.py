@@ -14,17 +14,6 @@ from tests.differential.compile_pair import unequal
 from tests.differential.workload_programs import PROGRAMS, Workload
 
 CALLS = 14
-# Entries where the best would be 1 with unbacked sizes and 2 without special ones. An op asks
-# whether a size is 1 that need not know (experts: a product, speculation: repeat_interleave) or
-# whether there is something to pad (windows); and a token of size 1 is stretched to the batch,
-# which takes a program with sizes that were seen, where 0 and 1 are special (serving).
-KNOWN = {
-    ("serving", "unbacked", None): 4,
-    ("serving", True, "backed_size_oblivious"): 4,
-    ("experts", None, "specialize_zero_one"): 3,
-    ("speculation", None, "specialize_zero_one"): 3,
-    ("windows", None, "specialize_zero_one"): 3,
-}
 SIZES = (0, 1, 2, 3, 5, 8, 11)
 
 
@@ -64,8 +53,8 @@ def test_a_program_is_right_in_every_mode(name: str, dynamic: Any) -> None:
     workload = PROGRAMS[name]
     program = agrees(workload, calls_of(workload, 1), dynamic=dynamic)
     assert program.stats.traces == len(program.entries)
-    if dynamic == "unbacked":
-        assert len(program.entries) == KNOWN.get((name, dynamic, None), 1)
+    if dynamic == "unbacked":  # where a weight of size 1 is one of any size too
+        assert len(program.entries) <= (2 if name == "serving" else 1)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -88,9 +77,7 @@ def test_without_special_sizes_two_entries_are_enough(
     most = 3 if workload.branches and dynamic is None else 2
     with config.patch(**{setting: setting == "backed_size_oblivious"}):
         program = agrees(workload, calls_of(workload, 4), dynamic=dynamic)
-    known = KNOWN.get((name, dynamic, setting))
-    count = len(program.entries)
-    assert count <= most if known is None else count == known, program.explain()
+    assert len(program.entries) <= most, program.explain()
 
 
 def test_every_size_is_specialized_where_nothing_is_dynamic() -> None:

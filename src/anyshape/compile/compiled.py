@@ -52,7 +52,8 @@ if TYPE_CHECKING:
 
 _KEPT: Final = 256  # events
 CHOSEN, SEEN, FIXED = range(3)  # how the sizes of a trace are taken
-_HINTS: Final = {"backed_size_oblivious": False}  # so that sizes that were seen decide
+# under which sizes that were seen decide, and nothing else does
+_HINTS: Final = {"backed_size_oblivious": False, "specialize_zero_one": False}
 _RAISED: Final = (ConstraintViolation, ConfigError)  # what no eager run makes better
 
 

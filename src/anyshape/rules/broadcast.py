@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from anyshape.tensor.size import expect_equal, is_one, text
+from anyshape.tensor.size import expect_equal, is_one, surely_equal, text
 
 
 def broadcast(*shapes: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -37,7 +37,7 @@ def _size(n: Any, m: Any, a: tuple[Any, ...], b: tuple[Any, ...]) -> Any:
         return m
     if type(m) is int and m == 1:
         return n
-    if not seen_equal(n, m):
+    if not seen_equal(n, m) and not surely_equal(n, m):
         if is_one(n):
             return m
         if is_one(m):

@@ -48,9 +48,12 @@ def _constant(meta: Meta, pad: Any) -> Meta:
                 _need_at_most(-width, n, f"pad: what is taken off dimension {dim} and its size")
     shape = _padded(meta, pairs)
     widths = [w for _, *both in pairs for w in both]
-    if any(ask(w > 0, True) for w in widths):
-        return Meta(shape, meta.dtype, kept_format(meta))
-    return Meta(shape, meta.dtype, Layout(make=lambda: _less(meta, pairs, shape)))
+
+    def lies() -> Layout:
+        more = any(ask(w > 0, True) for w in widths)
+        return kept_format(meta) if more else _less(meta, pairs, shape)
+
+    return Meta(shape, meta.dtype, Layout(make=lies))
 
 
 def _less(meta: Meta, pairs: list[tuple[int, Any, Any]], shape: tuple[Any, ...]) -> Layout:
