@@ -290,17 +290,15 @@ def guarded_python(codes: Iterable[Any], tracer: Tracer) -> Iterator[None]:
 
     Unless parts of the program were run, which may have drawn from torch's generators.
     """
-    alone = threading.active_count() == 1
-    states = _states(codes) if alone else None
+    states = _states(codes, alone=threading.active_count() == 1)
     _Patches.enter()
     try:
         yield
-        if states is not None:
-            if tracer.has_run:
-                states = states[0], []
-            _need_same(states, next((Site(f.__code__, 0) for f in codes), None))
+        if tracer.has_run:
+            states = states[0], []
+        _need_same(states, next((Site(f.__code__, 0) for f in codes), None))
     except BaseException:
-        if states is not None and not tracer.has_run:
+        if not tracer.has_run:
             _set_back(states)
         raise
     finally:
@@ -310,18 +308,21 @@ def guarded_python(codes: Iterable[Any], tracer: Tracer) -> Iterator[None]:
 _States: TypeAlias = "tuple[Any, list[tuple[torch.Generator, torch.Tensor]]]"
 
 
-def _states(codes: Iterable[Any]) -> _States:
-    """The state of Python's generator, and of those of torch that the program can reach."""
-    found = {id(torch.default_generator): torch.default_generator}
+def _states(codes: Iterable[Any], *, alone: bool) -> _States:
+    """The state of Python's generator, and of those of torch that the program can reach.
+
+    Where other threads run, which may draw from the generators that all share, only the others.
+    """
+    found = {id(torch.default_generator): torch.default_generator} if alone else {}
     for f in codes:
         reached = [f.__globals__.get(name) for name in f.__code__.co_names]
         reached += [cell.cell_contents for cell in f.__closure__ or () if is_filled(cell)]
         found.update({id(g): g for g in reached if isinstance(g, torch.Generator)})
-    return random.getstate(), [(g, g.get_state()) for g in found.values()]
+    return random.getstate() if alone else None, [(g, g.get_state()) for g in found.values()]
 
 
 def _need_same(states: _States, site: Site | None) -> None:
-    if random.getstate() != states[0]:
+    if states[0] is not None and random.getstate() != states[0]:
         raise _baked("Python's random", site)
     with torch._C.DisableTorchFunction():
         same = all(torch.equal(g.get_state(), state) for g, state in states[1])
@@ -335,7 +336,8 @@ def _need_same(states: _States, site: Site | None) -> None:
 
 
 def _set_back(states: _States) -> None:
-    random.setstate(states[0])
+    if states[0] is not None:
+        random.setstate(states[0])
     for g, state in states[1]:
         g.set_state(state)
 

@@ -282,3 +282,22 @@ def test_a_shape_that_is_returned_is_one_of_torch(kind: str) -> None:
     assert type(shape) is torch.Size
     assert type(part["part"]) is torch.Size
     assert (shape, part["part"]) == ((4,), (1,))
+
+
+GENERATOR = torch.Generator()
+
+
+def test_a_generator_of_the_users_is_watched_also_beside_other_threads() -> None:
+    def f(x: torch.Tensor) -> Any:
+        GENERATOR.manual_seed(3)
+        return x + torch.rand(2, generator=GENERATOR)
+
+    done = threading.Event()
+    other = threading.Thread(target=done.wait)
+    other.start()
+    try:
+        with pytest.raises(UnsupportedError, match="generator"):
+            capture(f, (torch.ones(2),))
+    finally:
+        done.set()
+        other.join()
