@@ -222,7 +222,7 @@ class Compiled:
             choice = _seen if how == SEEN else _static
         root = Segment()
         whole = self.options.fullgraph
-        tracer = Tracer() if whole else PathTracer(root, flat, (), list(flat))
+        tracer = Tracer() if whole else self._path(root, flat, (), list(flat))
         tracer.records_print = tracer.refuses_changed_objects = True
         before = Before()
         outside = Outside(self.fn, inputs.names, flat, attributes)
@@ -259,6 +259,11 @@ class Compiled:
         else:
             self._give_up(f"it cannot be traced: {error}")
         return result
+
+    def _path(self, root: Segment, flat: Any, script: Any, frame: list[Any]) -> PathTracer:
+        tracer = PathTracer(root, flat, script, frame)
+        tracer.follows = self.options.on_deviation == "follow"
+        return tracer
 
     def _keep(
         self,
@@ -328,7 +333,7 @@ class Compiled:
                     return result
                 stop = Stop([*stop.answers, *result.answers], result.frame)
                 return self._extend(entry, flat, args, kwargs, stop, before)
-            tracer = PathTracer(entry.root, flat, stop.answers, stop.frame)
+            tracer = self._path(entry.root, flat, stop.answers, stop.frame)
             tracer.records_print = tracer.refuses_changed_objects = True
             names = entry.captured.inputs.names
             outside = Outside(self.fn, names, flat, entry.attributes)
@@ -345,12 +350,11 @@ class Compiled:
                     )
                 outside.need_unchanged()
                 out = tracer.finish(captured.graph.outputs, captured.out_spec)
-            except AnyshapeError as e:
+            except Exception as e:
                 outside.undo()
-                tracer.take_back()
-                return self._half_done(tracer, e, args, kwargs)
-            except Exception:
-                outside.undo()
+                if isinstance(e, AnyshapeError) and not isinstance(e, RuntimeAssertError):
+                    tracer.take_back()
+                    return self._half_done(tracer, e, args, kwargs)
                 if not tracer.failed:
                     tracer.flush()
                 elif before is not None:
@@ -381,8 +385,9 @@ class Compiled:
                 " again",
                 fix="reset() and call it with force_eager, or compile the parts of it",
             ) from error
+        result = self._eagerly(args, kwargs)
         self._give_up(f"a branch of it cannot be traced: {error}")
-        return self._eagerly(args, kwargs)
+        return result
 
     # ------------------------------------------------------------------ what there is
 

@@ -32,7 +32,7 @@ from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor import current
 from anyshape.tensor.sym_tensor import SymTensor
-from anyshape.trace.capture import Captured
+from anyshape.trace.capture import Captured, as_assert
 from anyshape.trace.graph import (
     CONSTANT,
     SYMBOLIC,
@@ -156,12 +156,13 @@ class PathTracer(Tracer):
         self.parts: list[Part] = []  # the segments that were made
         self.failed = False  # whether a segment raised, and not the program
         self.settling = False
+        self.follows = True  # whether deviations from eager execution are listed, and not asserted
         self._flat = flat
         self._frame = frame
         self._order: list[Any] | None = None
         self._parent: tuple[Segment, Any] | None = None
         self._start = 0  # the first node of the segment
-        self._asserts = 0  # of earlier segments
+        self._asserts = self._deviations = 0  # of earlier segments
         self._alive: list[tuple[Any, Value]] = []
         self._versions: dict[Value, int] = {}
         self._moments: list[_Moment] = []
@@ -248,6 +249,7 @@ class PathTracer(Tracer):
         if state is not None and len(state.values) == segment.settled:
             self._moments.append(_Moment(self, state, segment, order[segment.settled :]))
         self._asserts = len(self.paths.facts)
+        self._deviations = len(self.deviations)
         return order
 
     def _need_same(self, segment: Segment, *, ends: bool) -> None:
@@ -371,6 +373,9 @@ class PathTracer(Tracer):
             binds = [Bind(str(v), i, None) for i, v in enumerate(self._order) if type(v) is Name]
         asserts = self.paths.asserts_since(self._asserts)
         self._asserts = len(self.paths.facts)
+        if not self.follows:
+            asserts += [as_assert(d, self.env) for d in self.deviations[self._deviations :]]
+        self._deviations = len(self.deviations)
         self._need_frame(graph, [Name(bind.name) for bind in binds], asserts)
         segment.calls = self._calls()
         program = segment.build(graph, binds, slots, asserts)

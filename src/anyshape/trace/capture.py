@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from torch.fx import GraphModule
 
+    from anyshape.env import Env
     from anyshape.trace.attributes import Attribute
     from anyshape.trace.graph import Graph
     from anyshape.trace.tracer import Deviation
@@ -62,10 +63,7 @@ class Captured:
         env = self.tracer.env
         if not self.raises_on_deviation:
             return env.runtime_asserts
-        return env.runtime_asserts + [
-            Obligation(Fact(negate(d.condition), CHECK, d.site, _difference(d)), env.knowledge)
-            for d in self.deviations
-        ]
+        return env.runtime_asserts + [as_assert(d, env) for d in self.deviations]
 
     @cached_property
     def program(self) -> Program:
@@ -111,8 +109,10 @@ class Captured:
         )
 
 
-def _difference(d: Deviation) -> str:
-    return f"{d.op} {d.about}, and eager execution does not"
+def as_assert(d: Deviation, env: Env) -> Obligation:
+    """The runtime assert that eager execution does not differ there."""
+    message = f"{d.op} {d.about}, and eager execution does not"
+    return Obligation(Fact(negate(d.condition), CHECK, d.site, message), env.knowledge)
 
 
 def keys_of(spec: Any) -> list[str]:

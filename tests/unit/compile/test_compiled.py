@@ -400,6 +400,44 @@ def test_deviations() -> None:
         raises(rows(1))
 
 
+def test_deviations_beyond_a_break() -> None:
+    def f(x: Any) -> Any:
+        return torch.squeeze(x + 1) if x.sum() > 0 else torch.squeeze(x)
+
+    for option in ("raise", "specialize"):
+        compiled = anyshape.compile(f, on_deviation=option)
+        for sign in (1, -1):
+            x = rows(4) * sign
+            anyshape.mark_unbacked(x, 0)
+            assert compiled(x).shape == (4, 20)
+        for sign in (1, -1):
+            x = rows(1) * sign
+            anyshape.mark_unbacked(x, 0)
+            try:
+                assert compiled(x).shape == (20,)
+            except anyshape.RuntimeAssertError:
+                assert option == "raise" or sign == -1
+    follow = anyshape.compile(f)
+    assert [follow(rows(n)).shape for n in (4, 1)] == [(4, 20), (1, 20)]
+
+
+def test_a_check_that_fails_on_a_new_branch_is_the_call_s_error_alone() -> None:
+    def f(x: Any) -> Any:
+        x.add_(1)
+        if x.sum() > 0:
+            torch._check(x.max().item() < 5, lambda: "too large")
+            return x * 2
+        return x
+
+    compiled = anyshape.compile(f)
+    compiled(-torch.full((2,), 9.0))
+    with pytest.raises(anyshape.RuntimeAssertError, match="too large"):
+        compiled(torch.full((2,), 9.0))
+    assert compiled.eager_because is None
+    assert torch.equal(compiled(torch.ones(2)), torch.full((2,), 4.0))
+    assert compiled.stats.eager == 0
+
+
 # ---------------------------------------------------------------------- threads and memory
 
 
