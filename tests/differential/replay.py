@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from anyshape.expr import evaluate
-from anyshape.symbolic.condition import SymBool
+from anyshape.symbolic.sym_bool import SymBool
 from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.layout import strides_of

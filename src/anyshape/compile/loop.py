@@ -21,7 +21,7 @@ import torch
 
 from anyshape.compile.outside import is_library
 from anyshape.env.site import is_own
-from anyshape.symbolic.condition import SymBool
+from anyshape.symbolic.sym_bool import SymBool
 from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.sym_tensor import SymSize, SymTensor

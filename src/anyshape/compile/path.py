@@ -27,7 +27,7 @@ from anyshape.expr.boolean import Bool, equals
 from anyshape.expr.node import Expr
 from anyshape.expr.traverse import names_of
 from anyshape.rules.table import PURE
-from anyshape.symbolic.condition import SymBool
+from anyshape.symbolic.sym_bool import SymBool
 from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor import current

@@ -17,8 +17,8 @@ from torch._C._dynamo.guards import TensorGuards
 from torch.utils._sympy.printers import PythonPrinter
 
 from anyshape.compile.fakes import order_of
-from anyshape.symbolic.condition import SymBool
 from anyshape.symbolic.functions import sym_max, sym_min
+from anyshape.symbolic.sym_bool import SymBool
 from anyshape.symbolic.sym_int import SymInt
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from anyshape.env.fact import CHECK, Fact
 from anyshape.env.obligation import Obligation
 from anyshape.errors import UnsupportedError
 from anyshape.expr.boolean import constant
-from anyshape.symbolic.condition import SymBool
 from anyshape.symbolic.functions import sym_or
+from anyshape.symbolic.sym_bool import SymBool
 from anyshape.trace.graph import CONSTANT, INPUT
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from anyshape.export.explore import Exploration, Refused
 from anyshape.export.program import ExportedProgram
 from anyshape.export.scope import ScopeReader, names_in, read_sites
 from anyshape.export.stand_in import Member
-from anyshape.symbolic.condition import SymBool
+from anyshape.symbolic.sym_bool import SymBool
 from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.layout import CONTIGUOUS, Layout

@@ -11,7 +11,7 @@ from anyshape.export import plain, structure, weights
 from anyshape.export.callable_ops import name_of
 from anyshape.export.scope import ScopeWriter, Sites
 from anyshape.export.stand_in import Member, member_of
-from anyshape.symbolic.condition import SymBool
+from anyshape.symbolic.sym_bool import SymBool
 from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.trace.graph import SYMBOLIC, Name, Value, operand_of

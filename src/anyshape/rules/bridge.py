@@ -18,7 +18,7 @@ from anyshape.errors import AnyshapeError, ShapeError, UnsupportedError
 from anyshape.rules.operand import meta_of
 from anyshape.rules.result import Done, Many
 from anyshape.rules.sym_node import number_of, stock
-from anyshape.symbolic.condition import SymBool
+from anyshape.symbolic.sym_bool import SymBool
 from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.current import current

@@ -16,8 +16,8 @@ from anyshape.rules.broadcast import broadcast
 from anyshape.rules.operand import dim_of, is_tensor, meta_of, shape_of
 from anyshape.rules.result import Done, Instead, Many
 from anyshape.rules.table import rule
-from anyshape.symbolic.condition import SymBool
 from anyshape.symbolic.functions import sym_or
+from anyshape.symbolic.sym_bool import SymBool
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.current import current
 from anyshape.tensor.layout import Layout

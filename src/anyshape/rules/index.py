@@ -17,7 +17,7 @@ from anyshape.rules.result import Done, Instead
 from anyshape.rules.slices import place_of, slice_of
 from anyshape.rules.table import rule
 from anyshape.rules.view import unsqueeze_meta
-from anyshape.symbolic.condition import SymBool
+from anyshape.symbolic.sym_bool import SymBool
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.current import current
 from anyshape.tensor.layout import Layout, strides_of

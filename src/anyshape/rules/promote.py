@@ -7,7 +7,7 @@ from typing import Any, Final
 import torch
 
 from anyshape.rules.operand import is_tensor, meta_of
-from anyshape.symbolic.condition import SymBool
+from anyshape.symbolic.sym_bool import SymBool
 from anyshape.tensor.sym_tensor import SymTensor
 
 DTYPES: Final = [d for d in vars(torch).values() if isinstance(d, torch.dtype)]

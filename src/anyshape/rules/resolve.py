@@ -27,7 +27,7 @@ from anyshape.rules.result import Done, Instead, Many
 from anyshape.rules.table import PURE, RULES, USER, Rule
 from anyshape.rules.user import run_user_rule
 from anyshape.symbolic import torch_calls
-from anyshape.symbolic.condition import SymBool
+from anyshape.symbolic.sym_bool import SymBool
 from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.layout import CONTIGUOUS, unsure

@@ -11,7 +11,7 @@ from anyshape.rules.autocast import autocast_dtype
 from anyshape.rules.operand import is_tensor, meta_of, shape_of
 from anyshape.rules.result import Many
 from anyshape.rules.table import rule
-from anyshape.symbolic.condition import SymBool
+from anyshape.symbolic.sym_bool import SymBool
 from anyshape.tensor.current import current
 from anyshape.tensor.layout import CONTIGUOUS, Layout
 from anyshape.tensor.meta import Meta

@@ -19,7 +19,7 @@ from anyshape.errors import UnsupportedError
 from anyshape.expr.boolean import negate
 from anyshape.rules.typical import typical
 from anyshape.symbolic import functions
-from anyshape.symbolic.condition import SymBool
+from anyshape.symbolic.sym_bool import SymBool
 from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt, specialize
 from anyshape.tensor.layout import CHANNELS_LAST_2D, CHANNELS_LAST_3D, Layout, is_contiguous

@@ -1,6 +1,5 @@
 """Symbolic numbers over the engine, as subclasses of torch's. See the folder's README."""
 
-from anyshape.symbolic.condition import SymBool as SymBool
 from anyshape.symbolic.functions import check as check
 from anyshape.symbolic.functions import guard_or_false as guard_or_false
 from anyshape.symbolic.functions import guard_or_true as guard_or_true
@@ -15,5 +14,6 @@ from anyshape.symbolic.functions import sym_not as sym_not
 from anyshape.symbolic.functions import sym_or as sym_or
 from anyshape.symbolic.functions import sym_sum as sym_sum
 from anyshape.symbolic.shape_env import ShapeEnv as ShapeEnv
+from anyshape.symbolic.sym_bool import SymBool as SymBool
 from anyshape.symbolic.sym_float import SymFloat as SymFloat
 from anyshape.symbolic.sym_int import SymInt as SymInt

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from anyshape.errors import ArgumentError, RuntimeAssertError, UnsupportedError
 from anyshape.expr import extremum, opaque
 from anyshape.expr.boolean import conj, disj
-from anyshape.symbolic.condition import SymBool, condition_of
+from anyshape.symbolic.sym_bool import SymBool, condition_of
 from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt, expr_of
 

@@ -15,9 +15,9 @@ from anyshape.env.site import is_asked_by_user
 from anyshape.errors import NoHashError, UnsupportedError
 from anyshape.expr import boolean, opaque, real
 from anyshape.expr.show import show
-from anyshape.symbolic.condition import SymBool, same_env
 from anyshape.symbolic.format import layout_of
-from anyshape.symbolic.inherited import refuse_inherited
+from anyshape.symbolic.missing_methods import refuse_inherited
+from anyshape.symbolic.sym_bool import SymBool, same_env
 from anyshape.symbolic.sym_int import SymInt, ensure, expr_of, specialize
 from anyshape.symbolic.torch_calls import NumberNode, TorchFunction
 

@@ -21,9 +21,9 @@ from anyshape.errors import NoHashError, UnsupportedError
 from anyshape.expr import boolean, division, extremum, opaque, product, real
 from anyshape.expr.boolean import constant, eq0, ge0, ne0
 from anyshape.expr.show import show
-from anyshape.symbolic.condition import SymBool, same_env
 from anyshape.symbolic.format import layout_of
-from anyshape.symbolic.inherited import refuse_inherited
+from anyshape.symbolic.missing_methods import refuse_inherited
+from anyshape.symbolic.sym_bool import SymBool, same_env
 from anyshape.symbolic.torch_calls import NumberNode, TorchFunction
 
 if TYPE_CHECKING:

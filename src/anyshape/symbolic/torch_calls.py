@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from anyshape.errors import UnsupportedError
-from anyshape.symbolic.inherited import MissingNodeError
+from anyshape.symbolic.missing_methods import MissingNodeError
 
 if TYPE_CHECKING:
     from types import FrameType

@@ -15,7 +15,7 @@ from anyshape.expr import extremum
 from anyshape.expr.boolean import eq0
 from anyshape.expr.op import PRODUCT, SYMBOL
 from anyshape.expr.terms import terms
-from anyshape.symbolic.condition import SymBool
+from anyshape.symbolic.sym_bool import SymBool
 from anyshape.symbolic.sym_int import SymInt, expr_of
 
 if TYPE_CHECKING:

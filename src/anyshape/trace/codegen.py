@@ -22,7 +22,7 @@ from anyshape.expr.python import source
 from anyshape.expr.real import Real
 from anyshape.expr.terms import terms
 from anyshape.expr.traverse import nodes_below
-from anyshape.symbolic.condition import SymBool
+from anyshape.symbolic.sym_bool import SymBool
 from anyshape.tensor.sym_tensor import SymSize
 from anyshape.trace.graph import SYMBOLIC, Name, Node, Value, leaves, op_name, operand_of, values_in
 from anyshape.trace.modes import MODE_CHANGES, keep_modes

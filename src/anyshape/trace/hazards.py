@@ -28,7 +28,7 @@ from torch.utils import _pytree as pytree
 from anyshape.env.site import Site, is_framework, user_site
 from anyshape.errors import AnyshapeError, UnsupportedError
 from anyshape.rules.random import set_seed
-from anyshape.symbolic.condition import SymBool
+from anyshape.symbolic.sym_bool import SymBool
 from anyshape.tensor.current import current, is_tracing
 from anyshape.tensor.sym_tensor import ESCAPED
 from anyshape.trace.substitutes import is_filled

@@ -23,7 +23,7 @@ import torch
 
 from anyshape.env.site import is_framework
 from anyshape.symbolic import functions
-from anyshape.symbolic.condition import SymBool
+from anyshape.symbolic.sym_bool import SymBool
 from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.current import current, is_tracing

@@ -20,7 +20,7 @@ from anyshape.rules.resolve import resolve
 from anyshape.rules.result import Done, Instead, Many
 from anyshape.rules.table import when_registered
 from anyshape.rules.typical import answer_for_torch
-from anyshape.symbolic.condition import SymBool
+from anyshape.symbolic.sym_bool import SymBool
 from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.current import outside

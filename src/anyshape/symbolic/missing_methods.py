@@ -1,7 +1,7 @@
-"""What our classes inherit from torch's and cannot do: a clear error instead of a strange one.
+"""The methods of torch's classes that ours lack: calling one is a clear error.
 
-torch's classes compute through a `SymNode`, which ours do not have. Every method that a subclass
-leaves as it is says so.
+torch's classes compute through a `SymNode`, which ours do not have. `refuse_inherited` overrides
+every method that a subclass does not define itself.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class MissingNodeError(UnsupportedError, AttributeError):
 
 
 def refuse_inherited(kind: type) -> None:
-    """Replace what `kind` inherits directly from torch's class."""
+    """Override each method that `kind` inherits directly from torch's class."""
     (base,) = kind.__bases__
     for name in vars(base).keys() - vars(kind).keys() - _KEPT:
         setattr(kind, name, _refusal(kind, name))

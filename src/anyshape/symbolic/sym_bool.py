@@ -17,7 +17,7 @@ from anyshape.errors import ConstraintError, NoHashError
 from anyshape.expr.boolean import conj, constant, disj, ge0, negate
 from anyshape.expr.show import show
 from anyshape.symbolic.format import layout_of
-from anyshape.symbolic.inherited import refuse_inherited
+from anyshape.symbolic.missing_methods import refuse_inherited
 from anyshape.symbolic.torch_calls import ConditionNode, TorchFunction
 
 if TYPE_CHECKING:
