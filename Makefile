@@ -70,6 +70,7 @@ lint: setup
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python tools/line_limit.py
 	$(BIN)/python tools/folder_readme.py
+	$(BIN)/python tools/reference.py --check
 
 type: setup
 	$(BIN)/mypy
@@ -86,6 +87,7 @@ docs: $(DOCS_STAMP)
 fmt: setup
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+	$(BIN)/python tools/reference.py
 
 all: lint type test coverage docs
 

@@ -1,18 +1,20 @@
 """anyshape: symbolic shapes for PyTorch programs. Compile once, run at any shape.
 
-The names that need torch are imported on first use, so that the engine alone (`anyshape.env`,
-`anyshape.expr`) starts without it.
+The public names are the imports below. Those that need torch are imported on first use, so that
+the engine alone (`anyshape.env`, `anyshape.expr`) starts without it: a type checker reads them as
+ordinary imports, and `__getattr__`, `__dir__` and `__all__` read the same statements from the
+compiled code of this module.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
 
 from anyshape.config import config as config
 from anyshape.errors import AnyshapeError as AnyshapeError
 from anyshape.errors import AnyshapeWarning as AnyshapeWarning
 from anyshape.errors import ArgumentError as ArgumentError
+from anyshape.errors import BackendError as BackendError
 from anyshape.errors import ConfigError as ConfigError
 from anyshape.errors import ConstraintError as ConstraintError
 from anyshape.errors import ConstraintViolation as ConstraintViolation
@@ -20,6 +22,7 @@ from anyshape.errors import DataDependentError as DataDependentError
 from anyshape.errors import DimError as DimError
 from anyshape.errors import EffectError as EffectError
 from anyshape.errors import LoadError as LoadError
+from anyshape.errors import NoHashError as NoHashError
 from anyshape.errors import ParseError as ParseError
 from anyshape.errors import RecompileLimitError as RecompileLimitError
 from anyshape.errors import RuntimeAssertError as RuntimeAssertError
@@ -55,73 +58,34 @@ if TYPE_CHECKING:
     from anyshape.trace.marks import mark_unbacked as mark_unbacked
     from anyshape.trace.marks import maybe_mark_dynamic as maybe_mark_dynamic
 
-_SYMBOLIC: Final = (
-    "ShapeEnv",
-    "SymBool",
-    "SymFloat",
-    "SymInt",
-    "check",
-    "guard_or_false",
-    "guard_or_true",
-    "hint",
-    "statically_known_false",
-    "statically_known_true",
-    "sym_and",
-    "sym_ite",
-    "sym_max",
-    "sym_min",
-    "sym_not",
-    "sym_or",
-    "sym_sum",
-)
+else:  # hidden from type checkers, for which an unknown name is an error
 
-_RULES: Final = ("register_rule",)
-_MARKS: Final = ("mark_dynamic", "mark_static", "mark_unbacked", "maybe_mark_dynamic")
-_COMPILE: Final = ("compile",)
-_EXPORT: Final = ("Dim", "ExportedProgram", "export", "load")
+    def _homes() -> dict[str, str]:
+        """Each name that this module imports from the package, and the module that it is in."""
+        import dis  # noqa: PLC0415  the engine alone does not need it
 
-__all__ = [  # noqa: PLE0604  the names that follow are strings too
-    "AnyshapeError",
-    "AnyshapeWarning",
-    "ArgumentError",
-    "ConfigError",
-    "ConstraintError",
-    "ConstraintViolation",
-    "DataDependentError",
-    "DimError",
-    "EffectError",
-    "LoadError",
-    "ParseError",
-    "RecompileLimitError",
-    "RuntimeAssertError",
-    "ShapeError",
-    "UnsupportedError",
-    "config",
-    *_COMPILE,
-    *_EXPORT,
-    *_MARKS,
-    *_RULES,
-    *_SYMBOLIC,
-]
+        homes, module = {}, ""
+        for instruction in dis.get_instructions(__spec__.loader.get_code(__name__)):
+            if instruction.opname == "IMPORT_NAME":
+                module = instruction.argval
+            elif instruction.opname == "IMPORT_FROM" and module.startswith(f"{__name__}."):
+                homes[instruction.argval] = module
+        return homes
 
+    def __getattr__(name: str) -> object:
+        if name.startswith("__") and name != "__all__":
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        homes = _homes()
+        if name == "__all__":
+            value = sorted(homes)
+        elif name in homes:
+            from importlib import import_module  # noqa: PLC0415  as `dis`
 
-def __getattr__(name: str) -> Any:
-    if name in _SYMBOLIC:
-        home = "anyshape.symbolic"
-    elif name in _RULES:
-        home = "anyshape.rules"
-    elif name in _MARKS:
-        home = "anyshape.trace.marks"
-    elif name in _COMPILE:
-        home = "anyshape.compile"
-    elif name in _EXPORT:
-        home = "anyshape.export"
-    else:
-        raise AttributeError(f"module 'anyshape' has no attribute {name!r}")
-    value = getattr(import_module(home), name)
-    globals()[name] = value
-    return value
+            value = getattr(import_module(homes[name]), name)
+        else:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        globals()[name] = value
+        return value
 
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+    def __dir__() -> list[str]:
+        return sorted(_homes())

@@ -3,8 +3,11 @@
 A patch is seen by the current thread and context only (and by tasks started inside it); patches
 nest and are undone on exit, also by an exception. Assigning an attribute changes the default of the
 whole process. Unknown names and wrong values raise `ConfigError` with what is valid. Some settings,
-where they are None, are read from environment variables each time they are used; what is wrong with
-such a value is the user's to find out then.
+where they are None, are read from environment variables each time they are used; a wrong value in a
+variable is reported by whoever uses it.
+
+Each setting is written once, as an attribute of `Config`; the reference in the docs is generated
+from there.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ import re
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar, cast, overload
 
 from anyshape.errors import ConfigError
 
@@ -88,21 +91,74 @@ def _listed(entry: str) -> Listed:
 
 # ---------------------------------------------------------------------- the settings
 
+T = TypeVar("T")
 
-class Setting(NamedTuple):
-    """One setting: its default, the values that it takes, and what it is for.
 
-    Other values than the `valid` ones are taken if `refusal` finds nothing to say against them;
-    `others` describes them. Where the value is None, the first of the variables of `environment`
-    that is set counts.
+class Setting(Generic[T]):
+    """One setting, an attribute of `Config`: its default, the values that it takes, its meaning.
+
+    A value is accepted if it is one of `valid`, or if `refusal` finds no objection to it; `others`
+    describes the latter. Where the value is None, the first variable of `environment` that is set
+    and not empty counts.
     """
 
-    default: Any
-    valid: tuple[Any, ...]
-    about: str
-    others: str = ""
-    refusal: Callable[[Any], str] | None = None
-    environment: tuple[str, ...] = ()
+    __slots__ = ("about", "default", "environment", "name", "others", "refusal", "valid")
+
+    def __init__(
+        self,
+        default: T,
+        valid: tuple[T, ...],
+        about: str,
+        *,
+        others: str = "",
+        refusal: Callable[[object], str] | None = None,
+        environment: tuple[str, ...] = (),
+    ) -> None:
+        self.name = ""
+        self.default = default
+        self.valid = valid
+        self.about = about
+        self.others = others
+        self.refusal = refusal
+        self.environment = environment
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> Setting[T]: ...
+
+    @overload
+    def __get__(self, instance: Config, owner: type) -> T: ...
+
+    def __get__(self, instance: Config | None, owner: type) -> Setting[T] | T:
+        if instance is None:
+            return self
+        name = self.name
+        local = instance._local.get(_NOTHING)
+        value: T = local[name] if name in local else instance._defaults[name]
+        if value is None and self.environment:
+            found = (os.environ.get(variable) for variable in self.environment)
+            value = cast("T", next(filter(None, found), None))
+        return value
+
+    def __set__(self, instance: Config, value: T) -> None:
+        self.check(value)
+        instance._defaults[self.name] = value
+
+    def check(self, value: object) -> None:
+        """Raise `ConfigError` for a value that the setting does not take."""
+        if any(value is v or (type(value) is type(v) and value == v) for v in self.valid):
+            return
+        why = self.refusal(value) if self.refusal is not None else ""
+        if why or self.refusal is None:
+            options = [*map(repr, self.valid), *filter(None, [self.others])]
+            one_of = "one of " if len(options) > 1 else ""
+            raise ConfigError(
+                f"config.{self.name} cannot be {value!r}",
+                why=why,
+                fix=f"use {one_of}{', '.join(options)}: {self.about}",
+            )
 
 
 def _not_names(value: object) -> str:
@@ -124,41 +180,61 @@ def _not_text(value: object) -> str:
     return "" if isinstance(value, str) and value else "it is not text"
 
 
-def _names(kind: str, about: str) -> Setting:
+def _names(kind: str, about: str) -> Setting[str | list[str] | tuple[str, ...] | None]:
     """The setting for a list of names of inputs."""
     return Setting(
         None,
         (None,),
         about,
-        "names or patterns in a list or with commas between them",
-        _not_names,
-        (f"ANYSHAPE_{kind}_SOURCES", f"TORCH_COMPILE_{kind}_SOURCES"),
+        others="names or patterns in a list or with commas between them",
+        refusal=_not_names,
+        environment=(f"ANYSHAPE_{kind}_SOURCES", f"TORCH_COMPILE_{kind}_SOURCES"),
     )
 
 
 _SWITCH: Final = (False, True)
 _NOTHING: Final[dict[str, Any]] = {}
 
-SETTINGS: Final[dict[str, Setting]] = {
-    "specialize_zero_one": Setting(
-        True, _SWITCH, "a backed size that is 0 or 1 becomes a constant, others are at least 2"
-    ),
-    "backed_size_oblivious": Setting(
-        False, _SWITCH, "backed sizes start at 0, and guard_or_* do not look at their hints"
-    ),
-    "duck_shape": Setting(False, _SWITCH, "equal backed sizes share one symbol"),
-    "aggressive_guard_free_semantics": Setting(
-        0, (0, 1, 2), "effort of guard_or_*: 0 full, 1 replacements and ranges, 2 replacements"
-    ),
-    "do_not_emit_stack_traces": Setting(False, _SWITCH, "do not record the user's lines"),
-    "solver": Setting(None, (None, "z3"), "the last rung of a proof"),
-    "dynamic_sources": _names("DYNAMIC", "the inputs whose sizes, or values, are backed symbols"),
-    "unbacked_sources": _names("UNBACKED", "the inputs whose sizes, or values, are unbacked"),
-    "static_sources": _names("STATIC", "the inputs whose sizes, or values, are constants"),
-    "recompile_limit": Setting(
-        8, (), "how many programs are kept for one function", "a positive int", _not_positive
-    ),
-    "stance": Setting(
+
+class Config:
+    """The settings in force here and now."""
+
+    __slots__ = ("_defaults", "_local")
+    _defaults: dict[str, Any]
+    _local: ContextVar[dict[str, Any]]
+
+    specialize_zero_one = Setting(
+        True, _SWITCH, "a backed size of 0 or 1 becomes a constant; the others are at least 2"
+    )
+    backed_size_oblivious = Setting(
+        False, _SWITCH, "backed sizes start at 0, and `guard_or_*` do not look at their hints"
+    )
+    duck_shape = Setting(
+        False, _SWITCH, "backed sizes with equal hints are taken to be equal, with a guard"
+    )
+    aggressive_guard_free_semantics = Setting(
+        0,
+        (0, 1, 2),
+        "the effort of `guard_or_*` where there is no hint: 0 the whole ladder, 1 replacements and"
+        " ranges, 2 replacements only",
+    )
+    do_not_emit_stack_traces = Setting(False, _SWITCH, "do not record the user's lines")
+    solver: Setting[str | None] = Setting(
+        None,
+        (None, "z3"),
+        "ask z3, with a fixed resource limit, where the ladder has no answer; needs `anyshape[z3]`",
+    )
+    dynamic_sources = _names("DYNAMIC", "inputs whose sizes, or values, are backed symbols")
+    unbacked_sources = _names("UNBACKED", "inputs whose sizes, or values, are unbacked symbols")
+    static_sources = _names("STATIC", "inputs whose sizes, or values, are constants")
+    recompile_limit = Setting(
+        8,
+        (),
+        "how many programs are kept for one compiled function",
+        others="a positive int",
+        refusal=_not_positive,
+    )
+    stance = Setting(
         "default",
         (
             "default",
@@ -168,52 +244,41 @@ SETTINGS: Final[dict[str, Setting]] = {
             "eager_then_compile",
         ),
         "what a compiled function does where it would compile",
-    ),
-    "profile_store": Setting(
-        None, (None,), "where to keep which sizes turned out dynamic", "a path or URL", _not_text
-    ),
-    "profile": Setting(None, (None,), "the file for the profile of an export", "a path", _not_text),
-}
-
-
-class Config:
-    """The settings in force here and now."""
-
-    __slots__ = ("_defaults", "_local")
-
-    if TYPE_CHECKING:  # the attributes, which `_reader` makes, for readers and type checkers
-        specialize_zero_one: bool
-        backed_size_oblivious: bool
-        duck_shape: bool
-        aggressive_guard_free_semantics: int
-        do_not_emit_stack_traces: bool
-        solver: str | None
-        dynamic_sources: str | list[str] | tuple[str, ...] | None
-        unbacked_sources: str | list[str] | tuple[str, ...] | None
-        static_sources: str | list[str] | tuple[str, ...] | None
-        recompile_limit: int
-        stance: str
-        profile_store: str | None
-        profile: str | None
+    )
+    profile_store: Setting[str | None] = Setting(
+        None,
+        (None,),
+        "where to keep which sizes turned out dynamic, for later processes",
+        others="a path or URL",
+        refusal=_not_text,
+    )
+    profile: Setting[str | None] = Setting(
+        None,
+        (None,),
+        "the folder for the profiles of exports that are given none",
+        others="a path",
+        refusal=_not_text,
+    )
 
     def __init__(self) -> None:
         object.__setattr__(self, "_defaults", {n: s.default for n, s in SETTINGS.items()})
         object.__setattr__(self, "_local", ContextVar("anyshape.config"))
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        raise _unknown(name)
+    if not TYPE_CHECKING:  # for a type checker an unknown name is an error anyway
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        _check(name, value)
-        self._defaults[name] = value
+        def __getattr__(self, name: str) -> Any:
+            if name.startswith("__"):
+                raise AttributeError(name)
+            raise _unknown(name)
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            _setting(name).__set__(self, value)
 
     @contextmanager
     def patch(self, **settings: Any) -> Iterator[None]:
         """Set some settings for the body of a `with` block."""
         for name, value in settings.items():
-            _check(name, value)
+            _setting(name).check(value)
         token = self._local.set({**self._local.get(_NOTHING), **settings})
         try:
             yield
@@ -227,43 +292,19 @@ class Config:
         return "config(" + ", ".join(f"{n}={getattr(self, n)!r}" for n in SETTINGS) + ")"
 
 
+SETTINGS: Final[dict[str, Setting[Any]]] = {
+    name: setting for name, setting in vars(Config).items() if isinstance(setting, Setting)
+}
+
+
 def _unknown(name: str) -> ConfigError:
     return ConfigError(f"no setting {name!r}", fix=f"the settings are {', '.join(SETTINGS)}")
 
 
-def _check(name: str, value: Any) -> None:
-    setting = SETTINGS.get(name)
-    if setting is None:
+def _setting(name: str) -> Setting[Any]:
+    if name not in SETTINGS:
         raise _unknown(name)
-    if any(value is v or (type(value) is type(v) and value == v) for v in setting.valid):
-        return
-    why = setting.refusal(value) if setting.refusal is not None else ""
-    if why or setting.refusal is None:
-        options = [*map(repr, setting.valid), *filter(None, [setting.others])]
-        one_of = "one of " if len(options) > 1 else ""
-        raise ConfigError(
-            f"config.{name} cannot be {value!r}",
-            why=why,
-            fix=f"use {one_of}{', '.join(options)}: {setting.about}",
-        )
+    return SETTINGS[name]
 
-
-def _reader(name: str) -> property:
-    environment = SETTINGS[name].environment
-
-    def read(self: Config) -> Any:
-        local = self._local.get(_NOTHING)
-        return local[name] if name in local else self._defaults[name]
-
-    def read_with_environment(self: Config) -> Any:
-        value = read(self)
-        found = (os.environ.get(variable) for variable in environment)
-        return next(filter(None, found), None) if value is None else value
-
-    return property(read_with_environment if environment else read, doc=SETTINGS[name].about)
-
-
-for _name in SETTINGS:
-    setattr(Config, _name, _reader(_name))
 
 config: Final = Config()

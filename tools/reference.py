@@ -1,0 +1,87 @@
+"""Write the tables of the reference from the code: settings, errors, events.
+
+A page holds `<!-- generated: NAME -->` and `<!-- end -->`, and the table NAME stands between them.
+Without arguments the pages are written; with `--check` nothing is written, and a page that differs
+from the code is a failure.
+"""
+
+import inspect
+import re
+import sys
+from pathlib import Path
+
+from anyshape import errors
+from anyshape.config import SETTINGS
+
+ROOT = Path(__file__).resolve().parent.parent
+PLACE = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def main(arguments: list[str]) -> int:
+    """Write or check the pages; return the exit status."""
+    stale = []
+    for page in sorted((ROOT / "docs").rglob("*.md")):
+        old = page.read_text(encoding="utf-8")
+        new = fill(old)
+        if new != old:
+            stale.append(page)
+            if "--check" not in arguments:
+                page.write_text(new, encoding="utf-8")
+    for page in stale:
+        name = page.relative_to(ROOT)
+        print(f"{name}: stale, run make fmt" if "--check" in arguments else f"{name}: written")
+    return 1 if stale and "--check" in arguments else 0
+
+
+def fill(page: str) -> str:
+    """The page with its tables as the code has them."""
+    return PLACE.sub(lambda found: f"{found[1]}\n{TABLES[found[2]]()}\n{found[3]}", page)
+
+
+def table(head: list[str], rows: list[list[str]]) -> str:
+    """A table of Markdown."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "".join("| " + " | ".join(line) + " |\n" for line in lines)
+
+
+def settings() -> str:
+    """The settings, their values with the default in bold, and their environment variables."""
+    rows = []
+    for name, setting in SETTINGS.items():
+        default = f"**{_shown(setting.default)}**"
+        others = [_shown(v) for v in setting.valid if v is not setting.default]
+        values = ", ".join([default, *others, *filter(None, [setting.others])])
+        variables = ", ".join(f"`{variable}`" for variable in setting.environment)
+        rows.append([f"`{name}`", values, setting.about, variables])
+    return table(["setting", "values", "meaning", "environment"], rows)
+
+
+def _shown(value: object) -> str:
+    return f'"{value}"' if isinstance(value, str) else repr(value)
+
+
+def errors_() -> str:
+    """The exceptions, in the order of the module, with the built-in classes that they are too."""
+    found = [c for c in vars(errors).values() if isinstance(c, type) and issubclass(c, Exception)]
+    rows = []
+    for error in found:
+        if error.__module__ != errors.__name__ or error.__name__.startswith("_"):
+            continue
+        kin = [c for c in error.__mro__[1:] if c in found and not c.__name__.startswith("_")]
+        parents = [c for c in kin if not any(c in d.__mro__[1:] for d in kin)]
+        known = {c for parent in parents for c in parent.__mro__}
+        built_in = [c for c in error.__bases__ if c not in known and c.__module__ == "builtins"]
+        names = ", ".join(f"`{c.__name__}`" for c in [*parents, *built_in])
+        rows.append([f"`{error.__name__}`", names, _prose(error)])
+    return table(["error", "is a", "when"], rows)
+
+
+def _prose(documented: object) -> str:
+    """The docstring as one line."""
+    return " ".join((inspect.getdoc(documented) or "").split())
+
+
+TABLES = {"settings": settings, "errors": errors_}
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
