@@ -1,7 +1,7 @@
 """Fail when a package folder does not say, briefly, what it is for.
 
 Every folder of the package has a README.md of at most 40 lines: its role, what comes in and goes
-out, and how to add one more of what it holds.
+out, and how to add one more of what it holds. It names every file of the folder.
 """
 
 import sys
@@ -12,14 +12,23 @@ LIMIT = 40
 
 
 def find_problems(package: Path, limit: int = LIMIT) -> list[str]:
-    """Return one sentence for each folder in `package` whose README is missing or too long."""
+    """Return one sentence for each README that is missing, too long or does not name a file."""
     problems = []
     for folder in sorted({path.parent for path in package.rglob("*.py")} - {package}):
         name, readme = folder.relative_to(package.parent), folder / "README.md"
         if not readme.is_file():
             problems.append(f"{name}: has no README.md")
-        elif (count := len(readme.read_text(encoding="utf-8").splitlines())) > limit:
+            continue
+        text = readme.read_text(encoding="utf-8")
+        if (count := len(text.splitlines())) > limit:
             problems.append(f"{name}: README.md has {count} lines, at most {limit} are allowed")
+        problems += [
+            f"{name}: README.md does not name {file.name}"
+            for file in sorted(folder.glob("*.py"))
+            if file.name != "__init__.py"
+            and f"`{file.name}`" not in text
+            and f"`{file.stem}`" not in text
+        ]
     return problems
 
 

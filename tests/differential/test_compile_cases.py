@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from anyshape import compile
-from anyshape.compile import path
+from anyshape.compile.tree import trace_path
 from tests.differential.compile_pair import VALUES, agrees, numbers
 
 Tensor = torch.Tensor
@@ -361,6 +361,6 @@ def test_writes_that_are_lost_are_found(monkeypatch: pytest.MonkeyPatch) -> None
     """The planted bug: what a program did before it raised is forgotten."""
     calls = numbers(-4, 3, -4, 3)
     agrees(raised_after_writes, calls)
-    monkeypatch.setattr(path.PathTracer, "flush", lambda self: None)
+    monkeypatch.setattr(trace_path.PathTracer, "flush", lambda self: None)
     with pytest.raises(AssertionError, match="inputs"):
         agrees(raised_after_writes, calls)

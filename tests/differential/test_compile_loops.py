@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from anyshape.compile import loop, path
+from anyshape.compile.tree import loop_state, trace_path
 from tests.differential.compile_pair import VALUES, agrees, numbers
 
 Tensor = torch.Tensor
@@ -217,8 +217,8 @@ def test_a_state_that_is_not_seen_whole_is_found(monkeypatch: pytest.MonkeyPatch
     """The planted bug: functions are taken to have no state."""
     calls = numbers(3, -30, 2)
     agrees(hidden_counter, calls)
-    monkeypatch.setattr(loop._Reader, "read", _blind(loop._Reader.read))
-    monkeypatch.setattr(path.PathTracer, "_need_same", lambda *_, **__: None)
+    monkeypatch.setattr(loop_state._Reader, "read", _blind(loop_state._Reader.read))
+    monkeypatch.setattr(trace_path.PathTracer, "_need_same", lambda *_, **__: None)
     with pytest.raises(AssertionError, match="result"):
         agrees(hidden_counter, calls)
 

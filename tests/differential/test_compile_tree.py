@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from anyshape.compile import path, segment
+from anyshape.compile.tree import segment, trace_path
 from tests.differential.compile_pair import Pair
 from tests.differential.compile_programs import inputs, load, program
 
@@ -57,17 +57,17 @@ def frame_in_another_order(monkeypatch: pytest.MonkeyPatch) -> None:
     def walk(start: Any, frame: list[Any]) -> Any:
         return right(start, frame if len(frame) < 2 else [frame[1], frame[0], *frame[2:]])
 
-    from anyshape.compile import entry
+    from anyshape.compile.cache import entry
 
     monkeypatch.setattr(entry, "walk", walk)
 
 
 def loop_closed_too_early(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(path._Moment, "is_repeated", lambda self, path, state: True)
+    monkeypatch.setattr(trace_path._Moment, "is_repeated", lambda self, path, state: True)
 
 
 def nothing_taken_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(path.PathTracer, "take_back", lambda self: None)
+    monkeypatch.setattr(trace_path.PathTracer, "take_back", lambda self: None)
 
 
 @pytest.mark.parametrize(

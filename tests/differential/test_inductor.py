@@ -1,7 +1,7 @@
 """Programs lowered with Inductor against eager execution, at sizes that it gets wrong by itself.
 
 Each program is compiled once with unbacked sizes and called at many. A call either gives what eager
-execution gives, or an error where eager execution gives one, or breaks a premise of the lowering.
+execution gives, or an error where eager execution gives one, or breaks a guard of the lowering.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from torch import nn
 from torch.utils import _pytree as pytree
 
 import anyshape
-from anyshape.compile.backend import Lowered, find_backend, lower
-from anyshape.compile.frame import Frame
 from anyshape.errors import RuntimeAssertError
+from anyshape.interop.backend import Lowered, find_backend, lower
+from anyshape.interop.runtime_wrapper import RuntimeWrapper
 from anyshape.trace import capture
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -77,13 +77,13 @@ def test_an_index_is_checked() -> None:
 
 
 def test_the_suite_finds_an_index_that_is_not_checked(monkeypatch: pytest.MonkeyPatch) -> None:
-    module = Frame.module
+    module = RuntimeWrapper.module
 
-    def forgetful(self: Frame, fakes: Any) -> Any:
+    def forgetful(self: RuntimeWrapper, fakes: Any) -> Any:
         self.inner.clear()
         return module(self, fakes)
 
-    monkeypatch.setattr(Frame, "module", forgetful)
+    monkeypatch.setattr(RuntimeWrapper, "module", forgetful)
     program = lowered(picks, randn(10), whole(3))
     agree(picks, program, randn(12), whole(2, 2))
     with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
@@ -122,7 +122,7 @@ def sizes(x: Any) -> Any:
 
 def test_empty_and_single_and_long() -> None:
     program = lowered(sizes, randn(5, 7))
-    assert program.premises == () or DEVICE == "cuda"
+    assert program.guards == () or DEVICE == "cuda"
     for shape in ((5, 0), (1, 1), (0, 3), (2, 3), (13, 1), (3, 5000), (5000, 3)):
         x = randn(*shape)
         if DEVICE == "cpu" or program.holds is None or program.holds([x]) is None:
@@ -196,7 +196,7 @@ def test_state_and_views() -> None:
     torch.testing.assert_close(norm.running_var, twin.running_var)
 
 
-def test_a_call_that_breaks_a_premise_is_compiled_anew() -> None:
+def test_a_call_that_breaks_a_guard_of_the_lowering_is_compiled_anew() -> None:
     def f(x: Any) -> Any:
         return (x * 2).sum(0)
 

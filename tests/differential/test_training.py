@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 import anyshape
-from anyshape.compile import frame
+from anyshape.interop import runtime_wrapper
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 SIZES = ((4, 10), (3, 7), (8, 2), (2, 33), (5, 10))
@@ -90,13 +90,13 @@ def test_the_losses_are_eagers_with_inductor() -> None:
 
 
 def test_the_suite_finds_parameters_that_are_copied(monkeypatch: pytest.MonkeyPatch) -> None:
-    original = frame.to_backend_fx
+    original = runtime_wrapper.to_backend_fx
 
     def copying(graph: Any, *args: Any) -> Any:
         for place, (value, tensor) in enumerate(graph.constants):
             graph.constants[place] = (value, tensor.detach().clone().requires_grad_())
         return original(graph, *args)
 
-    monkeypatch.setattr(frame, "to_backend_fx", copying)
+    monkeypatch.setattr(runtime_wrapper, "to_backend_fx", copying)
     with pytest.raises(AssertionError):
         check(Block, "aot_eager", True)

@@ -13,7 +13,8 @@ import pytest
 import torch
 
 from anyshape import export, load
-from anyshape.export import ExportedProgram, StandIn, structure
+from anyshape.export import ExportedProgram, StandIn
+from anyshape.export.files import structure
 from tests.differential.models import Model, bert, built, ids, llama, mask
 
 if TYPE_CHECKING:

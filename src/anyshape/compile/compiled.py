@@ -8,19 +8,16 @@ import weakref
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from anyshape.compile.attributes import attributes_of
-from anyshape.compile.backend import EAGER, Lowered, find_backend, lower
-from anyshape.compile.before import Before
-from anyshape.compile.bound import Bound
-from anyshape.compile.check import need_expected
-from anyshape.compile.entry import Entry
-from anyshape.compile.event import Reason, Recompilation, Stats
-from anyshape.compile.outside import Outside
-from anyshape.compile.part import lower_part
-from anyshape.compile.path import PathTracer, enter_modes
-from anyshape.compile.policy import Policy
-from anyshape.compile.segment import Segment, Stop, key_of, walk
-from anyshape.compile.store import KeptSeen
+from anyshape.compile.bound_method import BoundMethod
+from anyshape.compile.cache.entry import Entry
+from anyshape.compile.cache.guard_function import need_expected
+from anyshape.compile.cache.recompilation import Reason, Recompilation, Stats
+from anyshape.compile.dynamism.attribute_inputs import attributes_of
+from anyshape.compile.dynamism.policy import Policy
+from anyshape.compile.dynamism.store import StoredHistory
+from anyshape.compile.tree.segment import Segment, Stop, key_of, walk
+from anyshape.compile.tree.segment_program import lower_segment
+from anyshape.compile.tree.trace_path import PathTracer, enter_modes
 from anyshape.config import config
 from anyshape.env.fact import CHECK, Fact
 from anyshape.env.obligation import Obligation
@@ -37,16 +34,19 @@ from anyshape.errors import (
 )
 from anyshape.expr.boolean import negate
 from anyshape.expr.traverse import symbols_of
+from anyshape.interop.backend import EAGER, Lowered, find_backend, lower
 from anyshape.tensor.current import is_tracing
 from anyshape.trace.capture import capture
 from anyshape.trace.inputs import BACKED, STATIC, Inputs
+from anyshape.trace.state.outside import Outside
+from anyshape.trace.state.snapshot import Snapshot
 from anyshape.trace.tracer import Tracer
 from anyshape.trace.tree import unflatten
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from anyshape.trace.attributes import Attribute
+    from anyshape.trace.attribute import Attribute
     from anyshape.trace.capture import Captured
     from anyshape.trace.inputs import Spot
 
@@ -80,11 +80,11 @@ class Compiled:
         self.stats = Stats()
         self.recompilations: list[Recompilation] = []
         self.eager_because: str | None = None
-        self.seen = KeptSeen(self.fn)
+        self.history = StoredHistory(self.fn)
         self._had_effects = False
         self._layouts = False  # whether the layouts of inputs are part of every check
         self._backend = find_backend(options.backend)
-        self._policy = Policy(options.dynamic, self.seen)
+        self._policy = Policy(options.dynamic, self.history)
         self._lock = threading.RLock()
         self._methods: weakref.WeakKeyDictionary[Any, Compiled] = weakref.WeakKeyDictionary()
         for name in ("__name__", "__qualname__", "__module__", "__doc__"):
@@ -118,7 +118,7 @@ class Compiled:
         return self._run(entry, flat, args, kwargs)
 
     def _run(self, entry: Entry, flat: list[Any], args: Any, kwargs: Any) -> Any:
-        before = Before(entry.written(flat), draws=entry.draws) if entry.catches else None
+        before = Snapshot(entry.written(flat), draws=entry.draws) if entry.catches else None
         try:
             result = entry.run(flat)
         except Exception:
@@ -137,7 +137,7 @@ class Compiled:
         with self._lock:
             found = self._methods.get(owner)
             if found is None:
-                found = Compiled(Bound(self.fn, owner), self.options)
+                found = Compiled(BoundMethod(self.fn, owner), self.options)
                 self._methods[owner] = found
         return found
 
@@ -169,7 +169,7 @@ class Compiled:
             attributes = attributes_of(self.fn)
             inputs = Inputs(self.fn, args, kwargs, attributes)
             if stance == "eager_then_compile" and not self.stats.calls:
-                self.seen.note(inputs.names, inputs.examples)
+                self.history.note(inputs.names, inputs.examples)
                 return self._eagerly(args, kwargs)
             how = SEEN if any(reason.condition.exact for reason in reasons) else CHOSEN
             return self._trace(args, kwargs, inputs, attributes, how)
@@ -224,7 +224,7 @@ class Compiled:
         whole = self.options.fullgraph
         tracer = Tracer() if whole else self._path(root, flat, (), list(flat))
         tracer.records_print = tracer.refuses_changed_objects = True
-        before = Before()
+        before = Snapshot()
         outside = Outside(self.fn, inputs.names, flat, attributes)
         try:
             outside.need_still()
@@ -294,7 +294,7 @@ class Compiled:
         """Have the backend run the segments that a trace made."""
         if self.options.backend != EAGER:
             for part in tracer.parts:
-                lower_part(part, self._backend, enter_modes)
+                lower_segment(part, self._backend, enter_modes)
 
     def _exact(self, captured: Captured) -> list[Obligation]:
         """The deviations from eager execution as conditions under which there is none."""
@@ -318,7 +318,7 @@ class Compiled:
         args: Any,
         kwargs: Any,
         stop: Stop,
-        before: Before | None,
+        before: Snapshot | None,
     ) -> Any:
         """Trace the branch of an entry that a call takes for the first time, and end the call."""
         with self._lock:
@@ -421,8 +421,8 @@ class Compiled:
             self.recompilations = []
             self.eager_because = None
             self.stats = Stats()
-            self.seen = KeptSeen(self.fn)
-            self._policy = Policy(self.options.dynamic, self.seen)
+            self.history = StoredHistory(self.fn)
+            self._policy = Policy(self.options.dynamic, self.history)
             self._methods.clear()
 
     def __reduce__(self) -> Any:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from anyshape.compile.compiled import Options
 
 _OF_COMPILED: Final = frozenset(
-    ("entries", "stats", "explain", "reset", "recompilations", "seen", "eager_because")
+    ("entries", "stats", "explain", "reset", "recompilations", "history", "eager_because")
 )
 _SHARED: Final = ("_parameters", "_buffers", "_modules", "_non_persistent_buffers_set")
 

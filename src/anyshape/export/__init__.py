@@ -8,11 +8,11 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from anyshape.export.dim import Dim as Dim
 from anyshape.export.export import export as export
-from anyshape.export.load import load as load
+from anyshape.export.files.load import load as load
+from anyshape.export.files.stand_in import StandIn as StandIn
 from anyshape.export.program import ExportedProgram as ExportedProgram
-from anyshape.export.stand_in import StandIn as StandIn
+from anyshape.export.spec.dim import Dim as Dim
 
 
 class _Callable(ModuleType):

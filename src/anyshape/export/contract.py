@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
-from anyshape.export.stand_in import Member, member_of
+from anyshape.export.files.stand_in import Member, member_of
 from anyshape.tensor.size import text
 
 if TYPE_CHECKING:

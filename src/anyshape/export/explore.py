@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from anyshape.env.fact import DECLARED
 from anyshape.errors import UnsupportedError
-from anyshape.export.sizes import Sizes
+from anyshape.export.spec.size_symbols import SizeSymbols
 from anyshape.expr.node import Atom, Expr
 from anyshape.expr.op import SYMBOL
 from anyshape.expr.real import SYMBOL as REAL_SYMBOL
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from anyshape.env import Obligation
-    from anyshape.export.spec import Spec
+    from anyshape.export.spec.dynamic_shapes import Spec
     from anyshape.expr import Bool
 
 LIMIT: Final = 16
@@ -79,7 +79,7 @@ def explore(
 ) -> Exploration:
     """Trace the program for the example, and for what the guards leave out."""
     found = Exploration()
-    first = capture(fn, args, kwargs, dynamic=Sizes(spec, {}))
+    first = capture(fn, args, kwargs, dynamic=SizeSymbols(spec, {}))
     found.variants.append(first)
     env, binds = first.tracer.env, first.inputs.binds
     names = [bind.name for bind in binds]
@@ -99,7 +99,7 @@ def explore(
             return found
         wanted = {labels[n]: v for n, v in values.items()}
         try:
-            variant = capture(fn, args, kwargs, dynamic=Sizes(spec, wanted))
+            variant = capture(fn, args, kwargs, dynamic=SizeSymbols(spec, wanted))
             guards = variant.guards
             found.variants.append(variant)
         except Exception as e:

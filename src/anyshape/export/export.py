@@ -8,12 +8,12 @@ import torch
 
 from anyshape.config import config
 from anyshape.errors import ArgumentError
-from anyshape.export import spec as specs
-from anyshape.export.constraint import need_no_violation
 from anyshape.export.explore import explore
 from anyshape.export.profile import Profiled
 from anyshape.export.program import ExportedProgram
 from anyshape.export.progress import Progress
+from anyshape.export.spec import dynamic_shapes as specs
+from anyshape.export.spec.specialized_dim import need_no_violation
 
 if TYPE_CHECKING:
     import os

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from torch.utils import _pytree as pytree
 
 from anyshape.errors import ArgumentError
-from anyshape.export.stand_in import StandIn
-from anyshape.export.structure import foreign
+from anyshape.export.files.stand_in import StandIn
+from anyshape.export.files.structure import foreign
 from anyshape.trace import tree
 
 if TYPE_CHECKING:

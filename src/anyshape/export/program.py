@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 from anyshape.errors import ConstraintError
 from anyshape.export.contract import Contract, contract_of
 from anyshape.export.explain import explain
+from anyshape.export.files.save import save
+from anyshape.export.files.stand_in import Member, member_of
 from anyshape.export.match import flatten_as
-from anyshape.export.save import save
-from anyshape.export.stand_in import Member, member_of
 from anyshape.export.verify import Report, verify
+from anyshape.interop.fx_graph import to_fx
 from anyshape.trace import tree
 
 if TYPE_CHECKING:
@@ -148,14 +149,14 @@ class ExportedProgram:
 
     def to_fx(self) -> GraphModule:
         """The first variant as a `torch.fx.GraphModule` over flat lists of inputs and outputs."""
-        return self._first.to_fx()
+        return to_fx(self._first)
 
     def verify(self, *calls: Any, eager: Any = None) -> Report:
         """Run calls (tuples of arguments) here and in eager execution, and compare."""
         return verify(self, calls, eager)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the program to one file, which `anyshape.export.load` reads."""
+        """Write the program to one file, which `anyshape.load` reads."""
         save(self, path)
 
     def __repr__(self) -> str:

@@ -10,7 +10,7 @@ from anyshape.expr.traverse import symbols_of
 from anyshape.rules.broadcast import broadcast
 from anyshape.rules.conv import is_plain
 from anyshape.rules.operand import meta_of
-from anyshape.rules.reduce import softmax
+from anyshape.rules.reduction import softmax
 from anyshape.rules.table import rule
 from anyshape.tensor.layout import CONTIGUOUS, Layout, strides_of
 from anyshape.tensor.meta import Meta

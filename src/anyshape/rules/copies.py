@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from anyshape.errors import ShapeError
-from anyshape.rules import complex_view, diagonal, index, join, part, view
+from anyshape.rules import complex_view, diagonal, index, join, subview, view
 from anyshape.rules.cast import detach
 from anyshape.rules.operand import dims_of, meta_of
 from anyshape.rules.pointwise import like
@@ -73,7 +73,7 @@ def _alias(x: Any) -> Meta:
 
 for _name, _function in {
     "alias": _alias,
-    "as_strided": part.as_strided,
+    "as_strided": subview.as_strided,
     "detach": detach,
     "diagonal": diagonal.take_diagonal,
     "expand": view.expand,
@@ -86,7 +86,7 @@ for _name, _function in {
     "t": view.t,
     "transpose": view.transpose,
     "unbind": join.unbind,
-    "unfold": part.unfold,
+    "unfold": subview.unfold,
     "unsqueeze": view.unsqueeze,
     "view": view.view,
     "view_as_complex": complex_view.view_as_complex,

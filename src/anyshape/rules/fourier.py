@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from anyshape.errors import ShapeError
 from anyshape.rules.factory import made
 from anyshape.rules.operand import dim_of, dims_of, is_tensor, meta_of
-from anyshape.rules.part import is_dense, part
 from anyshape.rules.pointwise import like
 from anyshape.rules.promote import complex_of, floating, real_of
+from anyshape.rules.subview import is_dense, part
 from anyshape.rules.table import rule
 from anyshape.tensor.layout import CONTIGUOUS, Layout, strides_of
 from anyshape.tensor.meta import Meta

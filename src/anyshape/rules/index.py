@@ -11,10 +11,10 @@ from anyshape.rules.basic_index import basic_index
 from anyshape.rules.broadcast import broadcast
 from anyshape.rules.data import count_true
 from anyshape.rules.operand import dim_of, is_tensor, meta_of, shape_of
-from anyshape.rules.part import is_dense, part, selected
 from anyshape.rules.promote import INT, category
 from anyshape.rules.result import Done, Instead
 from anyshape.rules.slices import place_of, slice_of
+from anyshape.rules.subview import is_dense, part, selected
 from anyshape.rules.table import rule
 from anyshape.rules.view import unsqueeze_meta
 from anyshape.symbolic.sym_bool import SymBool

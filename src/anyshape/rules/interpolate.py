@@ -8,7 +8,7 @@ from anyshape.errors import ShapeError
 from anyshape.rules.conv import kept_format, need_multiple, need_some
 from anyshape.rules.norm import full_dtype
 from anyshape.rules.operand import meta_of
-from anyshape.rules.pool import scaled
+from anyshape.rules.pooling import scaled
 from anyshape.rules.table import rule
 from anyshape.tensor.layout import CONTIGUOUS
 from anyshape.tensor.meta import Meta

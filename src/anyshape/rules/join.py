@@ -7,9 +7,9 @@ from typing import Any
 from anyshape.errors import ShapeError
 from anyshape.rules.cast import format_layout, format_of
 from anyshape.rules.operand import dim_of, is_tensor, meta_of, shape_of, sizes_of
-from anyshape.rules.part import is_dense, part, selected
 from anyshape.rules.promote import promote_types
 from anyshape.rules.result import Done, Many
+from anyshape.rules.subview import is_dense, part, selected
 from anyshape.rules.table import rule
 from anyshape.tensor.layout import CONTIGUOUS, Layout
 from anyshape.tensor.meta import Meta

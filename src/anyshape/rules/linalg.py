@@ -13,11 +13,11 @@ import torch
 
 from anyshape.errors import DimError, RuntimeAssertError, ShapeError
 from anyshape.rules.broadcast import broadcast
-from anyshape.rules.named import named
 from anyshape.rules.operand import dim_of, dims_of, is_tensor, meta_of, shape_of
 from anyshape.rules.promote import complex_of, floating, real_of, result_dtype
-from anyshape.rules.reduce import reduced
+from anyshape.rules.reduction import reduced
 from anyshape.rules.result import Instead, Many
+from anyshape.rules.return_type import named
 from anyshape.rules.table import rule
 from anyshape.tensor.layout import CONTIGUOUS, Layout
 from anyshape.tensor.meta import Meta

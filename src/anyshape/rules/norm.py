@@ -12,7 +12,7 @@ from anyshape.rules.conv import kept_format, need_multiple
 from anyshape.rules.operand import dim_of, meta_of, shape_of
 from anyshape.rules.pointwise import like
 from anyshape.rules.promote import floating, real_of, result_dtype
-from anyshape.rules.reduce import reduced
+from anyshape.rules.reduction import reduced
 from anyshape.rules.result import Done, Many
 from anyshape.rules.table import rule
 from anyshape.tensor.current import current

@@ -9,9 +9,7 @@ import torch
 from anyshape.errors import ShapeError
 from anyshape.rules.broadcast import broadcast
 from anyshape.rules.data import nonzero
-from anyshape.rules.named import named
 from anyshape.rules.operand import dim_of, is_tensor, meta_of
-from anyshape.rules.part import part
 from anyshape.rules.promote import (
     category,
     complex_of,
@@ -21,6 +19,8 @@ from anyshape.rules.promote import (
     result_dtype,
 )
 from anyshape.rules.result import Done, Many
+from anyshape.rules.return_type import named
+from anyshape.rules.subview import part
 from anyshape.rules.table import rule
 from anyshape.tensor.layout import (
     CONTIGUOUS,

@@ -20,7 +20,7 @@ from anyshape.rules.autocast import cast_operands
 from anyshape.rules.body import run_body
 from anyshape.rules.bridge import run_meta_kernel
 from anyshape.rules.broadcast import fits
-from anyshape.rules.names import NOT_OPS, PYTHON_OPERATORS, REFLECTED, REFUSED
+from anyshape.rules.op_name import NOT_OPS, PYTHON_OPERATORS, REFLECTED, REFUSED
 from anyshape.rules.operand import is_tensor, meta_of
 from anyshape.rules.promote import can_cast
 from anyshape.rules.result import Done, Instead, Many
@@ -49,10 +49,10 @@ _FAMILIES: Final = (
     "cast",
     "view",
     "complex_view",
-    "part",
+    "subview",
     "diagonal",
-    "question",
-    "reduce",
+    "tensor_query",
+    "reduction",
     "join",
     "sequence",
     "factory",
@@ -64,7 +64,7 @@ _FAMILIES: Final = (
     "random",
     "conv",
     "norm",
-    "pool",
+    "pooling",
     "pad",
     "interpolate",
     "loss",

@@ -7,11 +7,11 @@ from typing import Any
 import torch
 
 from anyshape.errors import DimError, ShapeError
-from anyshape.rules.named import named
 from anyshape.rules.operand import dim_of, is_tensor, meta_of, shape_of
 from anyshape.rules.pointwise import like
-from anyshape.rules.reduce import reduced
+from anyshape.rules.reduction import reduced
 from anyshape.rules.result import Many
+from anyshape.rules.return_type import named
 from anyshape.rules.table import rule
 from anyshape.tensor.layout import Layout
 from anyshape.tensor.meta import Meta

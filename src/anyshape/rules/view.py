@@ -10,9 +10,9 @@ import torch
 from anyshape.errors import ShapeError
 from anyshape.rules.broadcast import broadcast, seen_equal
 from anyshape.rules.operand import dim_of, dims_of, meta_of, shape_of, sizes_of
-from anyshape.rules.part import is_dense
-from anyshape.rules.part import part as part  # noqa: PLC0414  offered here too
 from anyshape.rules.result import Done, Instead
+from anyshape.rules.subview import is_dense
+from anyshape.rules.subview import part as part  # noqa: PLC0414  offered here too
 from anyshape.rules.table import rule
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.current import current

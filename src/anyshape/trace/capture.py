@@ -11,26 +11,23 @@ from anyshape.errors import ArgumentError, latest
 from anyshape.expr.boolean import negate
 from anyshape.tensor import current
 from anyshape.trace import tree
-from anyshape.trace.attributes import replaced
+from anyshape.trace.attribute import replaced
 from anyshape.trace.codegen import Program, guard_function
-from anyshape.trace.contents import Contents
 from anyshape.trace.door import Door
-from anyshape.trace.hazards import escapes_named, guarded_python, need_no_exact_types
 from anyshape.trace.inputs import BACKED, STATIC, UNBACKED, Inputs, Spot, parameter_names
-from anyshape.trace.mode import TraceMode
-from anyshape.trace.module_state import kept_modules
-from anyshape.trace.quiet import quietly, rested
-from anyshape.trace.substitutes import codes_of, modules_of, substituted
-from anyshape.trace.to_fx import to_fx
+from anyshape.trace.state.contents import Contents
+from anyshape.trace.state.hazards import escapes_named, guarded_python, need_no_exact_types
+from anyshape.trace.state.module_state import kept_modules
+from anyshape.trace.state.quiet import quietly, rested
+from anyshape.trace.state.substitutes import codes_of, modules_of, substituted
+from anyshape.trace.trace_mode import TraceMode
 from anyshape.trace.tracer import Tracer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from torch.fx import GraphModule
-
     from anyshape.env import Env
-    from anyshape.trace.attributes import Attribute
+    from anyshape.trace.attribute import Attribute
     from anyshape.trace.graph import Graph
     from anyshape.trace.tracer import Deviation
 
@@ -78,10 +75,6 @@ class Captured:
     def code(self) -> str:
         """The text of the generated code."""
         return self.program.text
-
-    def to_fx(self) -> GraphModule:
-        """A `torch.fx.GraphModule` over the flat lists of inputs and outputs."""
-        return to_fx(self.graph, self.inputs, self.runtime_asserts)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Check the inputs and run the generated code."""

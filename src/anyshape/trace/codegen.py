@@ -24,8 +24,8 @@ from anyshape.expr.terms import terms
 from anyshape.expr.traverse import nodes_below
 from anyshape.symbolic.sym_bool import SymBool
 from anyshape.tensor.sym_tensor import SymSize
+from anyshape.trace.execution_modes import MODE_CHANGES, keep_modes
 from anyshape.trace.graph import SYMBOLIC, Name, Node, Value, leaves, op_name, operand_of, values_in
-from anyshape.trace.modes import MODE_CHANGES, keep_modes
 from anyshape.trace.spelling import OPERATORS, method_name, path_of
 
 if TYPE_CHECKING:

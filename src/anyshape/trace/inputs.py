@@ -21,7 +21,7 @@ from anyshape.trace.tracer import symbol_name
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from anyshape.trace.attributes import Attribute
+    from anyshape.trace.attribute import Attribute
     from anyshape.trace.graph import Value
     from anyshape.trace.tracer import Tracer
 

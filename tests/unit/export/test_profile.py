@@ -22,7 +22,7 @@ from anyshape.export.progress import Progress, running_tracer
 from anyshape.tensor.sym_tensor import ROWS
 from anyshape.trace import capture
 from anyshape.trace import tracer as tracing
-from tests.unit.export.saved_programs import CASES, Case
+from tests.unit.export.files.saved_programs import CASES, Case
 
 if TYPE_CHECKING:
     from pathlib import Path

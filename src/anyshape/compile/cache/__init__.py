@@ -1,0 +1,1 @@
+"""Compiled entries, their guard functions and recompilations. See the folder's README."""

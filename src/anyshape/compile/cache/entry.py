@@ -1,0 +1,150 @@
+"""An entry: one trace of a function with the check of the calls that it serves."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from anyshape.compile.cache.guard_function import Condition, GuardFunction
+from anyshape.compile.cache.recompilation import Reason
+from anyshape.compile.tree.segment import Segment, walk
+from anyshape.rules.table import PURE
+from anyshape.trace.execution_modes import keep_modes
+from anyshape.trace.tree import flatten, unflatten
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import torch
+
+    from anyshape.env.obligation import Obligation
+    from anyshape.interop.backend import Lowered
+    from anyshape.trace.attribute import Attribute
+    from anyshape.trace.capture import Captured
+    from anyshape.trace.state.outside import Outside
+    from anyshape.trace.tracer import Tracer
+
+
+class Entry:
+    """One program, or a tree of segments, with its check. It holds no tensor of the call that was
+    traced.
+    """
+
+    def __init__(
+        self,
+        captured: Captured,
+        attributes: Sequence[Attribute],
+        outside: Outside,
+        choice: Any,
+        *,
+        layouts: bool,
+        exact: Sequence[Obligation] = (),
+    ) -> None:
+        captured.inputs.release()
+        captured.tracer.release()
+        if hasattr(choice, "release"):
+            choice.release()
+        self.captured = captured
+        self.attributes = attributes
+        self.choice = choice
+        self.checked = GuardFunction(captured, attributes, outside, layouts=layouts, exact=exact)
+        self.check = self.checked.run
+        self.root: Segment | None = None
+        self.switches = False
+        self.catches = outside.catches
+        self.draws = False
+        self._places: set[int] = set()
+        self._tensors: dict[int, torch.Tensor] = {}
+        self.run: Callable[[list[Any]], Any]
+        self.holds: Callable[[list[Any]], str | None] | None = None
+
+    def serve(self, program: Lowered | Segment) -> None:
+        """Run one program that was traced whole, or a tree of segments."""
+        if isinstance(program, Segment):
+            self.root = program
+            self.renew(self.captured.tracer)
+            self.run = self._walk
+            return
+        self.renew(self.captured.tracer)
+        build = builder(self.captured.out_spec)
+        function = program.run
+        self.holds = program.holds
+        self.run = lambda flat: build(function(flat))
+
+    def renew(self, tracer: Tracer) -> None:
+        """Note what a trace for this entry wrote to, and what the segments of its tree do."""
+        leaves = self.captured.inputs.leaves
+        written = [i for i, v in enumerate(tracer.graph.inputs) if v.version]
+        places = [i for i, leaf in enumerate(leaves) if leaf.value is not None]
+        self._places |= {places[i] for i in written}
+        self._tensors.update({id(t): t for v, t in tracer.graph.constants if v.version})
+        self.draws = self.draws or any(n.func not in PURE for n in tracer.graph.nodes)
+        if self.root is not None:
+            self.switches = any(segment.switches for segment in self.root.below())
+
+    def written(self, flat: list[Any]) -> list[torch.Tensor]:
+        """The tensors from outside that a call may write to."""
+        return [flat[i] for i in sorted(self._places)] + list(self._tensors.values())
+
+    def _walk(self, flat: list[Any]) -> Any:
+        assert self.root is not None
+        if not self.switches:
+            return walk(self.root, flat)
+        with keep_modes():
+            return walk(self.root, flat)
+
+    def why_not(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Reason | None:
+        """Why a call is not for this entry; None if it is."""
+        found = self.check(args, kwargs)
+        if type(found) is list:
+            failed = self.holds(found) if self.holds is not None else None
+            return None if failed is None else Reason(Condition(failed), "")
+        assert type(found) is int
+        condition = self.checked.conditions[found]
+        try:
+            flat = flatten((args, kwargs))[0] + [a.owner[a.key] for a in self.attributes]
+            actual = self._actual(condition, flat)
+        except Exception:  # the call may be anything
+            actual = "something else"
+        return Reason(condition, actual)
+
+    def _actual(self, c: Condition, flat: list[Any]) -> str:
+        if c.guard is not None:
+            return self.captured.door.describe(flat)
+        if c.leaf is None:
+            return ""
+        x = flat[c.place]
+        if c.dim is not None:
+            return str(x.size(c.dim))
+        if c.leaf.value is not None:
+            return (
+                f"{type(x).__name__} of {x.dtype}, rank {x.dim()}, on {x.device}, requires_grad"
+                f" {x.requires_grad}, strides {tuple(x.stride())}"
+            )
+        return f"{x!r:.80}"
+
+    @property
+    def graph(self) -> str:
+        """The calls as text: of the whole program, or of all segments."""
+        if self.root is None:
+            return self.captured.code
+        parts = []
+        for number, segment in enumerate(self.root.below()):
+            ends = "" if segment.question is None else f"  # then: {segment.question}?"
+            text = segment.program.text if segment.program is not None else ""
+            parts.append(f"# segment {number}{ends}\n{text}")
+        return "\n".join(parts)
+
+
+def builder(spec: Any) -> Callable[[Sequence[Any]], Any]:
+    """A function from flat outputs to what the program returns."""
+    if spec.is_leaf():
+        return lambda out: out[0]
+    if all(child.is_leaf() for child in spec.children()):
+        if spec.type is tuple:
+            return tuple
+        if spec.type is list:
+            return list
+        if spec.type is dict:
+            keys = list(spec.context)
+            return lambda out: dict(zip(keys, out, strict=True))
+    return lambda out: unflatten(list(out), spec)

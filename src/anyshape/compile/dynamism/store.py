@@ -1,0 +1,173 @@
+"""Which sources turned out dynamic, kept in a document for later processes.
+
+One JSON document serves any number of functions:
+
+    {"format": "anyshape-dynamic-sources", "version": 1,
+     "functions": {"my.module:Model.forward": [["x", 0], ["k", null]]}}
+
+A function is known by its module and qualified name, which stay the same when lines move; a lambda
+also by its line, and one of a script by the name of the script. Functions with one key share their
+entries, and an entry that no input has means nothing: both cost time, never correctness.
+
+Writers merge with what is there and lose nothing of what others write; see `locked_file.py`. A
+document that is damaged, or something else altogether, is ignored with a warning, and put aside
+when there is something to write; one of a later version is left alone.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import sys
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from anyshape.compile.dynamism.history import History, Place
+from anyshape.compile.dynamism.locked_file import LocalFile, RemoteFile
+from anyshape.config import config
+from anyshape.errors import AnyshapeWarning
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from anyshape.compile.dynamism.locked_file import LockedFile
+
+FORMAT: Final = "anyshape-dynamic-sources"
+VERSION: Final = 1
+_TRIES: Final = 16
+
+
+def key_of(fn: Any) -> str:
+    """The key of a function, method or module, the same in every process."""
+    while isinstance(fn, functools.partial):
+        fn = fn.func
+    fn = getattr(fn, "__func__", fn)
+    named = fn if hasattr(fn, "__qualname__") else type(fn)
+    module = str(named.__module__)
+    if module == "__main__":
+        script = getattr(sys.modules[module], "__file__", None) or ""
+        module = f"__main__({Path(script).name})"
+    name = named.__qualname__
+    if "<lambda>" in name:
+        name += f":{fn.__code__.co_firstlineno}"
+    return f"{module}:{name}"
+
+
+class Store:
+    """The document at a path, or behind a URL that fsspec knows."""
+
+    def __init__(self, path: str) -> None:
+        self._document: LockedFile = RemoteFile(path) if "://" in path else LocalFile(path)
+
+    def load(self, key: str) -> set[Place]:
+        """The sources of a function that turned out dynamic, with their dimensions."""
+        try:
+            return self._known().get(key, set())
+        except (OSError, ValueError) as e:
+            _warn(f"{self._document} is ignored: {e}")
+            return set()
+
+    def add(self, key: str, places: Iterable[tuple[str, int | None]]) -> None:
+        """Keep more of them. What cannot be written is a warning."""
+        new = {Place(*place) for place in places}
+        try:
+            if new:
+                with self._document.locked():
+                    self._merge(key, new)
+        except (OSError, _LaterVersion) as e:
+            _warn(f"{self._document} cannot be written: {e}")
+
+    def _merge(self, key: str, new: set[Place]) -> None:
+        for _ in range(_TRIES):
+            try:
+                known = self._known()
+            except _LaterVersion:
+                raise
+            except ValueError as e:
+                _warn(f"{self._document} is put aside: {e}")
+                self._document.put_aside()
+                known = {}
+            if new <= known.get(key, set()):
+                return
+            known[key] = known.get(key, set()) | new
+            self._document.write(_encoded(known))
+        raise OSError("others write to it all the time")
+
+    def _known(self) -> dict[str, set[Place]]:
+        data = self._document.read()
+        return {} if data is None else _decoded(data)
+
+
+class StoredHistory(History):
+    """What has been seen of a function's inputs, in this process and, if the settings name a store
+    when a call is noted, in others.
+    """
+
+    def __init__(self, fn: Any) -> None:
+        super().__init__()
+        self._key = key_of(fn)
+        self._path: str | None = None
+
+    def note(self, names: Sequence[str], flat: Sequence[Any]) -> set[Place]:
+        """Look at the inputs of a call; the places that are dynamic by this call and were not."""
+        path = config.profile_store
+        if path is not None and path != self._path:
+            self.learn(Store(path).load(self._key))
+            self._path = path
+        changed = super().note(names, flat)
+        if path is not None and changed:
+            Store(path).add(self._key, changed)
+        return changed
+
+
+class _LaterVersion(ValueError):
+    """A document that is for a later version of the program to read."""
+
+
+def _warn(text: str) -> None:
+    warnings.warn(f"the store of dynamic sources {text}", AnyshapeWarning, stacklevel=3)
+
+
+# ---------------------------------------------------------------------- the format
+
+
+def _encoded(known: dict[str, set[Place]]) -> bytes:
+    functions = {
+        key: sorted(known[key], key=lambda p: (p.source, -1 if p.dim is None else p.dim))
+        for key in sorted(known)
+    }
+    content = {"format": FORMAT, "version": VERSION, "functions": functions}
+    return (json.dumps(content, indent=1) + "\n").encode()
+
+
+def _decoded(data: bytes) -> dict[str, set[Place]]:
+    """What a document says; `ValueError` for one that says something else."""
+    try:
+        content = json.loads(data)
+    except RecursionError as e:
+        raise ValueError("it is nested too deeply") from e
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise ValueError(f"it is not a document of the format {FORMAT}")
+    version = content.get("version")
+    if type(version) is int and version > VERSION:
+        raise _LaterVersion(f"it has version {version}; this is for versions up to {VERSION}")
+    functions = content.get("functions")
+    if version != VERSION or not isinstance(functions, dict):
+        raise ValueError("it is damaged")
+    return {key: {_place(entry) for entry in _listed(value)} for key, value in functions.items()}
+
+
+def _listed(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise ValueError("it is damaged")
+    return value
+
+
+def _place(entry: Any) -> Place:
+    match entry:
+        case [str(source), None]:
+            return Place(source, None)
+        case [str(source), int(dim)] if type(dim) is int and dim >= 0:
+            return Place(source, dim)
+    raise ValueError("it is damaged")

@@ -1,0 +1,1 @@
+"""The trace tree: programs with graph breaks. See the folder's README."""

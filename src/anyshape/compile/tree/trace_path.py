@@ -1,0 +1,484 @@
+"""A trace that runs what it has traced wherever Python needs a value that only the run knows.
+
+`PathEnv` answers what would be an error by asking its tracer to decide. The tracer ends a segment
+there: the calls since the last decision become a program of their own, which runs on real values
+and gives the answer. What was answered is known from then on, for this path.
+
+A path whose beginning has run already is replayed: Python runs again from the start with the given
+answers, and nothing is run a second time; then the trace goes on as usual.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+
+from anyshape.compile.tree.loop_state import LoopState, Unsettled, state_of
+from anyshape.compile.tree.segment import Segment, key_of
+from anyshape.compile.tree.segment_program import SegmentProgram, as_captured
+from anyshape.env import Env
+from anyshape.env.decide import decide
+from anyshape.env.site import capture as capture_site
+from anyshape.errors import AnyshapeError
+from anyshape.expr import eq0, negate
+from anyshape.expr.boolean import Bool, equals
+from anyshape.expr.node import Expr
+from anyshape.expr.traverse import names_of
+from anyshape.rules.table import PURE
+from anyshape.symbolic.sym_bool import SymBool
+from anyshape.symbolic.sym_float import SymFloat
+from anyshape.symbolic.sym_int import SymInt
+from anyshape.tensor import current
+from anyshape.tensor.sym_tensor import SymTensor
+from anyshape.trace.capture import Captured, as_assert
+from anyshape.trace.execution_modes import keep_modes, set_autocast, set_inference
+from anyshape.trace.graph import (
+    CONSTANT,
+    SYMBOLIC,
+    Graph,
+    Name,
+    Value,
+    leaves,
+    operand_of,
+)
+from anyshape.trace.inputs import Bind
+from anyshape.trace.tracer import Tracer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from anyshape.env.fact import Fact
+    from anyshape.env.obligation import Obligation
+    from anyshape.expr.real import Real
+    from anyshape.tensor.meta import Meta
+
+
+_CONSTANT: Final = (int, float, bool, str, torch.dtype)
+
+
+class Diverged(AnyshapeError):
+    """A replay that did something else than what has run already."""
+
+
+class PathEnv(Env):
+    """An environment whose open questions are decided by running the program.
+
+    Before the first decision, questions over backed symbols are guarded at the door, as ever; after
+    it they belong to one path, so they are decisions too, and what must hold is asserted there.
+    """
+
+    path: PathTracer
+
+    def guard(self, p: Bool) -> bool:
+        """The truth of `p`: proved, guarded at the door, or decided by the run."""
+        answer = decide(self.knowledge, p)
+        if answer is not None:
+            return answer
+        if not self.path.answers and self._over_backed(p) is not None:
+            return super().guard(p)
+        return bool(self.path.decide(p))
+
+    def value(self, e: Expr) -> int:
+        """The value of `e`: proved, guarded at the door, or decided by the run."""
+        simple = self.simplify(e)
+        if simple.is_const:
+            return simple.c
+        if not self.path.answers and (simple.hint is not None or e.hint is not None):
+            return super().value(e)
+        return int(self.path.decide(simple))
+
+    def real_value(self, r: Real) -> float:
+        """The value of `r`: guarded at the door, or decided by the run."""
+        if not self.path.answers and r.hint is not None:
+            return super().real_value(r)
+        return float(self.path.decide(r))
+
+    @property
+    def facts(self) -> list[Fact]:
+        """The conditions that are asserted, as they were recorded."""
+        return self._asserts
+
+    def asserts_since(self, place: int) -> list[Obligation]:
+        """The runtime asserts that were recorded after the first `place` ones."""
+        return self._listed(self._asserts[place:])
+
+    def _oblige(self, fact: Fact) -> None:
+        if not self.path.answers:
+            super()._oblige(fact)
+        else:
+            self._asserts.append(fact)
+
+
+class _Moment:
+    """A decision of this path that others may turn out to repeat."""
+
+    def __init__(
+        self, path: PathTracer, state: LoopState, segment: Segment, rest: list[Any]
+    ) -> None:
+        self.state = state
+        self.segment = segment
+        self.rest = rest
+        self.facts = len(path.paths.facts)
+        self.answers = len(path.answers) + 1
+        self.symbols = {str(name) for name in path.names()}
+
+    def is_repeated(self, path: PathTracer, state: LoopState) -> bool:
+        """Whether this is the same state again, and nothing was learned since of what there was."""
+        if self.state.key != state.key:
+            return False
+        learned: list[Any] = [fact.condition for fact in path.paths.facts[self.facts :]]
+        learned += path.questions[self.answers :]
+        return not any(name in self.symbols for q in learned for name in names_of(q))
+
+
+class PathTracer(Tracer):
+    """The trace of one path, whose graph is cut into segments.
+
+    `frame` are the real values after the last decision, `order` the values of the graph and the
+    names of symbols that they belong to. Before the first decision the frame is the flat inputs.
+    """
+
+    def __init__(
+        self, root: Segment, flat: Sequence[Any], script: Sequence[Any], frame: list[Any]
+    ) -> None:
+        env = PathEnv()
+        super().__init__(env)
+        env.path = self
+        env.undecided = None
+        env.concrete = True
+        self.paths = env
+        self.root = self.segment = root
+        self.script = script
+        self.answers: list[Any] = []
+        self.questions: list[Any] = []
+        self.overflow: Segment | None = None  # a question with too many answers
+        self.undo: list[tuple[torch.Tensor, torch.Tensor]] = []
+        self.parts: list[SegmentProgram] = []  # the segments that were made
+        self.failed = False  # whether a segment raised, and not the program
+        self.settling = False
+        self.follows = True  # whether deviations from eager execution are listed, and not asserted
+        self._flat = flat
+        self._frame = frame
+        self._order: list[Any] | None = None
+        self._parent: tuple[Segment, Any] | None = None
+        self._start = 0  # the first node of the segment
+        self._asserts = self._deviations = 0  # of earlier segments
+        self._alive: list[tuple[Any, Value]] = []
+        self._versions: dict[Value, int] = {}
+        self._moments: list[_Moment] = []
+        self._modes = self._mode_state()
+
+    # ------------------------------------------------------------------ which tensors are alive
+
+    def record(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
+        """Write a node, and keep track of who holds its result."""
+        t = super().record(func, args, kwargs, out)
+        if type(t) is SymTensor:
+            self._alive.append((weakref.ref(t), t._value))
+        return t
+
+    def _result(self, node: Any, meta: Meta, scan: Any, outs: list[Any]) -> SymTensor:
+        t = super()._result(node, meta, scan, outs)
+        self._alive.append((weakref.ref(t), t._value))
+        return t
+
+    def _live(self) -> list[Value]:
+        """The tensors that the rest of the program may use: inputs, and those that are held."""
+        self._alive = [(ref, v) for ref, v in self._alive if ref() is not None]
+        found = {id(v): v for v in self.graph.inputs}
+        found.update({id(v): v for _, v in self._alive if v.kind != CONSTANT})
+        return list(found.values())
+
+    def names(self) -> list[Name]:
+        """The symbols that have a value by now."""
+        names = {Name(bind.name): None for bind in self.inputs.binds}
+        for node in self.graph.nodes:
+            names.update({leaf: None for leaf in leaves(node.outs) if type(leaf) is Name})
+        return list(names)
+
+    # ------------------------------------------------------------------ decisions
+
+    def decide(self, question: Bool | Expr | Real) -> Any:
+        """The answer of the run."""
+        if self.settling:
+            raise Unsettled
+        self.questions.append(question)
+        place = len(self.answers)
+        segment = self.segment
+        replays = place < len(self.script)
+        if replays or segment.run is not None:  # or a part of a loop that was traced already
+            order = self._again(segment)
+        else:
+            order = self._end(segment, question)
+        if replays:
+            answer = self.script[place]
+        else:
+            self._frame = self._run(segment)
+            answer = self._frame.pop()
+        if type(question) is Bool:
+            answer = bool(answer)
+        self._go_on(segment, question, answer, order)
+        return answer
+
+    def _go_on(self, segment: Segment, question: Any, answer: Any, order: list[Any]) -> None:
+        """Begin the segment that follows an answer."""
+        self.answers.append(answer)
+        kind = type(question)
+        if kind is Bool:
+            self.env.learn(question if answer else negate(question))
+        elif kind is Expr:
+            self.env.learn(eq0(question.shift(-answer)))
+        else:
+            self.env.learn(equals(question, answer))
+        if segment.joins or segment.settled is not None:
+            self.memo.clear()  # a state that repeats must be followed by the same calls
+        self._order = order
+        self._parent = (segment, answer)
+        self.segment = segment.children.get(key_of(answer)) or Segment()
+        if self.segment.run is None and segment.is_full:
+            self.overflow = segment
+        self._start = len(self.graph.nodes)
+        self._modes = self._mode_state()
+        self._versions = {v: v.version for v in self._outer()}
+
+    def _again(self, segment: Segment) -> list[Any]:
+        """End a segment that was traced before as it did then; what the next frame holds."""
+        self._need_same(segment, ends=False)
+        order = [self._at(place) for place in segment.outs]
+        state = None if segment.joins else self._state()
+        if state is not None and len(state.values) == segment.settled:
+            self._moments.append(_Moment(self, state, segment, order[segment.settled :]))
+        self._asserts = len(self.paths.facts)
+        self._deviations = len(self.deviations)
+        return order
+
+    def _need_same(self, segment: Segment, *, ends: bool) -> None:
+        """Raise if the program took other steps than those that ran."""
+        if (segment.question is None) is not ends or segment.calls != self._calls():
+            raise Diverged("the program took other steps than the last time with the same answers")
+
+    def _calls(self) -> list[Any]:
+        return [(n.func, _constants(n.args, n.kwargs)) for n in self.graph.nodes[self._start :]]
+
+    def _end(self, segment: Segment, question: Any) -> list[Any]:
+        """End a segment with a question; what the next frame holds."""
+        segment.site = capture_site()
+        segment.question = self.env.text(question)
+        state = self._state()
+        live = self._live()
+        twin = None if state is None else self._repeated(state)
+        values = [] if state is None else list(state.values)
+        if twin is not None:
+            rest = twin.rest
+            segment.children = twin.segment.children
+            segment.joins = True
+        else:
+            known = {id(v) for v in values}
+            there = self._places_now()
+            others = [v for v in live if id(v) not in known] + self.names()
+            rest = [x for x in others if _key(x) in there]
+            if state is not None:
+                segment.settled = len(values)
+                self._moments.append(_Moment(self, state, segment, rest))
+        order = values + rest
+        segment.outs = self._places(order)
+        self._build(segment, [*order, _number(question, self.env)])
+        return order
+
+    def _repeated(self, state: LoopState) -> _Moment | None:
+        """The latest decision of this path in the same state, whose frame can be made here."""
+        there = self._places_now()
+        for moment in reversed(self._moments):
+            if moment.is_repeated(self, state) and all(_key(x) in there for x in moment.rest):
+                return moment
+        return None
+
+    def _state(self) -> LoopState | None:
+        self.settling = True
+        try:
+            return state_of(self._live)
+        finally:
+            self.settling = False
+
+    def finish(self, outputs: Sequence[Any], out_spec: Any) -> list[Any]:
+        """End the last segment with what the program returned, and run it."""
+        if len(self.answers) < len(self.script):
+            raise Diverged("the program ended before its recorded decisions")
+        segment = self.segment
+        if segment.run is not None:
+            self._need_same(segment, ends=True)
+        else:
+            segment.out_spec = out_spec
+            self._build(segment, list(outputs))
+        return self._run(segment)
+
+    def flush(self) -> None:
+        """Run what was traced since the last decision for its effects: the program has raised."""
+        if len(self.answers) >= len(self.script) and self.segment.run is None:
+            self._parent = None
+            segment = Segment()
+            self._build(segment, [])
+            self._run(segment)
+
+    # ------------------------------------------------------------------ segments
+
+    @property
+    def draws(self) -> bool:
+        """Whether something was traced that may give another value when it runs again."""
+        return any(node.func not in PURE for node in self.graph.nodes)
+
+    def _outer(self) -> list[Value]:
+        return [*self.graph.inputs, *[v for v, _ in self.graph.constants]]
+
+    def _begin(self) -> list[Any]:
+        """What the frame at the start of the segment holds."""
+        if self._order is not None:
+            return self._order
+        return [*self.graph.inputs, *[Name(bind.name) for bind in self.inputs.binds]]
+
+    def _places_now(self) -> dict[Any, tuple[int, int]]:
+        """Where each value of this segment and of its frame is, as `Segment.outs` says it."""
+        places = {
+            _key(leaf): (i, k)
+            for i, node in enumerate(self.graph.nodes[self._start :])
+            for k, leaf in enumerate(leaves(node.outs))
+            if leaf is not None
+        }
+        places.update({_key(x): (-1, i) for i, x in enumerate(self._begin())})
+        return places
+
+    def _places(self, order: list[Any]) -> list[tuple[int, int]]:
+        """Where each part of the next frame comes from."""
+        there = self._places_now()
+        return [there[_key(x)] for x in order]
+
+    def _at(self, place: tuple[int, int]) -> Any:
+        call, k = place
+        if call < 0:
+            return self._begin()[k]
+        return list(leaves(self.graph.nodes[self._start + call].outs))[k]
+
+    def _build(self, segment: Segment, outputs: list[Any]) -> None:
+        graph = Graph()
+        graph.nodes = self.graph.nodes[self._start :]
+        graph.constants = list(self.graph.constants)
+        graph.outputs = outputs
+        if self._order is None:
+            graph.inputs = list(self.graph.inputs)
+            binds = list(self.inputs.binds)
+            slots = {leaf.value: i for i, leaf in enumerate(self.inputs.leaves) if leaf.value}
+        else:
+            graph.inputs = [v for v in self._order if type(v) is Value]
+            slots = {v: i for i, v in enumerate(self._order) if type(v) is Value}
+            binds = [Bind(str(v), i, None) for i, v in enumerate(self._order) if type(v) is Name]
+        asserts = self.paths.asserts_since(self._asserts)
+        self._asserts = len(self.paths.facts)
+        if not self.follows:
+            asserts += [as_assert(d, self.env) for d in self.deviations[self._deviations :]]
+        self._deviations = len(self.deviations)
+        self._need_frame(graph, [Name(bind.name) for bind in binds], asserts)
+        segment.calls = self._calls()
+        program = segment.build(graph, binds, slots, asserts)
+        if self._order is None:
+            captured = Captured(self, self.inputs, None, graph)
+            captured.guards, captured.runtime_asserts, captured.program = [], asserts, program
+        else:
+            captured = as_captured(self, graph, self._order, self._frame, asserts, program)
+        self.parts.append(SegmentProgram(segment, captured, list(self._frame), self._modes))
+
+    def _need_frame(self, graph: Graph, names: list[Name], asserts: Sequence[Obligation]) -> None:
+        """Raise if a segment uses what its frame does not hold, because a repeated state had not
+        needed it.
+        """
+        graph.verify()
+        known = {str(name) for name in names}
+        operands: list[Any] = [o.condition for o in asserts]
+        for node in graph.nodes:
+            known.update([str(leaf) for leaf in leaves(node.outs) if type(leaf) is Name])
+            used = leaves((node.args, node.kwargs))
+            operands += [operand_of(x) for x in used if type(x) in SYMBOLIC]
+        operands += [operand_of(x) for x in leaves(graph.outputs) if type(x) in SYMBOLIC]
+        if any(name not in known for name in names_of(*operands)):
+            raise Diverged("a loop needs a number of an earlier round")
+
+    def _run(self, segment: Segment) -> list[Any]:
+        """Run a segment on the frame as if no trace were on; keep it once it has run."""
+        self._keep_what_changes()
+        before = current.enter(None)
+        self.has_run = True
+        assert segment.run is not None
+        self.failed = True
+        try:
+            with torch._C.DisableTorchFunction(), keep_modes():
+                self._set_modes()
+                out = list(segment.run(self._frame))
+        finally:
+            current.leave(before)
+        self.failed = False
+        if self._parent is not None:
+            parent, answer = self._parent
+            if key_of(answer) in parent.children or not parent.is_full:
+                parent.children[key_of(answer)] = segment
+        return out
+
+    # ------------------------------------------------------------------ undoing
+
+    def _keep_what_changes(self) -> None:
+        """Copy tensors from outside that the segment writes to, so that it can be undone."""
+        leaves_ = self.inputs.leaves
+        real = {leaf.value: self._flat[i] for i, leaf in enumerate(leaves_) if leaf.value}
+        real.update(dict(self.graph.constants))
+        with torch._C.DisableTorchFunction(), torch.no_grad():
+            for value in self._outer():
+                if value.version != self._versions.get(value, 0):
+                    self.undo.append((real[value], real[value].detach().clone()))
+
+    def take_back(self) -> None:
+        """Give the tensors from outside the values that they had before the trace."""
+        with torch.no_grad():
+            for tensor, copy in reversed(self.undo):
+                tensor.detach().copy_(copy)
+        self.undo = []
+
+    def release(self) -> None:
+        """Let go of the tensors of the call that was traced."""
+        super().release()
+        self._flat, self._frame = (), []
+        self.undo, self._moments, self.parts = [], [], []
+
+    # ------------------------------------------------------------------ modes
+
+    def _mode_state(self) -> tuple[Any, ...]:
+        return (self._grad, self._inference, self._autocast, self._dtype)
+
+    def _set_modes(self) -> None:
+        """The modes that the program was in at the last decision."""
+        enter_modes(self._modes)
+
+
+def enter_modes(modes: tuple[Any, ...]) -> None:
+    """Put this thread into the modes that a segment begins in."""
+    grad, inference, autocast, dtype = modes
+    if torch.is_inference_mode_enabled() is not inference:
+        set_inference(inference)
+    torch._C._set_grad_enabled(grad)
+    set_autocast(autocast)
+    torch.set_default_dtype(dtype)
+
+
+def _key(x: Any) -> Any:
+    return x if type(x) is Name else id(x)
+
+
+def _constants(*args: Any) -> list[Any]:
+    """The plain values among arguments."""
+    return [x.hex() if type(x) is float else x for x in leaves(args) if type(x) in _CONSTANT]
+
+
+def _number(question: Any, env: Env) -> Any:
+    kind = type(question)
+    if kind is Bool:
+        return SymBool(question, env)
+    return SymInt(question, env) if kind is Expr else SymFloat(question, env)

@@ -1,0 +1,150 @@
+"""The functions that a saved program may call, by name: one fixed table.
+
+In it are the functions and methods of torch that have a rule, torch's own ops that its meta kernels
+tell the shapes of, and the few functions of ours that programs call. Ops of other libraries are
+found among those that are registered in the process. No name is ever followed as a path.
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+from typing import Any, Final
+
+import torch
+
+from anyshape.errors import LoadError, UnsupportedError
+from anyshape.rules import data, linalg, random
+from anyshape.rules.op_name import NOT_OPS, REFUSED
+from anyshape.rules.resolve import resolve
+from anyshape.symbolic.torch_calls import HANDLED
+from anyshape.tensor import shown
+from anyshape.trace import execution_modes
+from anyshape.trace.spelling import methods, path_of, paths
+
+_OWN: Final[dict[str, Any]] = {
+    "anyshape.count": data._count,
+    "anyshape.weighted_bincount": data._weighted_bincount,
+    "anyshape.lstsq_with_residuals": linalg._lstsq_with_residuals,
+    "anyshape.expect_grad": shown.expect_grad,
+    "anyshape.expect_strides": shown.expect_strides,
+    "anyshape.expect_offset": shown.expect_offset,
+    "anyshape.expect_contiguity": shown.expect_contiguity,
+    "anyshape.set_autocast": execution_modes.set_autocast,
+    "anyshape.set_inference": execution_modes.set_inference,
+    "torch._C._set_grad_enabled": torch._C._set_grad_enabled,
+    "torch.set_default_dtype": torch.set_default_dtype,
+    "anyshape.set_seed": random.set_seed,
+}
+# Ops that reach files, other processes or raw memory, or that are no part of a program.
+_DENIED: Final = frozenset(("from_file", "set_", "data", "set_data", "_backward", "retain_grad"))
+# What torch's own Python functions call, besides public ops.
+_PRIVATE: Final = """
+    _adaptive_avg_pool2d _adaptive_avg_pool3d _batch_norm_with_update _cdist_forward _chunk_cat
+    _conj _convolution _ctc_loss _embedding_bag _embedding_bag_forward_only _grouped_mm _int_mm
+    _log_softmax _log_softmax_backward_data _lu_with_info _masked_scale _masked_softmax
+    _native_batch_norm_legit _native_multi_head_attention _neg_view _pack_padded_sequence
+    _pad_packed_sequence _reshape_alias _safe_softmax _scaled_mm
+    _scaled_dot_product_attention_math _scaled_dot_product_efficient_attention
+    _scaled_dot_product_flash_attention _scaled_dot_product_flash_attention_for_cpu
+    _scaled_dot_product_cudnn_attention _softmax _softmax_backward_data _to_copy
+    _transformer_encoder_layer_fwd _trilinear _unsafe_index _unsafe_masked_index
+    _unsafe_masked_index_put_accumulate _unsafe_view _upsample_bicubic2d_aa
+    _upsample_bilinear2d_aa _upsample_nearest_exact1d _upsample_nearest_exact2d
+    _upsample_nearest_exact3d _weight_norm _weight_norm_interface
+"""
+_ALLOWED: Final = frozenset(_PRIVATE.split())
+_LIBRARIES: Final = """
+    prim c10d _c10d_functional _c10d_functional_autograd symm_mem profiler static_runtime inductor
+    cuda onnx tensorexpr debugprims higher_order
+"""
+_DENIED_LIBRARIES: Final = frozenset(_LIBRARIES.split())
+
+
+@functools.cache
+def _torch_ops() -> frozenset[str]:
+    """The names of torch's own ops, without those of TorchScript, some of which reach files."""
+    names = torch._C._dispatch_get_all_op_names()
+    return frozenset(n[6:].split(".")[0] for n in names if n.startswith("aten::"))
+
+
+def _is_torch_op(name: str) -> bool:
+    """Whether torch has an op of that name which a program may call."""
+    if name in _DENIED:
+        return False
+    if name.startswith("_") and name not in _ALLOWED and not name.startswith("_foreach_"):
+        return False
+    return name in _torch_ops()
+
+
+def _is_allowed(func: Any) -> bool:
+    name = getattr(func, "__name__", "")
+    if name in _DENIED or func in REFUSED or func in NOT_OPS or func in HANDLED:
+        return False
+    if type(resolve(func)) is functools.partial:  # the row of a rule
+        return True
+    return not isinstance(func, types.FunctionType) and _is_torch_op(name)
+
+
+@functools.cache
+def _table() -> dict[str, Any]:
+    found = {f"torch.Tensor.{name}": f for f, name in methods().items() if _is_allowed(f)}
+    found.update({path: f for f, path in paths().items() if _is_allowed(f)})
+    for name in dir(torch._C._VariableFunctions):  # behind Python functions of the same names
+        func = getattr(torch._C._VariableFunctions, name)
+        if callable(func) and path_of(func) is None and _is_allowed(func):
+            found[f"torch._VF.{name}"] = func
+    return {**found, **_OWN}
+
+
+@functools.cache
+def _names() -> dict[Any, str]:
+    return {func: name for name, func in _table().items()}
+
+
+def name_of(func: Any) -> str:
+    """The name that a function is saved under; raises for one that could not be loaded."""
+    name = _names().get(func) or path_of(func)
+    if name is None:
+        raise UnsupportedError(
+            f"saving a program that calls {getattr(func, '__name__', func)!r}",
+            why="only functions of torch and registered ops are found again when it is loaded",
+            fix="make it an op with torch.library.custom_op",
+        )
+    try:
+        same = find(name) == func
+    except LoadError as e:
+        raise UnsupportedError(f"saving a program that calls {name}", why=e.what) from e
+    if not same:
+        raise UnsupportedError(f"saving a program that calls {name}", why="its name is ambiguous")
+    return name
+
+
+def find(name: str) -> Any:
+    """The function of that name; LoadError where there is none that a program may call."""
+    func = _table().get(name)
+    if func is not None:
+        return func
+    if name.startswith("torch.ops."):
+        return _registered(name)
+    raise LoadError(f"the program calls {name[:200]!r}, which is not in the table of ops")
+
+
+@functools.lru_cache(maxsize=1024)
+def _registered(name: str) -> Any:
+    library, _, rest = name.removeprefix("torch.ops.").partition(".")
+    op, _, overload = rest.partition(".")
+    if not all(part.isidentifier() for part in (library, op, overload or "default")):
+        raise LoadError(f"{name[:200]!r} is not the name of an op")
+    allowed = _is_torch_op(op) if library == "aten" else library not in _DENIED_LIBRARIES
+    if not allowed:
+        raise LoadError(f"the program calls {name[:200]!r}, which is not in the table of ops")
+    full = f"{library}::{op}" + (f".{overload}" if overload not in ("", "default") else "")
+    names = torch._C._dispatch_get_all_op_names()
+    if full not in names and (overload or not any(n.startswith(f"{full}.") for n in names)):
+        raise LoadError(
+            f"the op {full} is not registered in this process",
+            fix=f"import the library that defines the ops of {library!r} before loading",
+        )
+    packet = getattr(getattr(torch.ops, library), op)
+    return getattr(packet, overload) if overload else packet

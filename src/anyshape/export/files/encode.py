@@ -1,0 +1,190 @@
+"""An exported program as plain data for `program.json`; `decode.py` is the inverse."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+
+from anyshape.export.files import plain, structure, weights
+from anyshape.export.files.callable_ops import name_of
+from anyshape.export.files.scope import ScopeWriter, Sites
+from anyshape.export.files.stand_in import Member, member_of
+from anyshape.symbolic.sym_bool import SymBool
+from anyshape.symbolic.sym_float import SymFloat
+from anyshape.symbolic.sym_int import SymInt
+from anyshape.trace.graph import SYMBOLIC, Name, Value, operand_of
+
+if TYPE_CHECKING:
+    from anyshape.export.explore import Refused
+    from anyshape.export.program import ExportedProgram
+    from anyshape.trace.capture import Captured
+    from anyshape.trace.inputs import Leaf
+
+FORMAT: Final = 2
+_SYMBOLIC: Final = {SymInt: "int", SymBool: "bool", SymFloat: "real"}
+_KNOWN: Final = frozenset((bool, int, float, str))
+
+
+def encode(program: ExportedProgram) -> tuple[dict[str, Any], bytes]:
+    """The data of a program, and its weights."""
+    sites = Sites()
+    constants: dict[int, torch.Tensor] = {}
+    for variant in program.variants:
+        for _, tensor in variant.graph.constants:
+            constants.setdefault(id(tensor), tensor)
+    for tensor in program.state.values():
+        constants.setdefault(id(tensor), tensor)
+    numbers = {key: i for i, key in enumerate(constants)}
+    names = {numbers[id(t)]: name for name, t in program.state.items()}
+    records, data = weights.encode(
+        list(constants.values()), [names.get(i, f"unnamed_{i}") for i in range(len(numbers))]
+    )
+    content = {
+        "constants": records,
+        "format": FORMAT,
+        "is_complete": program.is_complete,
+        "name": program.name,
+        "on_deviation": program.on_deviation,
+        "refused": [_refused(r, sites) for r in program.refused],
+        "state": [[name, numbers[id(t)]] for name, t in program.state.items()],
+        "torch": str(torch.__version__),
+        "variants": [_Variant(v, sites, numbers).encode() for v in program.variants],
+    }
+    content["sites"] = [list(site) for site in sites.numbers]
+    return content, data
+
+
+def _refused(refused: Refused, sites: Sites) -> dict[str, Any]:
+    first = refused.guards[0]
+    scope = ScopeWriter(first.condition.pool, first._knowledge.sources, sites, None)
+    guards = [scope.obligation(o) for o in refused.guards]
+    kind = type(refused.error).__name__
+    return {"error": [kind, str(refused.error)], "guards": guards, "terms": scope.terms()}
+
+
+class _Variant:
+    def __init__(self, variant: Captured, sites: Sites, numbers: dict[int, int]) -> None:
+        self.variant = variant
+        self.sites = sites
+        self.numbers = numbers
+        env = variant.tracer.env
+        self.scope = ScopeWriter(env.pool, env.sources, sites, env)
+
+    def encode(self) -> dict[str, Any]:
+        v, scope = self.variant, self.scope
+        content: dict[str, Any] = {
+            "asserts": [scope.obligation(o) for o in v.runtime_asserts],
+            "binds": [list(bind) for bind in v.inputs.binds],
+            "constants": [self.numbers[id(t)] for _, t in v.graph.constants],
+            "deviations": [
+                {
+                    "about": d.about,
+                    "at": self.sites.number(d.site),
+                    "condition": scope.text(d.condition),
+                    "op": d.op,
+                }
+                for d in v.deviations
+            ],
+            "door": {
+                "dtype": plain.name_of(v.tracer.dtype),
+                "gradients": v.tracer.asked_grad,
+                "layouts": v.tracer.asked_layout,
+            },
+            "guards": [scope.obligation(o) for o in v.guards],
+            "in_tree": structure.encode(v.inputs.spec),
+            "inputs": [self._leaf(leaf) for leaf in v.inputs.leaves],
+            "nodes": [self._node(node) for node in v.graph.nodes],
+            "out_tree": structure.encode(v.out_spec),
+            "outputs": [self._output(leaf) for leaf in v.graph.outputs],
+            "relations": [[i, d, self._size(n)] for i, d, n in v.inputs.relations],
+            "replacements": scope.replacements(),
+        }
+        content["terms"] = scope.terms()
+        return content
+
+    def _leaf(self, leaf: Leaf) -> dict[str, Any]:
+        example = leaf.example
+        content: dict[str, Any] = {"name": leaf.name, "twin": leaf.twin}
+        if not isinstance(example, torch.Tensor):
+            return {**content, "plain": _given(example, leaf.name)}
+        content["example"] = {
+            "device": str(example.device),
+            "dtype": plain.name_of(example.dtype),
+            "grad": example.requires_grad,
+            "offset": int(example.storage_offset()),
+            "shape": list(example.shape),
+            "strides": list(example.stride()),
+        }
+        content["shape"] = [self._size(n) for n in leaf.shape]
+        content["layout"] = None
+        if leaf.value is not None:
+            layout = leaf.value.meta.layout.found()
+            content["layout"] = {
+                "offset": layout.offset,
+                "order": None if layout.order is None else list(layout.order),
+                "strides": None if layout.strides is None else list(layout.strides),
+            }
+        return content
+
+    def _node(self, node: Any) -> dict[str, Any]:
+        return {
+            "args": [self._arg(a) for a in node.args],
+            "at": self.sites.number(node.site),
+            "kwargs": [[name, self._arg(a)] for name, a in node.kwargs.items()],
+            "op": name_of(node.func),
+            "outs": self._outs(node.outs),
+        }
+
+    def _outs(self, outs: Any) -> Any:
+        kind = type(outs)
+        if outs is None:
+            return None
+        if kind is tuple:
+            return [self._outs(part) for part in outs]
+        if kind is Name:
+            return {"symbol": str.__str__(outs)}
+        meta = outs.meta
+        return {
+            "device": str(meta.device),
+            "dtype": plain.name_of(meta.dtype),
+            "grad": bool(meta.requires_grad),
+            "shape": [self._size(n) for n in meta.shape],
+            "value": outs.index,
+        }
+
+    def _size(self, n: Any) -> Any:
+        return n if type(n) is int else {"int": self.scope.text(n.expr)}
+
+    def _arg(self, a: Any) -> Any:
+        """An argument of an op."""
+        kind = type(a)
+        if kind is Value:
+            return {"value": repr(a)}
+        if kind in SYMBOLIC:
+            return {_SYMBOLIC[kind]: self.scope.text(operand_of(a))}
+        if kind not in _KNOWN:  # a number or text of another class is one all the same
+            for known in (bool, int, float, str):
+                if isinstance(a, known):
+                    a = known(a)
+                    break
+        return plain.encode(a, "an argument of an op", self._arg)
+
+    def _output(self, a: Any) -> Any:
+        """A leaf of what is returned; an enum of numbers or text is returned as one of these."""
+        if isinstance(a, Member) or (isinstance(a, Enum) and not isinstance(a, int | float | str)):
+            return _member(a)
+        return self._arg(a)
+
+
+def _given(example: Any, name: str) -> Any:
+    """A value among the inputs, which keeps its type."""
+    if isinstance(example, Member | Enum):
+        return _member(example)
+    return plain.encode(example, f"the input {name}")
+
+
+def _member(x: Member | Enum) -> Any:
+    member = member_of(x) if isinstance(x, Enum) else x
+    return {"enum": [member.of, member.name]}

@@ -1,0 +1,28 @@
+"""`save`: a program to one file. The format is in docs/reference/file-format.md."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from anyshape.errors import UnsupportedError
+from anyshape.export.files import archive
+from anyshape.export.files.encode import encode
+
+if TYPE_CHECKING:
+    import os
+
+    from anyshape.export.program import ExportedProgram
+
+
+def save(program: ExportedProgram, path: str | os.PathLike[str]) -> None:
+    """Write a program to a file; an old file stays as it is until the new one is complete."""
+    content, weights = encode(program)
+    data = archive.dumps(content)
+    if len(data) > archive.MAX_PROGRAM:
+        raise UnsupportedError(
+            f"saving a program of {len(data)} bytes, its weights aside",
+            why=f"at most {archive.MAX_PROGRAM} are allowed",
+        )
+    members = {archive.PROGRAM: data, archive.WEIGHTS: weights}
+    members[archive.CHECKSUMS] = archive.checksums(members)
+    archive.write_file(path, members)

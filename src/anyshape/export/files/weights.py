@@ -1,0 +1,167 @@
+"""The constants of a program as a safetensors file, and what else there is to each of them.
+
+Tensors that share memory keep sharing it: they are views of one entry of the file. A dense tensor
+that shares nothing is an entry of its own, with its own shape and type.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import safetensors.torch
+import torch
+
+from anyshape.errors import LoadError, UnsupportedError
+from anyshape.export.files import checked
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_BYTES: Final = torch.uint8
+_ALIGN: Final = 16
+_NAMES: Final = """
+    float64 float32 float16 bfloat16 int64 int32 int16 int8 uint8 bool uint64 uint32 uint16
+    float8_e4m3fn float8_e5m2
+"""
+_STORED: Final = frozenset(getattr(torch, name) for name in _NAMES.split())
+FIELDS: Final = ("device", "dtype", "grad", "key", "offset", "parameter", "shape", "strides")
+
+
+def encode(
+    tensors: Sequence[torch.Tensor], names: Sequence[str]
+) -> tuple[list[dict[str, Any]], bytes]:
+    """A record for each tensor, and the safetensors file; `names` are the preferred keys."""
+    with torch._C.DisableTorchFunction(), torch.no_grad():
+        groups: dict[int, list[int]] = {}
+        plain = [_plain(t, name) for t, name in zip(tensors, names, strict=True)]
+        for i, t in enumerate(plain):
+            groups.setdefault(t.untyped_storage()._cdata, []).append(i)
+        records: list[dict[str, Any]] = [{} for _ in tensors]
+        entries: dict[str, torch.Tensor] = {}
+        for members in groups.values():
+            key = names[members[0]]
+            entries[key], places = _entry([plain[i] for i in members])
+            for i, (strides, offset) in zip(members, places, strict=True):
+                t = tensors[i]
+                records[i] = {
+                    "device": str(t.device),
+                    "dtype": str(t.dtype).removeprefix("torch."),
+                    "grad": t.requires_grad,
+                    "key": key,
+                    "offset": offset,
+                    "parameter": isinstance(t, torch.nn.Parameter),
+                    "shape": list(t.shape),
+                    "strides": strides,
+                }
+        return records, safetensors.torch.save(entries)
+
+
+def _plain(t: torch.Tensor, name: str) -> torch.Tensor:
+    """The tensor with its own memory as it is; its conjugate or negative made real."""
+    if t.device.type == "meta" or t.is_quantized or t.layout is not torch.strided:
+        raise UnsupportedError(
+            f"saving the constant {name}", why=f"it is {t.dtype}, {t.layout}, on {t.device}"
+        )
+    return t.detach().resolve_conj().resolve_neg()
+
+
+def _entry(group: list[torch.Tensor]) -> tuple[torch.Tensor, list[tuple[Any, int]]]:
+    """What to store for tensors of one storage; for each its strides (None: all of it), offset."""
+    first = group[0]
+    if len(group) == 1 and first.dtype in _STORED and first.is_contiguous():
+        return first.cpu().clone(), [(None, 0)]
+    itemsizes = [t.element_size() for t in group]
+    starts = [t.storage_offset() * k for t, k in zip(group, itemsizes, strict=True)]
+    lo = min(starts) // _ALIGN * _ALIGN
+    ends = [s + _extent(t) * k for t, s, k in zip(group, starts, itemsizes, strict=True)]
+    size = max(ends) - lo
+    held = torch.empty(0, dtype=_BYTES, device=first.device)
+    held.set_(first.untyped_storage(), lo, (size,), (1,))
+    stored = torch.zeros(-(-size // _ALIGN) * _ALIGN, dtype=_BYTES)
+    stored[:size] = held.cpu()
+    places = [
+        (list(t.stride()), (s - lo) // k) for t, s, k in zip(group, starts, itemsizes, strict=True)
+    ]
+    if first.dtype in _STORED and all(t.dtype is first.dtype for t in group):
+        stored = stored.view(first.dtype)
+    return stored, places
+
+
+def _extent(t: torch.Tensor) -> int:
+    """The elements of the memory from the first to the last one used."""
+    if not t.numel():
+        return 0
+    return 1 + sum((n - 1) * s for n, s in zip(t.shape, t.stride(), strict=True))
+
+
+def decode(records: Any, data: bytes) -> list[torch.Tensor]:
+    """The tensors of the records."""
+    try:
+        entries = safetensors.torch.load(data)
+    except Exception as e:  # of its own class, or what its reader made of a wrong header
+        raise LoadError("weights.safetensors is damaged", why=str(e)[:200]) from e
+    moved: dict[Any, torch.Tensor] = {}
+    used: set[str] = set()
+    found = []
+    for i, record in enumerate(checked.items(records, "constants")):
+        t = _decoded(record, f"constant {i}", entries, moved)
+        used.add(record["key"])
+        found.append(t)
+    extra = sorted(set(entries) - used)
+    if extra:
+        raise LoadError(
+            f"weights.safetensors has {extra[0][:60]!r}, which the program does not use"
+        )
+    return found
+
+
+def _decoded(record: Any, where: str, entries: Any, moved: Any) -> torch.Tensor:
+    device_, dtype_, grad, key, offset, parameter, shape_, strides_ = checked.fields(
+        record, FIELDS, where
+    )
+    device = checked.device(device_, where)
+    checked.number(offset, where, 0, 0 if strides_ is None else checked.MAX_SIZE)
+    dtype = checked.one_of(dtype_, checked.DTYPES, where)
+    shape = checked.sizes(shape_, where)
+    base = entries.get(checked.text(key, where))
+    if base is None:
+        raise LoadError(f"weights.safetensors has no {key[:60]!r}")
+    if (key, device) not in moved:
+        try:
+            moved[key, device] = base.to(device)
+        except Exception as e:  # whatever the backend of the device has to say
+            raise LoadError(f"{where} is on {device}", why=str(e).splitlines()[0]) from e
+    base = moved[key, device]
+    if strides_ is None:
+        if tuple(base.shape) != shape or base.dtype is not dtype:
+            raise LoadError(f"{where} is not {dtype} {list(shape)} in weights.safetensors")
+        t = base.detach()
+    else:
+        t = _view(base, dtype, shape, checked.sizes(strides_, where), offset, where)
+    if checked.flag(grad, where) and not (dtype.is_floating_point or dtype.is_complex):
+        raise LoadError(f"{where} requires gradients and is {dtype}")
+    if checked.flag(parameter, where):
+        return torch.nn.Parameter(t, requires_grad=grad)
+    made: torch.Tensor = t.requires_grad_(grad)
+    return made
+
+
+def _view(
+    base: torch.Tensor,
+    dtype: torch.dtype,
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    offset: int,
+    where: str,
+) -> torch.Tensor:
+    if base.dim() != 1 or len(shape) != len(strides) or base.dtype not in (dtype, _BYTES):
+        raise LoadError(f"{where} is no view of what is stored")
+    extent = 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
+    if 0 in shape:
+        extent = 0
+    itemsize = dtype.itemsize
+    if (offset + extent) * itemsize > base.numel() * base.element_size():
+        raise LoadError(f"{where} reaches beyond what is stored")
+    t = torch.empty(0, dtype=dtype, device=base.device)
+    t.set_(base.untyped_storage(), offset, shape, strides)
+    return t

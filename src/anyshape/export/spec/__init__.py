@@ -1,0 +1,1 @@
+"""`dynamic_shapes`: what a user declares about sizes. See the folder's README."""

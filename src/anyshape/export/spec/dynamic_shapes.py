@@ -1,0 +1,263 @@
+"""`dynamic_shapes` as users write it, matched with the inputs: one entry for each size and number.
+
+By argument name or position; for a tensor a dict `{dim: spec}`, or a list or tuple with one spec
+for each dimension; containers mirror the inputs. Marks on the tensors count where the spec is
+silent.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+from torch.utils import _pytree as pytree
+
+from anyshape.errors import ArgumentError, ConstraintError
+from anyshape.export.spec import dim as dims
+from anyshape.export.spec.dim import Derived, Dim, Hint, from_text, from_torch
+from anyshape.trace import tree
+from anyshape.trace.inputs import BACKED, parameter_names
+from anyshape.trace.marks import marks_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from anyshape.trace.marks import Mark
+
+    Entry = int | Hint | Dim | Derived
+
+_STATIC: Final = Hint(dims.STATIC)
+_PLAIN: Final = (dict, list, tuple)
+
+
+class Spec:
+    """What each size (leaf, dimension) and each number (leaf, None) among the inputs may be."""
+
+    def __init__(self) -> None:
+        self.entries: dict[tuple[int, int | None], Entry] = {}
+        self.names: dict[str, Dim] = {}
+
+    def entry(self, leaf: int, dim: int | None) -> Entry:
+        """The entry of a size or number; static where nothing was said."""
+        return self.entries.get((leaf, dim), _STATIC)
+
+
+def read(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], given: Any) -> Spec:
+    """The spec for a call of `fn`."""
+    return _Reader().read(fn, args, kwargs, given)
+
+
+class _Reader:
+    def __init__(self) -> None:
+        self.spec = Spec()
+        self.count = 0
+
+    def read(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], given: Any) -> Spec:
+        tree.flatten((args, kwargs))  # refuses what has no end
+        by_name = self._by_name(fn, args, kwargs, given)
+        names = parameter_names(fn, args)
+        for name, value in zip(names, args, strict=True):
+            self._walk(value, by_name.get(name), name)
+        for name, value in kwargs.items():
+            self._walk(value, by_name.get(name), name)
+        return self.spec
+
+    def _by_name(
+        self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], given: Any
+    ) -> Mapping[str, Any]:
+        """The specs by the names of the arguments."""
+        if given is None:
+            return {}
+        names = [*parameter_names(fn, args), *kwargs]
+        if isinstance(given, dict):
+            unknown = [k for k in given if k not in names]
+            rest = [k for k in unknown if k in _variadic(fn)]
+            if rest and len(unknown) == len(rest):
+                return self._spread(fn, args, given)
+            if unknown:
+                raise ArgumentError(
+                    f"dynamic_shapes names {unknown[0]!r}, which is no argument of this call",
+                    fix=f"the arguments are {', '.join(map(repr, names)) or 'none'}",
+                )
+            return given
+        if isinstance(given, tuple | list):
+            if len(given) != len(names):
+                raise ArgumentError(
+                    f"dynamic_shapes has {len(given)} entries for {len(names)} arguments",
+                    fix="give one entry for each argument, or a dict by name",
+                )
+            return dict(zip(names, given, strict=True))
+        raise ArgumentError(
+            f"dynamic_shapes is a dict, a list or a tuple, not {type(given).__name__}"
+        )
+
+    def _spread(self, fn: Any, args: tuple[Any, ...], given: dict[str, Any]) -> dict[str, Any]:
+        """The entries of `*args` one by one."""
+        found = dict(given)
+        for name in _variadic(fn):
+            if name in found:
+                entries = found.pop(name)
+                own = [n for n in parameter_names(fn, args) if n.startswith(f"{name}[")]
+                if not isinstance(entries, tuple | list) or len(entries) != len(own):
+                    raise ArgumentError(f"dynamic_shapes[{name!r}] needs {len(own)} entries")
+                found.update(zip(own, entries, strict=True))
+        return found
+
+    # ------------------------------------------------------------------ one input
+
+    def _walk(self, value: Any, given: Any, path: str) -> None:
+        if isinstance(value, torch.Tensor):
+            self._tensor(value, given, path, self.count)
+            self.count += 1
+            return
+        found = tree.level(value)
+        if found is None:
+            self._number(value, given, path)
+            return
+        keys = [_key(key) for key in found.keys]
+        if given is not None and type(given) is type(value) and type(given) not in _PLAIN:
+            mirror = tree.level(given)  # of the same class, with specs for parts
+            assert mirror is not None
+            given = {_key(k): part for k, part in zip(mirror.keys, mirror.parts, strict=True)}
+        entries = self._matched(keys, given, path)
+        for key, part, entry in zip(found.keys, found.parts, entries, strict=True):
+            self._walk(part, entry, path + pytree.keystr((key,)))
+
+    def _matched(self, keys: list[Any], given: Any, path: str) -> list[Any]:
+        """The specs of the parts of a container, in their order."""
+        if given is None:
+            return [None] * len(keys)
+        if isinstance(given, dict):
+            unknown = [k for k in given if k not in keys]
+            if unknown:
+                raise ArgumentError(
+                    f"dynamic_shapes of {path} names {unknown[0]!r}, which is not in it",
+                    fix=f"it has {', '.join(map(repr, keys))}",
+                )
+            return [given.get(k) for k in keys]
+        if isinstance(given, tuple | list):
+            if len(given) != len(keys):
+                raise ArgumentError(
+                    f"dynamic_shapes of {path} has {len(given)} entries for {len(keys)} parts"
+                )
+            return list(given)
+        raise ArgumentError(
+            f"dynamic_shapes of {path} is {given!r}, and {path} is a container",
+            fix="mirror the container with a dict, list or tuple of specs",
+        )
+
+    def _number(self, value: Any, given: Any, path: str) -> None:
+        if given is not None:
+            entry = self._entry(given, path)
+            if not (isinstance(entry, Hint) and entry.kind == dims.STATIC):
+                plain = type(value) in (float, bool) and isinstance(entry, Hint)
+                if type(value) is not int and not plain:
+                    kind = type(value).__name__
+                    raise ArgumentError(f"{path} is a {kind}, which cannot be {entry!r}")
+                self._put(self.count, None, entry, value, path)
+        self.count += 1
+
+    def _tensor(self, t: torch.Tensor, given: Any, path: str, leaf: int) -> None:
+        rank = t.dim()
+        entries: dict[int, Any] = {}
+        if isinstance(given, dict):
+            for d, entry in given.items():
+                if type(d) is not int or not -rank <= d < rank:
+                    raise ArgumentError(
+                        f"dynamic_shapes of {path} has dimension {d!r}, and {path} has {rank}",
+                        fix=f"dimensions are 0 to {rank - 1}" if rank else "it has no dimensions",
+                    )
+                if d % rank in entries:
+                    raise ArgumentError(f"dynamic_shapes of {path} has dimension {d} twice")
+                entries[d % rank] = entry
+        elif isinstance(given, tuple | list):
+            if len(given) != rank:
+                raise ArgumentError(
+                    f"dynamic_shapes of {path} has {len(given)} entries, and {path} has rank {rank}"
+                )
+            entries = dict(enumerate(given))
+        elif given is not None:
+            raise ArgumentError(
+                f"dynamic_shapes of {path} is {given!r}",
+                fix="write {0: Dim('batch')}, or a list with one entry for each dimension",
+            )
+        marks = marks_of(t)
+        for d in range(rank):
+            entry = entries.get(d)
+            if entry is None and d in marks:
+                entry = _of_mark(marks[d])
+            if entry is not None:
+                where = f"{path}.size({d})"
+                self._put(leaf, d, self._entry(entry, where), t.size(d), where)
+
+    # ------------------------------------------------------------------ one size
+
+    def _entry(self, given: Any, where: str) -> Entry:
+        if given is None:
+            return _STATIC
+        if type(given) is int:
+            return given
+        if isinstance(given, Hint):
+            return given
+        if isinstance(given, str):
+            given = from_text(given, self.spec.names)
+        elif not isinstance(given, Dim | Derived):
+            ours = from_torch(given)
+            if ours is None:
+                raise ArgumentError(
+                    f"{where} cannot be {given!r}",
+                    fix="use a Dim, a string, a number, None, or Dim.DYNAMIC and its kin",
+                )
+            given = ours
+        if isinstance(given, Dim | Derived):
+            for name, d in given.dims.items():
+                self._name(name, d)
+        return given  # type: ignore[no-any-return]  # an entry by now
+
+    def _name(self, name: str, d: Dim) -> None:
+        known = self.spec.names.setdefault(name, d)
+        if known is not d and (known.min, known.max) != (d.min, d.max):
+            if (d.min, d.max) == (None, None):
+                return
+            if (known.min, known.max) == (None, None):
+                self.spec.names[name] = d
+                return
+            raise ConstraintError(f"two different Dims are called {name!r}: {known!r} and {d!r}")
+
+    def _put(self, leaf: int, d: int | None, entry: Entry, value: int, where: str) -> None:
+        if type(entry) is int:
+            if entry != value:
+                raise ConstraintError(f"{where} is {value} in the example, not {entry}")
+            return
+        if isinstance(entry, Hint | Dim):
+            lo, hi = entry.min, entry.max
+            if (lo is not None and value < lo) or (hi is not None and value > hi):
+                raise ConstraintError(
+                    f"{where} is {value} in the example, outside of {entry!r}",
+                    fix="give an example within the bounds, or other bounds",
+                )
+        self.spec.entries[leaf, d] = entry
+
+
+def _key(path: Any) -> Any:
+    for name in ("key", "idx", "name"):
+        if hasattr(path, name):
+            return getattr(path, name)
+    return str(path)
+
+
+def _of_mark(mark: Mark) -> Hint:
+    """What a mark on a tensor says of a dimension."""
+    if mark.kind == BACKED:
+        return Hint(dims.DYNAMIC if mark.strict else dims.AUTO, mark.min, mark.max)
+    return Hint(mark.kind, mark.min, mark.max)
+
+
+def _variadic(fn: Any) -> list[str]:
+    target = fn.forward if isinstance(fn, torch.nn.Module) else fn
+    try:
+        parameters = inspect.signature(target).parameters.values()
+    except (TypeError, ValueError):
+        return []
+    return [p.name for p in parameters if p.kind is inspect.Parameter.VAR_POSITIONAL]

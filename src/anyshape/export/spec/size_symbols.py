@@ -1,0 +1,113 @@
+"""The symbols of an export: one for each name and each unnamed dynamic size of the spec.
+
+A name that stands alone somewhere is a symbol, bound to the first such size; a name that only
+occurs inside an expression is solved for, which takes a linear one. Every other place where it
+stands is a relation that the door checks.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from anyshape.errors import ConstraintError
+from anyshape.export.spec import dim as dims
+from anyshape.export.spec.dim import Derived, Dim, Hint, linear_in, renamed
+from anyshape.expr import Expr
+from anyshape.expr.parse import parse
+from anyshape.expr.show import show
+from anyshape.symbolic.sym_int import SymInt
+from anyshape.tensor.size import plain
+from anyshape.trace.inputs import BACKED, STATIC, UNBACKED, Known
+
+if TYPE_CHECKING:
+    from anyshape.env import Env
+    from anyshape.export.spec.dynamic_shapes import Spec
+    from anyshape.trace.inputs import Spot
+
+
+class SizeSymbols:
+    """Chooses what each size among the inputs is; `values` replace those of the example.
+
+    Inputs are `separate`: that one tensor was given twice in the example means nothing.
+    """
+
+    separate = True
+
+    def __init__(self, spec: Spec, values: dict[str, int]) -> None:
+        self.spec = spec
+        self.values = values
+        self.named: dict[str, Any] = {}
+        self.bound: set[str] = set()
+        self.env: Env | None = None
+
+    def prepare(self, env: Env, examples: dict[tuple[int, int | None], int]) -> None:
+        """Make the symbols of all names, before any input is looked at."""
+        self.env = env
+        alone: dict[str, int] = {}
+        inside: dict[str, tuple[Derived, int]] = {}
+        for place, entry in self.spec.entries.items():
+            value = examples[place]
+            if isinstance(entry, Dim):
+                alone.setdefault(entry.name, value)
+            elif isinstance(entry, Derived):
+                for name in entry.dims:
+                    inside.setdefault(name, (entry, value))
+        for name, d in self.spec.names.items():
+            if name in alone:
+                hint = self.values.get(name, alone[name])
+            else:
+                hint = self.values.get(name, self._solved(name, *inside[name]))
+            self.named[name] = SymInt(env.backed(hint, source=name, min=d.min or 0, max=d.max), env)
+
+    def _solved(self, name: str, entry: Derived, value: int) -> int:
+        found = linear_in(entry.text, entry.dims)
+        if found is None:
+            raise ConstraintError(
+                f"{name} stands only inside {entry.text!r}, which cannot be solved for it",
+                fix=f"name {name} itself as the size of some dimension",
+            )
+        _, factor, constant = found
+        if (value - constant) % factor or value < constant:
+            raise ConstraintError(f"a size of {value} in the example is not {entry.text}")
+        return (value - constant) // factor
+
+    def __call__(self, spot: Spot) -> Any:
+        """What a size or number among the inputs is."""
+        entry = self.spec.entry(spot.leaf, spot.dim)
+        if isinstance(entry, int):
+            return STATIC
+        if isinstance(entry, Hint):
+            if entry.kind == dims.STATIC:
+                return STATIC
+            known: dict[str, Any] = {"min": entry.min, "max": entry.max}
+            if entry.kind == dims.UNBACKED:
+                return UNBACKED, {k: v for k, v in known.items() if v is not None}
+            if spot.dim is not None and known["min"] is None:
+                known["min"] = 0
+            hint = self.values.get(spot.source, spot.value)
+            return BACKED, {"hint": hint, **{k: v for k, v in known.items() if v is not None}}
+        if isinstance(entry, Dim):
+            first = entry.name not in self.bound
+            self.bound.add(entry.name)
+            return Known(self.named[entry.name], binds=first)
+        size, unbound = self._derived(entry)
+        if unbound is not None:
+            self.bound.add(unbound)
+            solved = linear_in(entry.text, entry.dims)
+            assert solved is not None  # `prepare` refuses what cannot be solved
+            name, factor, constant = solved
+            symbol = self.named[name]
+            return Known(size, binds=True, symbol=symbol, factor=factor, constant=constant)
+        return Known(size, binds=False)
+
+    def _derived(self, entry: Derived) -> tuple[Any, str | None]:
+        """The size that an expression is, and the name in it that this place must bind."""
+        assert self.env is not None
+        text = entry.text
+        pool = self.env.pool
+        names = {n: self.named[n] for n in entry.dims}
+        found = parse(pool, renamed(text, {n: show(s.expr) for n, s in names.items()}))
+        assert type(found) is Expr
+        alone = {e.name for e in self.spec.entries.values() if isinstance(e, Dim)}
+        unbound = [n for n in names if n not in alone and n not in self.bound]
+        return plain(SymInt(found, self.env)), unbound[0] if unbound else None

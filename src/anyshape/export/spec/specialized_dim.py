@@ -1,0 +1,103 @@
+"""Sizes that the spec calls dynamic and the program pins: all of them in one error.
+
+The error says what to write instead, at every place of the spec where a pinned name stands; with
+that the export works.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from anyshape.errors import ConstraintViolation
+from anyshape.export.spec import dim as dims
+from anyshape.export.spec.dim import Derived, Dim, Hint
+from anyshape.expr.traverse import symbols_of
+
+if TYPE_CHECKING:
+    from anyshape.export.explore import Exploration
+    from anyshape.export.spec.dynamic_shapes import Spec
+
+
+def need_no_violation(found: Exploration, spec: Spec) -> None:
+    """Raise if a named or `Dim.DYNAMIC` size can have one value only."""
+    pinned: dict[str, int] = {}
+    for label in _must_vary(found, spec):
+        values = {_value(v, label) for v in found.variants}
+        if len(values) == 1 and None not in values:
+            (value,) = values
+            assert value is not None
+            pinned[label] = value
+    if not pinned:
+        return
+    what, why = [], []
+    for label, value in pinned.items():
+        what.append(f"{label} is dynamic in the spec and always {value} in the program")
+        why += _reasons(found, label) or [f"{label} == {value}"]
+    instead = [f"{text} for {place}" for place, text in _instead(found, spec, pinned).items()]
+    raise ConstraintViolation(
+        "; ".join(what),
+        why="; ".join(why),
+        fix=f"write {', '.join(instead)}, or change the lines above",
+    )
+
+
+def _must_vary(found: Exploration, spec: Spec) -> list[str]:
+    """The labels of the sizes that the spec does not allow to be pinned."""
+    labels = [n for n, d in spec.names.items() if _is_open(d)]
+    inputs = found.variants[0].inputs
+    env = found.variants[0].tracer.env
+    for bind in inputs.sizes:
+        entry = spec.entry(bind.leaf, bind.dim)
+        strict = isinstance(entry, Hint) and entry.kind in (dims.DYNAMIC, dims.UNBACKED)
+        if strict and _is_open(entry):
+            labels.append(env.symbols[bind.name].label)
+    return labels
+
+
+def _is_open(entry: Any) -> bool:
+    """Whether a spec itself allows more than one size."""
+    return entry.min is None or bool(entry.min != entry.max)
+
+
+def _instead(found: Exploration, spec: Spec, pinned: dict[str, int]) -> dict[str, str]:
+    """What to write at each place that a pinned size stands at."""
+    written: dict[str, str] = {}
+    leaves = found.variants[0].inputs.leaves
+    for (leaf, d), entry in spec.entries.items():
+        name, example = leaves[leaf].name, leaves[leaf].example
+        place = name if d is None else f"{name}.size({d})"
+        if isinstance(entry, Dim) and entry.name in pinned:
+            written[place] = str(pinned[entry.name])
+        elif isinstance(entry, Derived) and pinned.keys() & entry.dims.keys():
+            written[place] = _reduced(entry, pinned)
+        elif isinstance(entry, Hint) and place in pinned:
+            written[place] = "None" if type(example) is bool else str(pinned[place])
+    return written
+
+
+def _reduced(entry: Derived, pinned: dict[str, int]) -> str:
+    """An expression of names with the values of those that are pinned."""
+    rest = {n: d for n, d in entry.dims.items() if n not in pinned}
+    e = dims.read(dims.renamed(entry.text, {n: f"({v})" for n, v in pinned.items()}), rest)
+    return str(e.c) if e.is_const else repr(str(e))
+
+
+def _value(variant: Any, label: str) -> int | None:
+    env = variant.tracer.env
+    for s in env.symbols.values():
+        if s.label == label:
+            r = env.range_of(s.expr)
+            return int(r.lo) if r.lo == r.hi else None
+    return None
+
+
+def _reasons(found: Exploration, label: str) -> list[str]:
+    """The guards and asserts that speak of a size, with their lines."""
+    reasons = []
+    for variant in found.variants:
+        env = variant.tracer.env
+        names = {n for n, s in env.symbols.items() if s.label == label}
+        for o in [*variant.guards, *variant.runtime_asserts]:
+            if o.origin != "declared" and names & {s.name for s in symbols_of(o.condition)}:
+                reasons.append(o.describe())
+    return list(dict.fromkeys(reasons))

@@ -1,0 +1,80 @@
+"""Failures inside compiled code: which of our asserts it was.
+
+A compiler keeps the condition of an assert but not always its message, and writes it in its own
+way. So the conditions are noted as the compiler got them, over torch's symbols, and evaluated on
+the values that the failing code had.
+"""
+
+from __future__ import annotations
+
+import linecache
+from typing import TYPE_CHECKING, Any
+
+import sympy  # type: ignore[import-untyped]
+import torch
+
+from anyshape.errors import RuntimeAssertError
+from anyshape.trace.codegen import fail
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from types import TracebackType
+
+    from torch.fx import GraphModule
+
+    from anyshape.env import Obligation
+
+
+class AssertFailures:
+    """The asserts inside one graph, by the message that the graph fails with."""
+
+    def __init__(self, asserts: Mapping[str, Obligation]) -> None:
+        self._asserts = asserts
+        self._conditions: list[tuple[sympy.Basic, Obligation]] = []
+
+    @property
+    def expected(self) -> bool:
+        """Whether the graph has asserts at all."""
+        return bool(self._asserts)
+
+    def note(self, module: GraphModule) -> None:
+        """Take the conditions from a graph that a compiler is about to compile."""
+        for node in module.graph.find_nodes(
+            op="call_function", target=torch.ops.aten._assert_scalar.default
+        ):
+            condition, message = node.args
+            given = condition.meta.get("val") if isinstance(condition, torch.fx.Node) else None
+            if isinstance(given, torch.SymBool) and message in self._asserts:
+                self._conditions.append((given.node.expr, self._asserts[message]))
+
+    def explain(self, error: RuntimeError) -> None:
+        """Raise our error for an assert that failed; return for any other error."""
+        said = self._asserts.get(str(error))
+        if said is not None:
+            fail(said)
+        last = _last(error.__traceback__)
+        if last is None:
+            return
+        line = linecache.getline(last.tb_frame.f_code.co_filename, last.tb_lineno)
+        if not line.strip().startswith("raise RuntimeError("):
+            return
+        values = {
+            name: sympy.sympify(value)
+            for name, value in last.tb_frame.f_locals.items()
+            if type(value) in (int, float, bool)
+        }
+        for condition, o in self._conditions:
+            if _is_false(condition, values):
+                fail(o)
+        raise RuntimeAssertError(f"{error} does not hold", why="the compiled code needs it")
+
+
+def _last(trace: TracebackType | None) -> TracebackType | None:
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace
+
+
+def _is_false(condition: Any, values: dict[str, Any]) -> bool:
+    known = {s: values[s.name] for s in condition.free_symbols if s.name in values}
+    return len(known) == len(condition.free_symbols) and condition.xreplace(known) == sympy.false

@@ -1,0 +1,79 @@
+"""Backends: who runs a traced program.
+
+"eager" is our own generated Python. "inductor" is TorchInductor. Any other name is looked up among
+those that torch knows (`torch.compiler.list_backends(exclude_tags=())`); a function that takes a
+`GraphModule` and example inputs and returns a function, as torch's backends are, works too.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+
+import torch
+
+from anyshape.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from torch.fx import GraphModule
+
+    from anyshape.trace.capture import Captured
+
+    Compiler: TypeAlias = Callable[[GraphModule, list[Any]], Callable[..., Any]]
+
+EAGER: Final = "eager"
+INDUCTOR: Final = "inductor"
+
+
+class Backend(NamedTuple):
+    """A backend by name; `compiler` is None for our own."""
+
+    name: str
+    compiler: Compiler | None = None
+
+
+class Lowered(NamedTuple):
+    """A program that runs.
+
+    `run` takes the flat list of inputs and gives the flat list of outputs, in the order of the
+    graph's. `holds`, if there is one, is asked before each call: it gives the first guard of the
+    lowering that these inputs break, as text, or None where they may be run.
+    """
+
+    run: Callable[[list[Any]], Sequence[Any]]
+    holds: Callable[[list[Any]], str | None] | None
+    guards: tuple[str, ...] = ()
+
+
+def find_backend(backend: str | Compiler) -> Backend:
+    """The backend that a user means."""
+    if not isinstance(backend, str):
+        if not callable(backend):
+            raise ArgumentError(
+                f"a backend cannot be {backend!r}",
+                fix="a name, or a function from a GraphModule and example inputs to a function",
+            )
+        return Backend(getattr(backend, "__name__", type(backend).__name__), backend)
+    if backend in (EAGER, INDUCTOR):
+        return Backend(backend)
+    known = torch.compiler.list_backends(exclude_tags=())
+    if backend not in known:
+        raise ArgumentError(
+            f"there is no backend {backend!r}",
+            fix=f"one of {', '.join(dict.fromkeys([EAGER, INDUCTOR, *known]))}, or a function",
+        )
+    return Backend(backend, torch._dynamo.lookup_backend(backend))
+
+
+def lower(captured: Captured, backend: Backend, flat: list[Any]) -> Lowered:
+    """The program, lowered for inputs like these.
+
+    Raises `BackendError` when the backend does not take the program, and `RuntimeAssertError` when
+    an assert over the inputs already fails.
+    """
+    if (backend.name == EAGER and backend.compiler is None) or not captured.graph.nodes:
+        return Lowered(captured.program.function(), None)
+    from anyshape.interop.lowering import lower_graph  # noqa: PLC0415  torch's compilers load slowly
+
+    return lower_graph(captured, backend, flat)

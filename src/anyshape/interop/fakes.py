@@ -1,0 +1,208 @@
+"""Fake inputs: what compilers of torch see instead of the inputs of a traced program.
+
+Every symbol of the inputs becomes a backed symbol of a `ShapeEnv` of torch, with our range; sizes
+that our environment knows to be equal or related are the same expressions there. Backed ones are
+used for unbacked symbols too, because torch's compilers ask about sizes in many places: with a
+hint, such a question costs a guard of the lowering; without one, it is an error.
+
+The hints are the values of the call, moved apart so that no two sizes are equal by chance and none
+is 0 or 1: what torch then finds true is less often a coincidence.
+"""
+
+from __future__ import annotations
+
+import functools
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import torch
+from torch._dynamo.source import ConstantSource
+from torch._subclasses import FakeTensorMode
+from torch.fx.experimental import _config as fx_config
+from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv
+from torch.utils._sympy.numbers import int_oo
+
+from anyshape.domain import INF, NINF
+from anyshape.expr.python import source
+from anyshape.expr.traverse import symbols_of
+from anyshape.trace.codegen import Same, guard_function
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from contextlib import AbstractContextManager
+
+    from anyshape.env import Obligation
+    from anyshape.trace.capture import Captured
+    from anyshape.trace.inputs import Leaf
+
+
+_FUNCTIONS: Final[dict[str, Any]] = {
+    "max": lambda *numbers: functools.reduce(torch.sym_max, numbers),
+    "min": lambda *numbers: functools.reduce(torch.sym_min, numbers),
+}
+
+
+class Fakes(NamedTuple):
+    """The fake inputs of one lowering.
+
+    `numbers` has the value of each symbol of the inputs: a symbolic number of torch's, a plain one,
+    or a tensor for a float, as Inductor takes no symbolic floats. `names` has our name for each of
+    torch's symbols.
+    """
+
+    mode: FakeTensorMode
+    shape_env: ShapeEnv
+    numbers: dict[str, Any]
+    names: dict[str, str]
+    tensors: list[torch.Tensor]
+    may_be_single: bool  # whether a size may be 0 or 1
+
+    @property
+    def fixed(self) -> dict[str, int]:
+        """The symbols that can have one value only."""
+        return {name: n for name, n in self.numbers.items() if type(n) is int}
+
+    @property
+    def general(self) -> AbstractContextManager[Any]:
+        """While it is on, torch answers questions about sizes by the general path, without a guard.
+
+        For sizes that may be 0 or 1; where none may be, questions about that are answered anyway,
+        and torch's compilers choose better with the hints.
+        """
+        return general_paths() if self.may_be_single else nullcontext()
+
+    def inputs(self) -> list[Any]:
+        """The inputs in order: symbols, then tensors."""
+        return [n for n in self.numbers.values() if type(n) is not int] + self.tensors
+
+
+def general_paths() -> AbstractContextManager[Any]:
+    """Torch's switch for the general path."""
+    patched: AbstractContextManager[Any] = fx_config.patch(  # type: ignore[attr-defined]
+        backed_size_oblivious=True
+    )
+    return patched
+
+
+def make_fakes(captured: Captured, flat: list[Any], hints: Mapping[str, Any]) -> Fakes:
+    """Fake inputs like `flat`, with these hints for the symbols."""
+    shape_env = ShapeEnv(specialize_zero_one=False, duck_shape=False)
+    mode = FakeTensorMode(shape_env=shape_env, allow_non_fake_inputs=True)
+    numbers: dict[str, Any] = {}
+    names: dict[str, str] = {}
+    spelt = spellings(captured)
+    for bind in captured.inputs.binds:
+        text = spelt[bind.name]
+        if bind.name not in captured.tracer.env.symbols:
+            with mode:
+                made: Any = torch.empty((), dtype=torch.float64)
+        elif text == bind.name:
+            made = _symbol(captured, shape_env, bind.name, hints[bind.name])
+            names[str(made.node.expr)] = bind.name
+        else:
+            made = eval(text, {**_FUNCTIONS, **numbers})  # our own text
+        numbers[bind.name] = made
+    tensors = []
+    with mode, general_paths():
+        for leaf, x in zip(captured.inputs.leaves, flat, strict=True):
+            if leaf.value is not None:
+                tensors.append(_tensor(leaf, x, numbers))
+    env = captured.tracer.env
+    sizes = [n.expr for leaf in captured.inputs.leaves for n in leaf.shape if type(n) is not int]
+    single = any(env.range_of(size).lo < 2 for size in sizes)
+    return Fakes(mode, shape_env, numbers, names, tensors, single)
+
+
+def spellings(captured: Captured) -> dict[str, str]:
+    """Each symbol of the inputs as Python text over those before it; a free one is itself."""
+    env = captured.tracer.env
+    found: dict[str, str] = {}
+    for bind in captured.inputs.binds:
+        symbol = env.symbols.get(bind.name)
+        found[bind.name] = bind.name
+        if symbol is not None:
+            spelt = env.simplify(symbol.expr)
+            if all(s.name in found and s.name != bind.name for s in symbols_of(spelt)):
+                found[bind.name] = source(spelt, Same())
+    return found
+
+
+def choose_hints(
+    captured: Captured, flat: list[Any], early: Sequence[Obligation]
+) -> dict[str, Any]:
+    """Values for the symbols near those of the call, apart from each other where they may be."""
+    binds = captured.inputs.binds
+    actual = {bind.name: _plain(bind.read(flat)) for bind in binds}
+    moved = _apart(captured, actual)
+    conditions = [*captured.guards, *early]
+    fails = guard_function(conditions, list(actual))
+    return moved if fails(*moved.values()) < 0 else actual
+
+
+def actual_hints(captured: Captured, flat: list[Any]) -> dict[str, Any]:
+    """The values of the symbols in a call."""
+    return {bind.name: _plain(bind.read(flat)) for bind in captured.inputs.binds}
+
+
+def _apart(captured: Captured, actual: dict[str, Any]) -> dict[str, Any]:
+    sizes = {bind.name for bind in captured.inputs.binds if bind.dim is not None}
+    spelt = spellings(captured)
+    moved: dict[str, Any] = {}
+    taken: set[int] = set()
+    for name, value in actual.items():
+        if spelt[name] != name:
+            moved[name] = eval(spelt[name], dict(moved))  # our own text
+        elif name in sizes:
+            moved[name] = next(n for n in range(max(value, 2), value + 4096) if n not in taken)
+        else:
+            moved[name] = value
+        if name in sizes:
+            taken.add(moved[name])
+    return moved
+
+
+def _plain(x: Any) -> Any:
+    return int(x) if type(x) is bool else x
+
+
+def _symbol(captured: Captured, shape_env: ShapeEnv, name: str, hint: Any) -> Any:
+    place = ConstantSource(name)
+    env = captured.tracer.env
+    lo, hi = env.range_of(env.symbols[name].expr)
+    made = shape_env.create_symbol(
+        hint, place, DimDynamic.DYNAMIC, positive=lo >= 1 or None, do_not_specialize_zero_one=True
+    )
+    low = -int_oo if lo == NINF else int(lo)
+    high = int_oo if hi == INF else int(hi)
+    shape_env.constrain_symbol_range(made, low, high)
+    return shape_env.create_symintnode(made, hint=hint, source=place)
+
+
+def _tensor(leaf: Leaf, x: torch.Tensor, numbers: dict[str, Any]) -> torch.Tensor:
+    scope = {**_FUNCTIONS, **numbers}
+    shape = [n if type(n) is int else eval(source(n.expr, Same()), dict(scope)) for n in leaf.shape]
+    order = order_of(x)
+    if order is None:
+        strides = list(x.stride())
+    else:
+        strides = [1] * len(shape)
+        step: Any = 1
+        for d in reversed(order):
+            strides[d] = step
+            step = step * shape[d]
+    made = torch.empty_strided(shape, strides, dtype=x.dtype, device=x.device)
+    return made.requires_grad_(x.requires_grad)
+
+
+def order_of(x: torch.Tensor) -> tuple[int, ...] | None:
+    """The dimensions of a dense tensor, outermost first; None for a tensor with gaps."""
+    if x.is_contiguous():
+        return tuple(range(x.dim()))
+    strides = x.stride()
+    order = tuple(sorted(range(x.dim()), key=lambda d: (-strides[d], -x.shape[d])))
+    step = 1
+    for d in reversed(order):
+        if x.shape[d] != 1 and strides[d] != step:
+            return None
+        step *= x.shape[d]
+    return order

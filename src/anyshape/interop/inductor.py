@@ -1,0 +1,102 @@
+"""Lowering with TorchInductor: our graph straight into its compiler, without a second trace.
+
+What this relies on (torch 2.11 to 2.13): `compile_fx` takes a graph whose inputs are fake tensors
+over one `ShapeEnv`, symbols first; it makes the joint graph with AOTAutograd, lifts parameters and
+buffers to inputs that are read at each call, and compiles forward and backward. Deferred runtime
+asserts of the `ShapeEnv` become checks in the generated code; `aten._assert_scalar` makes them.
+
+- Where sizes may be 0 or 1, `backed_size_oblivious` keeps questions that have a general path from
+  becoming guards.
+- Strides of what the forward saves are given to the backward as symbolic numbers, through the
+  tracing context; as plain ones, they would tie it to the sizes of the first call.
+- The backward is compiled at once where sizes are dynamic: later, its guards would be lost.
+- With asserts inside, the joint graph is made anew each time: one from a cache would not be noted.
+- Kernels that use a number from the run are placed after the checks of that number.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+from torch._functorch import config as functorch_config
+from torch._guards import TracingContext, tracing
+from torch._inductor import config as inductor_config
+from torch._inductor import custom_graph_pass
+from torch._inductor.compile_fx import compile_fx, compile_fx_inner
+from torch._inductor.dependencies import WeakDep
+from torch._inductor.ir import AssertScalar
+from torch.fx.experimental.symbolic_shapes import SYMPY_INTERP
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from torch.fx import GraphModule
+
+    from anyshape.interop.assert_failure import AssertFailures
+    from anyshape.interop.fakes import Fakes
+
+
+_Pass: Final[Any] = getattr(custom_graph_pass, "CustomSchedulerPass", object)  # since torch 2.12
+
+
+def compile_with_inductor(
+    module: GraphModule, fakes: Fakes, failures: AssertFailures
+) -> Callable[..., Any]:
+    """The compiled graph, as a function of symbols and tensors."""
+    context = TracingContext(fakes.mode)
+
+    def inner(graph: GraphModule, *args: Any, **kwargs: Any) -> Any:
+        failures.note(graph)
+        result: Any = compile_fx_inner(graph, *args, **kwargs)
+        if context.output_strides and result.output_strides:
+            numbers = {theirs: fakes.numbers[ours] for theirs, ours in fakes.names.items()}
+            context.output_strides[:] = [
+                None if parts is None else tuple([_number(part, numbers) for part in parts])
+                for parts in result.output_strides
+            ]
+        return result
+
+    with ExitStack() as stack:
+        stack.enter_context(fakes.general)
+        if fakes.names and hasattr(functorch_config, "force_non_lazy_backward_lowering"):
+            patch = functorch_config.patch(force_non_lazy_backward_lowering=True)
+            stack.enter_context(patch)
+        if failures.expected:
+            stack.enter_context(inductor_config.patch(_pre_fusion_custom_pass=ChecksFirst()))
+            stack.enter_context(functorch_config.patch(enable_autograd_cache=False))
+        stack.enter_context(tracing(context))
+        compiled: Any = compile_fx(module, fakes.inputs(), inner_compile=inner)
+    made: Callable[..., Any] = compiled
+    return made
+
+
+def _number(text: str, numbers: dict[str, Any]) -> Any:
+    """A stride that Inductor reports, as a symbolic number."""
+    functions = {"max": torch.sym_max, "min": torch.sym_min}
+    return eval(text, {**SYMPY_INTERP, **functions}, numbers)  # printed by torch
+
+
+class ChecksFirst(_Pass):  # type: ignore[misc]
+    """Kernels that use an unbacked symbol depend on the checks of it that come before them."""
+
+    def __call__(self, nodes: list[Any]) -> list[Any]:
+        """Add the dependencies; the order stays."""
+        checks: dict[Any, list[str]] = {}
+        for node in nodes:
+            ir = node.node
+            if isinstance(ir, AssertScalar):
+                for symbol in ir.get_free_symbol_uses(unbacked_only=True):
+                    checks.setdefault(symbol, []).append(ir.get_name())
+            elif ir is not None:
+                for symbol in ir.get_free_symbol_uses(unbacked_only=True):
+                    for name in checks.get(symbol, ()):
+                        node.add_fake_dep(WeakDep(name, mutating_buf=node.get_first_name()))
+        if checks:
+            nodes[0].scheduler.compute_ancestors()
+        return nodes
+
+    def uuid(self) -> Any:
+        """What identifies the pass in the caches of compiled code."""
+        return "anyshape checks first 1"

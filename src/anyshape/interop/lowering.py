@@ -1,0 +1,107 @@
+"""Lowering: a traced program handed to a compiler of torch.
+
+The compiler gets the graph over fake inputs. Generated Python wraps the compiled graph; what the
+compiler assumed about the inputs becomes the guards of the result.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from torch._guards import TracingContext, tracing
+from torch.fx import Interpreter
+from torch.fx.experimental.symbolic_shapes import compute_unbacked_bindings
+
+from anyshape.errors import BackendError, UnsupportedError
+from anyshape.interop.backend import Backend, Lowered
+from anyshape.interop.fakes import actual_hints, choose_hints, make_fakes
+from anyshape.interop.inductor import compile_with_inductor
+from anyshape.interop.lowering_guards import LoweringGuards
+from anyshape.interop.runtime_wrapper import RuntimeWrapper
+from anyshape.trace.execution_modes import keep_modes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from torch.fx import GraphModule, Node
+
+    from anyshape.interop.backend import Compiler
+    from anyshape.interop.fakes import Fakes
+    from anyshape.trace.capture import Captured
+
+
+def lower_graph(captured: Captured, backend: Backend, flat: list[Any]) -> Lowered:
+    """The program compiled by a backend of torch's kind, for inputs like these.
+
+    Where a guard that the compiler found at the moved hints does not hold for the call itself, it
+    compiles again at the values of the call.
+    """
+    wrapper = RuntimeWrapper(captured)
+    wrapper.check_early(flat)
+    hints = choose_hints(captured, flat, wrapper.early)
+    try:
+        lowered, broken = _lower(captured, wrapper, backend, flat, hints)
+        if broken is not None:
+            hints = actual_hints(captured, flat)
+            lowered, broken = _lower(captured, wrapper, backend, flat, hints)
+        if broken is not None:
+            raise UnsupportedError(broken)
+    except Exception as e:
+        raise BackendError(
+            f"the backend {backend.name!r} failed on the program", why=f"{type(e).__name__}: {e}"
+        ) from e
+    return lowered
+
+
+def _lower(
+    captured: Captured,
+    wrapper: RuntimeWrapper,
+    backend: Backend,
+    flat: list[Any],
+    hints: dict[str, Any],
+) -> tuple[Lowered, str | None]:
+    """The lowered program, and a guard that the call itself breaks."""
+    fakes = make_fakes(captured, flat, hints)
+    guards = LoweringGuards(captured, flat, fakes, wrapper.storage.whole)
+    broken = guards.first_failure(flat)
+    if broken is not None:
+        raise UnsupportedError(broken)
+    module = wrapper.module(fakes)
+    with keep_modes():
+        if backend.compiler is None:
+            compiled = compile_with_inductor(module, fakes, wrapper.failures)
+        else:
+            compiled = _compile(backend.compiler, module, fakes)
+    guards.take_guards(fakes)
+    lowered = Lowered(wrapper.run(compiled, fakes), guards.first_failure, tuple(guards.sizes))
+    return lowered, guards.first_failure(flat)
+
+
+def _compile(compiler: Compiler, module: GraphModule, fakes: Fakes) -> Callable[..., Any]:
+    with fakes.general, tracing(TracingContext(fakes.mode)):
+        with fakes.mode:
+            _Examples(module, fakes).run(*fakes.inputs())
+        return compiler(module, fakes.inputs())
+
+
+class _Examples(Interpreter):
+    """Notes for each node what it gives, as fake tensors and torch's symbolic numbers.
+
+    Parameters and buffers are fake too: a program may change them.
+    """
+
+    def __init__(self, module: GraphModule, fakes: Fakes) -> None:
+        super().__init__(module)
+        self._fakes = fakes
+
+    def get_attr(self, target: Any, args: Any, kwargs: Any) -> Any:
+        real = super().get_attr(target, args, kwargs)
+        return self._fakes.mode.from_tensor(real, static_shapes=True)
+
+    def run_node(self, n: Node) -> Any:
+        result = super().run_node(n)
+        n.meta["example_value"] = n.meta["val"] = result
+        bindings = compute_unbacked_bindings(self._fakes.shape_env, result)
+        if bindings:
+            n.meta["unbacked_bindings"] = bindings
+        return result

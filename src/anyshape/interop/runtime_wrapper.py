@@ -1,0 +1,171 @@
+"""The runtime wrapper of a compiled graph: generated Python that runs before and after it.
+
+Before: the symbols are read off the inputs, and asserts over them are checked. After: numbers that
+the program returns are computed, and inputs that it returns are given back as they are. Asserts
+over what only the run knows go into the graph, where the compiler places them; those with a product
+of such numbers are checked after it, for torch's engine cancels factors that may be 0.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from anyshape.expr.node import Atom
+from anyshape.expr.op import PRODUCT, power_of
+from anyshape.expr.python import source
+from anyshape.expr.traverse import names_of, nodes_below
+from anyshape.interop.assert_failure import AssertFailures
+from anyshape.interop.fx_graph import to_backend_fx
+from anyshape.interop.storage_bounds import find_storage_bounds
+from anyshape.tensor.sym_tensor import SymSize
+from anyshape.trace.codegen import Same, defined, fail, truth
+from anyshape.trace.execution_modes import MODE_CHANGES, keep_modes
+from anyshape.trace.graph import SYMBOLIC, Name, Value, operand_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from torch.fx import GraphModule
+
+    from anyshape.env import Obligation
+    from anyshape.interop.fakes import Fakes
+    from anyshape.trace.capture import Captured
+
+
+class RuntimeWrapper:
+    """The wrapper of one program. `early`, `inner` and `late` are the asserts by where they run;
+    the inner ones are keyed by the message that the graph fails with.
+    """
+
+    def __init__(self, captured: Captured) -> None:
+        self._captured = captured
+        self._inputs = captured.inputs
+        self._known = {"", *[bind.name for bind in self._inputs.binds]}
+        self.early: list[Obligation] = []
+        self.inner: dict[str, Obligation] = {}
+        self.late: list[Obligation] = []
+        self.storage = find_storage_bounds(captured)
+        for o in (*captured.runtime_asserts, *self.storage.asserts):
+            if o.symbol in self._known:
+                self.early.append(o)
+            elif self._multiplies(o):
+                self.late.append(o)
+            else:
+                said = o.message or f"{o.text} does not hold"
+                self.inner[f"anyshape assert {len(self.inner)}: {said}"] = o
+        self.failures = AssertFailures(self.inner)
+        self._scope: dict[str, Any] = {
+            "torch": torch,
+            "math": math,
+            "defined": defined,
+            "power_of": power_of,
+            "fail": fail,
+            "early": self.early,
+            "late": self.late,
+            "failures": self.failures,
+            "keep_modes": keep_modes,
+        }
+        self.outputs: list[Any] = []  # of the graph
+        self._places: dict[Any, str] = {}
+        for i, leaf in enumerate(self._inputs.leaves):
+            if leaf.value is not None:
+                self._places[leaf.value] = f"flat[{i}]"
+        for value, tensor in captured.graph.constants:
+            self._places[value] = self._object(tensor)
+        for o in self.late:
+            self._need(o.condition)
+        self._returned = ", ".join([self._output(leaf) for leaf in captured.graph.outputs])
+
+    # ------------------------------------------------------------------ asserts
+
+    def _multiplies(self, o: Obligation) -> bool:
+        """Whether a condition has a product of numbers that only the run knows."""
+        products = [n for n in nodes_below((o.condition,)) if type(n) is Atom and n.op is PRODUCT]
+        return any(name not in self._known for p in products for name in names_of(p))
+
+    def check_early(self, flat: list[Any]) -> None:
+        """Raise unless the asserts over the inputs hold."""
+        lines = ["def check(flat):", *self._before(), "    return"]
+        exec("\n".join(lines), self._scope)  # our own text
+        self._scope["check"](flat)
+
+    # ------------------------------------------------------------------ outputs
+
+    def _object(self, x: Any) -> str:
+        name = f"o{len(self._scope)}"
+        self._scope[name] = x
+        return name
+
+    def _need(self, operand: Any) -> None:
+        """Have the numbers returned by the graph that an expression needs."""
+        for name in names_of(operand):
+            if name not in self._known:
+                self._returned_by_graph(Name(name))
+
+    def _returned_by_graph(self, leaf: Any) -> str:
+        place = self._places.get(leaf)
+        if place is None:
+            place = self._places[leaf] = f"out[{len(self.outputs)}]"
+            self.outputs.append(leaf)
+        return place
+
+    def _output(self, leaf: Any) -> str:
+        kind = type(leaf)
+        if kind is Value:
+            return self._returned_by_graph(leaf)
+        if kind is Name:
+            if leaf not in self._known:
+                self._returned_by_graph(leaf)
+            return str(leaf)
+        if kind in SYMBOLIC:
+            operand = operand_of(leaf)
+            self._need(operand)
+            return source(operand, Same())
+        if kind is SymSize:
+            return f"torch.Size(({''.join(f'{self._output(n)}, ' for n in leaf)}))"
+        return repr(leaf) if kind in (int, bool, str, type(None)) else self._object(leaf)
+
+    # ------------------------------------------------------------------ code
+
+    def module(self, fakes: Fakes) -> GraphModule:
+        """The graph for a compiler."""
+        graph = self._captured.graph
+        return to_backend_fx(graph, self._inputs, self.inner, self.outputs, fakes.fixed)
+
+    def run(self, compiled: Callable[..., Sequence[Any]], fakes: Fakes) -> Callable[..., Any]:
+        """The function of the flat inputs."""
+        binds = [
+            f"torch.scalar_tensor({name}, dtype=torch.float64)"
+            if isinstance(fakes.numbers[name], torch.Tensor)
+            else name
+            for name in [b.name for b in self._inputs.binds if b.name not in fakes.fixed]
+        ]
+        tensors = [f"flat[{i}]" for i, x in enumerate(self._inputs.leaves) if x.value is not None]
+        lines = ["def run(flat):", *self._before()]
+        call = f"out = compiled({', '.join(binds + tensors)})"
+        if any(node.func in MODE_CHANGES for node in self._captured.graph.nodes):
+            call = f"with keep_modes(): {call}"
+        lines += [
+            "    try:",
+            f"        {call}",
+            "    except RuntimeError as error:",
+            "        failures.explain(error)",
+            "        raise",
+        ]
+        for leaf, place in self._places.items():
+            if type(leaf) is Name:
+                lines.append(f"    {leaf} = {place}")
+        lines += [f"    if not {truth(o)}: fail(late[{i}])" for i, o in enumerate(self.late)]
+        lines.append(f"    return [{self._returned}]")
+        self._scope["compiled"] = compiled
+        exec("\n".join(lines), self._scope)  # our own text
+        made: Callable[..., Any] = self._scope["run"]
+        return made
+
+    def _before(self) -> list[str]:
+        lines = [f"{bind.name} = {bind.text()}" for bind in self._inputs.binds]
+        lines += [f"if not {truth(o)}: fail(early[{i}])" for i, o in enumerate(self.early)]
+        return [f"    {line}" for line in lines]

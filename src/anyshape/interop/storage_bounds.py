@@ -1,0 +1,90 @@
+"""Storage: asserts that keep `as_strided` inside its storage.
+
+Eager execution checks that a strided view stays inside the memory of its tensor; compiled code does
+not. The check is made an assert of the program. The memory of an input is its elements and no more,
+which becomes a guard; where the extent of the memory is not known, the program is refused.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import torch
+
+from anyshape.env.fact import CHECK, Fact
+from anyshape.env.obligation import Obligation
+from anyshape.errors import UnsupportedError
+from anyshape.expr.boolean import constant
+from anyshape.symbolic.functions import sym_or
+from anyshape.symbolic.sym_bool import SymBool
+from anyshape.trace.graph import CONSTANT, INPUT
+
+if TYPE_CHECKING:
+    from anyshape.trace.capture import Captured
+    from anyshape.trace.graph import Node, Value
+
+_STRIDED: Final = (
+    torch.as_strided,
+    torch.as_strided_copy,
+    torch.Tensor.as_strided,
+    torch.Tensor.as_strided_,
+)
+_SCATTER: Final = (torch.as_strided_scatter, torch.Tensor.as_strided_scatter)
+
+
+class StorageBounds(NamedTuple):
+    """The asserts that keep views inside memory, and the inputs that must be all of theirs."""
+
+    asserts: list[Obligation]
+    whole: list[Value]
+
+
+def find_storage_bounds(captured: Captured) -> StorageBounds:
+    """What the strided views of a program need."""
+    bounds = StorageBounds([], [])
+    for node in captured.graph.nodes:
+        if node.func in _STRIDED:
+            _check(captured, bounds, node, *_arguments(node, 1))
+        elif node.func in _SCATTER:
+            _check(captured, bounds, node, *_arguments(node, 2))
+    return bounds
+
+
+def _arguments(node: Node, first: int) -> tuple[Any, Any, Any]:
+    names = ("size", "stride", "storage_offset")
+    given = dict(zip(names, node.args[first : first + 3], strict=False))
+    given.update({name: node.kwargs[name] for name in names if name in node.kwargs})
+    return given["size"], given["stride"], given.get("storage_offset")
+
+
+def _check(
+    captured: Captured, bounds: StorageBounds, node: Node, size: Any, stride: Any, offset: Any
+) -> None:
+    value = node.args[0]
+    root = value.root
+    if offset is None:
+        if value is not root:
+            raise UnsupportedError(f"as_strided of a view without an offset, at {node.site}")
+        offset = 0
+    count: Any = 1
+    for n in root.meta.shape:
+        count = count * n
+    if root.kind == CONSTANT:
+        tensor = next(t for v, t in captured.graph.constants if v is root)
+        count = tensor.untyped_storage().nbytes() // tensor.element_size()
+    elif root.kind == INPUT:
+        bounds.whole.append(root)
+    elif root.meta.layout.found().strides is not None:
+        raise UnsupportedError(f"as_strided of a tensor with gaps, at {node.site}")
+    last = offset
+    for n, step in zip(size, stride, strict=True):
+        last = last + (n - 1) * step
+    inside: Any = last < count
+    for n in size:
+        inside = sym_or(inside, n == 0)
+    env = captured.tracer.env
+    symbolic = type(inside) is SymBool
+    condition = inside.condition if symbolic else constant(env.pool, inside)
+    if env.decide(condition) is not True:
+        said = "as_strided reaches outside the memory of its tensor"
+        bounds.asserts.append(Obligation(Fact(condition, CHECK, node.site, said), env.knowledge))
