@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from anyshape.config import config
 from anyshape.domain import INF, NINF, Interval
 from anyshape.env import fact as origin
+from anyshape.env.announce import tell_equalities, tell_symbol, timed
 from anyshape.env.decide import FULL, decide, interval_text, nonnegative, verdict
 from anyshape.env.equality import form, form_bool
 from anyshape.env.fact import Fact
@@ -30,6 +31,7 @@ from anyshape.env.reduce import reduce
 from anyshape.env.site import capture, user_locals
 from anyshape.env.symbol import BACKED, UNBACKED, Symbol
 from anyshape.errors import ConstraintError, DataDependentError, RuntimeAssertError
+from anyshape.events import Answer, Assert, Guard, SymbolCreation, emit, listeners
 from anyshape.expr import Bool, Pool, eq0, evaluate, ge0, negate, symbol
 from anyshape.expr.boolean import equals
 from anyshape.expr.op import SYMBOL
@@ -83,6 +85,7 @@ class Env:
         self._sizes: list[Expr] = []
         self._by_hint: dict[int, Expr] = {}
         self._count = {"s": 0, "u": 0, "f": 0}
+        self.is_timed = False  # whether the time of a question is being taken
         self.keeps_refusals = False
         self.concrete = False  # whether keys and texts of the user's ask for the values of numbers
         self.shown: set[str] = set()  # texts of symbolic numbers that a program may have used
@@ -145,6 +148,8 @@ class Env:
         name = self._name("f")
         if source:
             self.sources[name] = source
+        if SymbolCreation in listeners:
+            tell_symbol(self, name, UNBACKED if hint is None else BACKED, source, hint, None)
         return real_symbol(self.pool, name, hint, ANY)
 
     def _name(self, letter: str) -> str:
@@ -169,6 +174,8 @@ class Env:
             self.sources[name] = source
         if size:
             self._sizes.append(e)
+        if SymbolCreation in listeners:
+            tell_symbol(self, name, kind, source, hint, site)
         return e
 
     @staticmethod
@@ -205,10 +212,14 @@ class Env:
 
     def prove(self, p: Bool) -> Verdict:
         """Whether `p` always holds, never, or neither is known."""
+        if Answer in listeners and not self.is_timed:
+            return timed(self, "prove", p, self.prove, p)
         return verdict(self.knowledge, p)
 
     def decide(self, p: Bool, effort: int = FULL) -> bool | None:
         """The answer of `prove` without its reason, at a given effort."""
+        if Answer in listeners and not self.is_timed:
+            return timed(self, "decide", p, self.decide, p, effort)
         return decide(self.knowledge, p, effort)
 
     def at_least(self, e: Expr, bound: int) -> bool | None:
@@ -217,7 +228,7 @@ class Env:
             return True
         if e.hi < bound:
             return False
-        return decide(self.knowledge, ge0(e.shift(-bound)))
+        return self.decide(ge0(e.shift(-bound)))
 
     def at_most(self, e: Expr, bound: int) -> bool | None:
         """Whether `e <= bound`, like `at_least`."""
@@ -225,16 +236,18 @@ class Env:
             return True
         if e.lo > bound:
             return False
-        return decide(self.knowledge, ge0((-e).shift(bound)))
+        return self.decide(ge0((-e).shift(bound)))
 
     def equal(self, a: Expr, b: Expr) -> bool | None:
         """Whether `a == b`: the answer of `prove`, at once where they are one object."""
         if a is b:
             return True
-        return decide(self.knowledge, eq0(a - b))
+        return self.decide(eq0(a - b))
 
     def guard(self, p: Bool) -> bool:
         """The truth of `p`: proved, or by the hints and then guarded."""
+        if Answer in listeners and not self.is_timed:
+            return timed(self, "guard", p, self.guard, p)
         answer = decide(self.knowledge, p)
         if answer is not None:
             return answer
@@ -279,6 +292,8 @@ class Env:
         """`guard`, but `fallback` where only the run could tell; then nothing is recorded."""
         if p.verdict is not None:
             return p.verdict
+        if Answer in listeners and not self.is_timed:
+            return timed(self, "guard_or", p, self.guard_or, p, fallback)
         backed = self.hint_for_guard(p) is not None
         if backed and not config.backed_size_oblivious:
             return self.guard(p)
@@ -298,6 +313,9 @@ class Env:
 
         With the origin `RULE`, it is the word of an op, which eager execution may not give.
         """
+        if Answer in listeners and not self.is_timed:
+            timed(self, "assume", p, self.assume, p, message, from_)
+            return
         site = capture()
         condition = self._open(p, site, message)
         if condition is not None:
@@ -305,7 +323,10 @@ class Env:
 
     def learn(self, p: Bool) -> None:
         """Know what holds by nature, as that a count is at most the number of elements."""
-        learn(self.knowledge, Fact(p, origin.NATURE, capture(), None))
+        if Answer in listeners and not self.is_timed:
+            timed(self, "learn", p, self.learn, p)
+            return
+        self._learn(Fact(p, origin.NATURE, capture(), None))
 
     def require(self, p: Bool) -> None:
         """Raise unless `p` is proved."""
@@ -349,11 +370,28 @@ class Env:
     ) -> None:
         """Learn a condition and oblige the program to it."""
         fact = Fact(condition, from_, site, message)
-        learn(self.knowledge, fact)
+        self._learn(fact)
         self._oblige(fact)
 
+    def _learn(self, fact: Fact) -> None:
+        k = self.knowledge
+        known = len(k.log)
+        learn(k, fact)
+        if listeners and len(k.log) > known:
+            tell_equalities(self, known, fact.site)
+
     def _oblige(self, fact: Fact) -> None:
-        (self._asserts if fact.condition.hint is None else self._guards).append(fact)
+        if fact.condition.hint is None:
+            self._assert(fact)
+            return
+        self._guards.append(fact)
+        if Guard in listeners:
+            emit(Guard(self, fact.condition, fact.origin, fact.site))
+
+    def _assert(self, fact: Fact) -> None:
+        self._asserts.append(fact)
+        if Assert in listeners:
+            emit(Assert(self, fact.condition, fact.origin, fact.site))
 
     # ------------------------------------------------------------------ answers
 

@@ -1,0 +1,401 @@
+"""The one stream of events: what was traced, asked, guarded, specialized, lowered, recompiled.
+
+A place where something happens tells it with
+
+    if Guard in listeners:
+        emit(Guard(...))
+
+so that an event which nobody listens to costs one lookup and is never built. `subscribe` is the
+other end: a listener hears the kinds that it names, in the current context (as `config.patch` is
+seen), or everywhere.
+
+A listener runs inside what it observes, often in the middle of a trace. It must not call torch or
+branch on symbolic numbers; it collects, and what it collected is read afterwards. Events that a
+listener causes are dropped. A listener that raises is closed, and its error goes to the log
+`anyshape.events`; the program that it observed goes on.
+
+Events are records. `env`, `tracer` and conditions are the live objects: an event costs no text
+until `str` or `text` is asked for. `site` is the user's line, `start` and `nanoseconds` are read
+from `time.perf_counter_ns`. A timed event is emitted when it ends, so it follows what it contains.
+"""
+
+from __future__ import annotations
+
+import threading
+from contextlib import contextmanager
+from contextvars import ContextVar
+from time import perf_counter_ns
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias
+
+from anyshape.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    Listener: TypeAlias = Callable[[Any], object]
+
+
+class Site(Protocol):
+    """A place in the user's program."""
+
+    @property
+    def file(self) -> str:
+        """The file name as Python knows it."""
+
+    @property
+    def line(self) -> int:
+        """The line number."""
+
+    @property
+    def text(self) -> str:
+        """The source line."""
+
+
+# ---------------------------------------------------------------------- the engine
+
+
+class SymbolCreation(NamedTuple):
+    """A symbol was created: a size, an integer or a float that is not a constant."""
+
+    env: Any
+    name: str
+    kind: str
+    source: str
+    hint: float | None
+    site: Site | None
+
+    def __str__(self) -> str:
+        label = f" = {self.source}" if self.source else ""
+        return f"{self.kind} symbol {self.name}{label}{_at(self.site)}"
+
+
+class Answer(NamedTuple):
+    """The engine answered a question. `value` is None where the answer is open, or none is due.
+
+    Questions that the answer raised in turn, and those that bounds settle at once, are not events.
+    """
+
+    env: Any
+    verb: str
+    condition: Any
+    value: bool | None
+    site: Site | None
+    start: int
+    nanoseconds: int
+
+    def __str__(self) -> str:
+        return f"{self.verb}({self.env.text(self.condition)}) is {self.value}{_at(self.site)}"
+
+
+class Guard(NamedTuple):
+    """A guard was recorded: the program is right only for inputs that meet the condition."""
+
+    env: Any
+    condition: Any
+    origin: str
+    site: Site | None
+
+    @property
+    def text(self) -> str:
+        """The condition over the user's names."""
+        return str(self.env.text(self.condition))
+
+    def __str__(self) -> str:
+        return f"guard {self.text} ({self.origin}){_at(self.site)}"
+
+
+class Assert(NamedTuple):
+    """A runtime assert was recorded: the program checks the condition when it runs."""
+
+    env: Any
+    condition: Any
+    origin: str
+    site: Site | None
+
+    @property
+    def text(self) -> str:
+        """The condition over the user's names."""
+        return str(self.env.text(self.condition))
+
+    def __str__(self) -> str:
+        return f"assert {self.text} ({self.origin}){_at(self.site)}"
+
+
+class Replacement(NamedTuple):
+    """A symbol turned out to equal an expression of older ones."""
+
+    env: Any
+    name: str
+    by: Any
+    site: Site | None
+
+    def __str__(self) -> str:
+        return f"{self.name} is {self.env.text(self.by)}{_at(self.site)}"
+
+
+class Specialization(NamedTuple):
+    """A symbol turned out to have one value only."""
+
+    env: Any
+    name: str
+    value: int
+    site: Site | None
+
+    def __str__(self) -> str:
+        return f"{self.name} is always {self.value}{_at(self.site)}"
+
+
+# ---------------------------------------------------------------------- tracing
+
+
+class TraceStart(NamedTuple):
+    """A trace of a function begins."""
+
+    function: str
+    tracer: Any
+
+    def __str__(self) -> str:
+        return f"trace of {self.function}"
+
+
+class TraceEnd(NamedTuple):
+    """A trace ended, with an error or with a graph in `tracer.graph`."""
+
+    function: str
+    tracer: Any
+    error: BaseException | None
+    start: int
+    nanoseconds: int
+
+    def __str__(self) -> str:
+        end = f"{len(self.tracer.graph.nodes)} calls"
+        if self.error is not None:
+            end = f"failed: {type(self.error).__name__}"
+        return f"trace of {self.function}: {end}, {_ms(self.nanoseconds)}"
+
+
+class OpCall(NamedTuple):
+    """A torch function was traced. `handler` is the row of the op table that did it.
+
+    The calls that the Python body of a function makes are events before its own.
+    """
+
+    tracer: Any
+    op: Any
+    handler: Any
+    site: Site | None
+    start: int
+    nanoseconds: int
+
+    def __str__(self) -> str:
+        return f"{getattr(self.op, '__name__', self.op)}{_at(self.site)}"
+
+
+class Deviation(NamedTuple):
+    """Where the program may differ from eager execution: when `condition` holds at run time."""
+
+    env: Any
+    op: str
+    condition: Any
+    about: str
+    site: Site | None
+
+    def __str__(self) -> str:
+        return f"{self.op} where {self.env.text(self.condition)}: {self.about}{_at(self.site)}"
+
+
+class Phase(NamedTuple):
+    """A step of an export ended, other than a trace."""
+
+    name: str
+    start: int
+    nanoseconds: int
+
+    def __str__(self) -> str:
+        return f"{self.name}, {_ms(self.nanoseconds)}"
+
+
+# ---------------------------------------------------------------------- compiling
+
+
+class GraphBreak(NamedTuple):
+    """A trace ended a segment: the run must answer `question` before Python goes on."""
+
+    tracer: Any
+    question: str
+    site: Site | None
+
+    def __str__(self) -> str:
+        return f"graph break: {self.question}?{_at(self.site)}"
+
+
+class Lowering(NamedTuple):
+    """A backend compiled a graph, or failed to."""
+
+    backend: str
+    graph: Any
+    error: BaseException | None
+    start: int
+    nanoseconds: int
+
+    def __str__(self) -> str:
+        end = "" if self.error is None else f" failed: {self.error}"
+        return f"{self.backend}: {len(self.graph.nodes)} calls{end}, {_ms(self.nanoseconds)}"
+
+
+class Recompilation(NamedTuple):
+    """No entry of a function serves a call, for `reasons`: one for each entry, newest first."""
+
+    function: str
+    reasons: tuple[Any, ...]
+
+    def __str__(self) -> str:
+        return f"{self.function} is traced again: {self.reasons[0]}"
+
+
+class Fallback(NamedTuple):
+    """A compiled function runs eagerly from this call on."""
+
+    function: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.function} runs eagerly from now on: {self.why}"
+
+
+def _at(site: Site | None) -> str:
+    return "" if site is None else f" at {site}"
+
+
+def _ms(nanoseconds: int) -> str:
+    return f"{nanoseconds / 1e6:.2f} ms"
+
+
+KINDS: Final[tuple[type, ...]] = (
+    SymbolCreation,
+    Answer,
+    Guard,
+    Assert,
+    Replacement,
+    Specialization,
+    TraceStart,
+    TraceEnd,
+    OpCall,
+    Deviation,
+    Phase,
+    GraphBreak,
+    Lowering,
+    Recompilation,
+    Fallback,
+)
+
+# ---------------------------------------------------------------------- who listens
+
+
+class Subscription:
+    """A listener and the kinds that it hears, until `close` or the end of a `with` block."""
+
+    __slots__ = ("_everywhere", "_kinds", "_listener")
+
+    def __init__(
+        self, listener: Listener, kinds: tuple[type, ...], *, everywhere: bool = False
+    ) -> None:
+        self._listener = listener
+        self._kinds = kinds
+        self._everywhere = everywhere
+        if not everywhere:
+            _here.set(_here.get() | {self})
+        with _writing:
+            for kind in kinds:
+                listeners[kind] = (*listeners.get(kind, ()), self)
+
+    def close(self) -> None:
+        """Hear nothing more. Closing twice does no harm."""
+        with _writing:
+            for kind in self._kinds:
+                left = tuple(s for s in listeners.get(kind, ()) if s is not self)
+                if left:
+                    listeners[kind] = left
+                else:
+                    listeners.pop(kind, None)
+        _here.set(_here.get() - {self})
+
+    def deliver(self, event: Any) -> None:
+        """Call the listener, if the event belongs to its context."""
+        if not self._everywhere and self not in _here.get():
+            return
+        try:
+            self._listener(event)
+        except Exception as e:
+            from logging import getLogger  # noqa: PLC0415  the engine alone does not need it
+
+            self.close()
+            kind = type(event).__name__
+            getLogger("anyshape.events").error(
+                "a listener failed on %s and is closed", kind, exc_info=e
+            )
+
+    def __enter__(self) -> Subscription:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class _Delivery(threading.local):
+    """Whether this thread is inside a listener."""
+
+    running = False
+
+
+listeners: Final[dict[type, tuple[Subscription, ...]]] = {}  # by kind; without empty tuples
+_here: Final[ContextVar[frozenset[Subscription]]] = ContextVar(
+    "anyshape.events", default=frozenset()
+)
+_writing: Final = threading.Lock()
+_delivery: Final = _Delivery()
+
+
+def subscribe(listener: Listener, *kinds: type, everywhere: bool = False) -> Subscription:
+    """Call `listener(event)` for each event of these kinds; of all kinds if none is named.
+
+    It hears the current thread and context, and tasks that are started inside, or with
+    `everywhere` the whole process.
+
+    >>> from anyshape import events
+    >>> from anyshape.env import Env
+    >>> found = []
+    >>> with events.subscribe(found.append, events.SymbolCreation):
+    ...     n = Env().unbacked(source="mask.sum()", size=True)
+    >>> found[0].name, found[0].source
+    ('u0', 'mask.sum()')
+    """
+    unknown = [kind for kind in kinds if kind not in KINDS]
+    if unknown:
+        raise ArgumentError(
+            f"{unknown[0]!r} is no kind of event", fix="use the classes in anyshape.events.KINDS"
+        )
+    return Subscription(listener, kinds or KINDS, everywhere=everywhere)
+
+
+def emit(event: Any) -> None:
+    """Tell those who listen to this kind of event."""
+    if _delivery.running:
+        return
+    _delivery.running = True
+    try:
+        for subscription in listeners.get(type(event), ()):
+            subscription.deliver(event)
+    finally:
+        _delivery.running = False
+
+
+@contextmanager
+def phase(name: str) -> Iterator[None]:
+    """The body of a `with` block as a `Phase`."""
+    start = perf_counter_ns()
+    try:
+        yield
+    finally:
+        if Phase in listeners:
+            emit(Phase(name, start, perf_counter_ns() - start))
