@@ -13,6 +13,7 @@ from anyshape.rules.operand import is_tensor, meta_of
 from anyshape.tensor.current import current
 from anyshape.tensor.meta import Meta
 from anyshape.tensor.sym_tensor import make
+from anyshape.torch_compat.thread_state import is_any_autocast_enabled
 
 _LOWER: Final = """
     conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d
@@ -47,7 +48,6 @@ _WIDE_ON_CUDA: Final = """
     poisson_nll_loss cosine_embedding_loss
 """
 
-_is_any_autocast: Final = torch._C._is_any_autocast_enabled
 POLICIES: Final[dict[str, dict[str, bool]]] = {  # True for the lower precision, False for float32
     "cpu": {**dict.fromkeys(_WIDE.split(), False), **dict.fromkeys(_LOWER.split(), True)},
     "cuda": {**dict.fromkeys(_WIDE_ON_CUDA.split(), False), **dict.fromkeys(_LOWER.split(), True)},
@@ -56,7 +56,7 @@ POLICIES: Final[dict[str, dict[str, bool]]] = {  # True for the lower precision,
 
 def autocast_state() -> tuple[tuple[str, torch.dtype], ...]:
     """The devices for which autocast is on, with their dtypes."""
-    if not _is_any_autocast():
+    if not is_any_autocast_enabled():
         return ()
     return tuple(
         (device, torch.get_autocast_dtype(device))

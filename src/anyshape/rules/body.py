@@ -14,6 +14,7 @@ import torch
 
 from anyshape.env.site import capture as capture_site
 from anyshape.errors import UnsupportedError
+from anyshape.torch_compat.torch_function import DISPATCHING_WRAPPERS
 
 _CHECKS: Final = (
     "has_torch_function",
@@ -44,7 +45,7 @@ class _Quiet:
 def body_of(func: types.FunctionType) -> types.FunctionType:
     """A copy of the function that does not dispatch."""
     while hasattr(func, "__wrapped__") and isinstance(func.__wrapped__, types.FunctionType):
-        if func.__module__ not in ("torch._jit_internal",) and not _dispatches(func):
+        if func.__module__ not in DISPATCHING_WRAPPERS and not _dispatches(func):
             func = func.__wrapped__
         else:
             break

@@ -9,9 +9,6 @@ from __future__ import annotations
 from typing import Any, Final
 
 import torch
-from torch._dispatch.python import enable_python_dispatcher
-from torch._library.fake_impl import set_ctx_getter
-from torch._library.simple_registry import singleton
 
 from anyshape.env.site import capture as capture_site
 from anyshape.errors import AnyshapeError, ShapeError, UnsupportedError
@@ -26,18 +23,12 @@ from anyshape.tensor.layout import CONTIGUOUS, Layout, dense_strides, strides_of
 from anyshape.tensor.meta import Meta
 from anyshape.tensor.size import surely_equal
 from anyshape.tensor.sym_tensor import SymSize, SymTensor
+from anyshape.torch_compat.fake_kernel import enable_python_dispatcher, fake_kernel_of, set_context
+from anyshape.torch_compat.message import has_no_kernel
+from anyshape.torch_compat.tensor_subclass import storage_id
+from anyshape.torch_compat.torch_function import DisableTorchFunction
 
 _META: Final = torch.device("meta")
-_NO_KERNEL: Final = (
-    "not implemented",
-    "could not run",
-    "data pointer",
-    "_local_scalar_dense",
-    "meta tensor",
-    "internal assert",
-    "no fake impl",
-    "as opposed to faketensors",
-)
 
 
 class _Crossing:
@@ -101,9 +92,9 @@ class _Crossing:
         return x
 
     def _note_view(self, x: torch.Tensor) -> None:
-        memory = x.untyped_storage()._cdata
+        memory = storage_id(x.untyped_storage())
         for original, converted in self.seen.values():
-            if converted.untyped_storage()._cdata == memory:
+            if storage_id(converted.untyped_storage()) == memory:
                 self.base = original
 
 
@@ -112,7 +103,7 @@ def run_meta_kernel(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     crossing = _Crossing()
     name = getattr(func, "__name__", str(func))
     try:
-        with torch._C.DisableTorchFunction(), torch.no_grad(), enable_python_dispatcher():
+        with DisableTorchFunction(), torch.no_grad(), enable_python_dispatcher():
             there, named = crossing.there(args), crossing.there(kwargs)
             if not crossing.seen and "device" not in named:
                 named = {**named, "device": _META}
@@ -129,10 +120,8 @@ def run_meta_kernel(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     except NotImplementedError as e:
         raise _unsupported(name, _brief(e)) from e
     except (RuntimeError, ValueError, IndexError, TypeError, AttributeError, AssertionError) as e:
-        text = str(e)
-        if isinstance(e, TypeError | AttributeError | AssertionError) or any(
-            sign in text.lower() for sign in _NO_KERNEL
-        ):
+        strange = isinstance(e, TypeError | AttributeError | AssertionError)
+        if strange or has_no_kernel(str(e)):
             raise _unsupported(name, _brief(e)) from e
         raise ShapeError(f"{name}: {_brief(e)}") from e
     return (result if type(result) in (Meta, Many) else Done(result)), crossing.base
@@ -140,12 +129,10 @@ def run_meta_kernel(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
 
 def _run(func: Any, args: Any, kwargs: Any) -> Any:
     """Call the kernel; a custom op's own fake, which may ask for sizes that only the run knows."""
-    qualified = getattr(func, "_qualified_op_name", None) or getattr(func, "_name", "")
-    entry = singleton.find(qualified.split(".")[0]) if qualified else None
-    kernel = entry.fake_impl.kernel if entry is not None else None
+    kernel = fake_kernel_of(func)
     if kernel is None:
         return func(*args, **kwargs)
-    with set_ctx_getter(_Context):
+    with set_context(_Context):
         return kernel(*args, **kwargs)
 
 

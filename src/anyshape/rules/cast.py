@@ -20,6 +20,7 @@ from anyshape.tensor.layout import (
     is_contiguous,
 )
 from anyshape.tensor.meta import Meta
+from anyshape.torch_compat.torch_function import DisableTorchFunction
 
 
 def _cast(x: Any, dtype: torch.dtype, memory_format: Any = None) -> Any:
@@ -91,7 +92,7 @@ def to(
             dtype, device = meta_of(a).dtype, meta_of(a).device
     result = _cast(x, dtype or meta_of(x).dtype, memory_format)
     if device is not None:
-        with torch._C.DisableTorchFunction():
+        with DisableTorchFunction():
             result.device = torch.device(device)
     return result
 
@@ -102,7 +103,7 @@ def type_(x: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
     if isinstance(dtype, torch.dtype):
         return _cast(x, dtype)
     meta = meta_of(x)
-    with torch._C.DisableTorchFunction():
+    with DisableTorchFunction():
         if dtype is None:
             return Done(torch.empty(0, dtype=meta.dtype, device=meta.device).type())
         return _cast(x, torch.empty(0).type(dtype).dtype)

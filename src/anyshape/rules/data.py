@@ -34,6 +34,7 @@ from anyshape.tensor.size import (
     text,
 )
 from anyshape.tensor.sym_tensor import SymTensor
+from anyshape.torch_compat.torch_function import DisableTorchFunction
 
 _FACTORIES = (torch.tensor, torch.as_tensor, torch.scalar_tensor)
 _ITEM = torch.Tensor.item
@@ -60,7 +61,7 @@ def _range(dtype: torch.dtype) -> dict[str, int]:
         return {"min": 0, "max": 1}
     if dtype is torch.int64 or dtype is torch.uint64:
         return {"min": 0} if dtype is torch.uint64 else {}
-    with torch._C.DisableTorchFunction():
+    with DisableTorchFunction():
         info = torch.iinfo(dtype)
         return {"min": info.min, "max": info.max}
 
@@ -90,7 +91,7 @@ def _constant(x: Any) -> Any:
     if rest or node.kwargs.keys() - {"device"} or type(data) not in (int, float, bool):
         return None
     if type(data) is float:
-        with torch._C.DisableTorchFunction():
+        with DisableTorchFunction():
             return torch.tensor(data, dtype=meta_of(x).dtype).item()
     return data
 

@@ -18,6 +18,7 @@ from anyshape.tensor.current import current
 from anyshape.tensor.layout import CONTIGUOUS, Layout
 from anyshape.tensor.meta import Meta
 from anyshape.tensor.size import ask, ceil_div, expect, expect_equal, expect_size, plain, text
+from anyshape.torch_compat.torch_function import DisableTorchFunction
 
 
 def device_of(device: Any) -> torch.device:
@@ -27,7 +28,7 @@ def device_of(device: Any) -> torch.device:
     if device is None:
         found: torch.device = current().device
         return found
-    with torch._C.DisableTorchFunction():
+    with DisableTorchFunction():
         return torch.device(device)
 
 
@@ -182,7 +183,7 @@ def _nested(data: Any) -> tuple[tuple[Any, ...], torch.dtype]:
         return (len(data), *shape), dtype
     if isinstance(data, int | float | complex | torch.SymBool):
         return (), number_dtype(data)
-    with torch._C.DisableTorchFunction():
+    with DisableTorchFunction():
         real = torch.as_tensor(data)
         return tuple(real.shape), real.dtype
 

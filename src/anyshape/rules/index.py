@@ -23,6 +23,7 @@ from anyshape.tensor.current import current
 from anyshape.tensor.layout import Layout, strides_of
 from anyshape.tensor.meta import Meta
 from anyshape.tensor.size import ask, expect_equal, is_one, text
+from anyshape.torch_compat.torch_function import DisableTorchFunction
 
 
 class Index:
@@ -173,7 +174,7 @@ def _as_tensor(p: Any) -> Any:
     if hasattr(p, "__index__"):
         return p.__index__()
     if hasattr(p, "__array__"):
-        with torch._C.DisableTorchFunction():
+        with DisableTorchFunction():
             return torch.as_tensor(p)
     raise UnsupportedError(f"an index of type {type(p).__name__}")
 

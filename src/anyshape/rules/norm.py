@@ -18,6 +18,8 @@ from anyshape.rules.table import rule
 from anyshape.tensor.current import current
 from anyshape.tensor.meta import Meta
 from anyshape.tensor.size import expect, expect_equal, is_zero, plain, product, text
+from anyshape.torch_compat.aten_op import BATCH_NORM_WITH_UPDATE
+from anyshape.torch_compat.thread_state import is_any_autocast_enabled
 
 _LOW: Final = (torch.bfloat16, torch.float16)
 
@@ -25,7 +27,7 @@ _LOW: Final = (torch.bfloat16, torch.float16)
 def full_dtype(meta: Meta) -> torch.dtype:
     """The dtype of an op that autocast computes in full precision."""
     dtype = meta.dtype
-    if dtype not in _LOW or not torch._C._is_any_autocast_enabled():
+    if dtype not in _LOW or not is_any_autocast_enabled():
         return dtype
     kind = meta.device.type if meta.device is not None else "cpu"
     return torch.float32 if torch.is_autocast_enabled(kind) else dtype
@@ -266,8 +268,7 @@ def batch_norm_with_update(
     """Batch normalization in training, with what the backward pass needs."""
     out = _batch_stats(x, weight, bias, running_mean, running_var, True, extra=1)
     args = (x, weight, bias, running_mean, running_var, momentum, eps)
-    func = torch.ops.aten._batch_norm_with_update
-    return _updating(func, args, out, running_mean, running_var)
+    return _updating(BATCH_NORM_WITH_UPDATE, args, out, running_mean, running_var)
 
 
 @rule("_batch_norm_no_update")

@@ -6,6 +6,9 @@ from typing import Any, Final
 
 import torch
 
+from anyshape.torch_compat.tensor_subclass import DATA_METHODS
+from anyshape.torch_compat.thread_state import get_tracing_state, set_grad_enabled
+
 _BINARY: Final = {
     "add": "add",
     "sub": "sub",
@@ -70,7 +73,8 @@ NOT_OPS: Final[set[Any]] = {
         "compiled_with_cxx11_abi",
         "Generator",
     ),
-    *_functions(torch._C, "_set_grad_enabled", "_get_tracing_state"),
+    set_grad_enabled,
+    get_tracing_state,
     *_functions(torch.overrides, "is_tensor_like"),
     torch.Tensor.__dir__,
     torch.Tensor.__sizeof__,
@@ -86,7 +90,7 @@ REFUSED: Final[dict[Any, tuple[str, str]]] = {
             "data_ptr",
             "storage",
             "untyped_storage",
-            "_typed_storage",
+            *DATA_METHODS,
             "__dlpack__",
             "__cuda_array_interface__",
             "share_memory_",

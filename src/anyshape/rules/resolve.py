@@ -34,15 +34,15 @@ from anyshape.tensor.layout import CONTIGUOUS, unsure
 from anyshape.tensor.meta import Meta
 from anyshape.tensor.size import equal
 from anyshape.tensor.sym_tensor import SymTensor
+from anyshape.torch_compat.aten_op import is_op, qualified_name, schema_of
+from anyshape.torch_compat.thread_state import is_any_autocast_enabled
+from anyshape.torch_compat.torch_function import SAME_SIGNATURE_MODULES, DisableTorchFunction
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     Row = Callable[[Any, Any, tuple[Any, ...], dict[str, Any]], Any]
 
-# Python functions of these modules have the signatures of the ops that they are named after.
-_SAME_SIGNATURES: Final = ("torch.functional", "torch._tensor", "torch")
-_is_any_autocast: Final = torch._C._is_any_autocast_enabled
 SYMBOLIC: Final = (SymInt, SymBool, SymFloat)
 _FAMILIES: Final = (
     "pointwise",
@@ -98,7 +98,7 @@ def resolve(func: Any) -> Row:
         return _refuse
     if func in NOT_OPS:
         return _plain
-    if isinstance(func, torch._ops.OpOverload | torch._ops.OpOverloadPacket):
+    if is_op(func):
         name = _op_name(func)
     row = _by_name(func, name)
     if row is not None:
@@ -109,16 +109,15 @@ def resolve(func: Any) -> Row:
 
 
 def _op_name(func: Any) -> str:
-    qualified = func._qualified_op_name if hasattr(func, "_qualified_op_name") else func.name()
-    namespace, _, rest = qualified.partition("::")
-    return rest.split(".")[0] if namespace == "aten" else ""
+    namespace, _, name = qualified_name(func).partition("::")
+    return name if namespace == "aten" else ""
 
 
 def _by_name(func: Any, name: str) -> functools.partial[Any] | None:
     if isinstance(func, types.FunctionType) and func.__module__ == "torch.nn.functional":
         found = RULES.get(f"F.{name}")
         return None if found is None else functools.partial(_run, found)
-    if isinstance(func, types.FunctionType) and func.__module__ not in _SAME_SIGNATURES:
+    if isinstance(func, types.FunctionType) and func.__module__ not in SAME_SIGNATURE_MODULES:
         return None
     if name in REFLECTED:
         return functools.partial(_run_reflected, RULES[REFLECTED[name]])
@@ -166,7 +165,7 @@ def _first(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def _run(found: Rule, tracer: Any, func: Any, args: Any, kwargs: Any) -> Any:
-    if _is_any_autocast() and kwargs.get("out") is None:
+    if is_any_autocast_enabled() and kwargs.get("out") is None:
         name = PYTHON_OPERATORS.get(func.__name__, func.__name__)
         out = _call(found, func, *cast_operands(name, args, kwargs))
     elif kwargs:
@@ -313,7 +312,7 @@ def _changed(func: Any, args: Any, kwargs: Any, result: Any) -> list[Any]:
     """The tensors that a call without a rule may change: by its schema, its name, or all of them
     where it returns nothing, since it must be good for something.
     """
-    schema = _schema_of(func)
+    schema = schema_of(func)
     if schema is not None:
         given = [*args[: len(schema.arguments)]]
         pairs = [*zip(schema.arguments, given, strict=False)]
@@ -327,14 +326,6 @@ def _changed(func: Any, args: Any, kwargs: Any, result: Any) -> list[Any]:
     return [x for x in _flat(written) if is_tensor(x)]
 
 
-def _schema_of(func: Any) -> Any:
-    """The schema of an op; of several overloads, one that writes, if there is such."""
-    if isinstance(func, torch._ops.OpOverloadPacket):
-        schemas = [getattr(func, name)._schema for name in func.overloads()]  # type: ignore[no-untyped-call]
-        return next((s for s in schemas if s.is_mutable), schemas[0])
-    return getattr(func, "_schema", None)
-
-
 def _run_user(found: Rule, tracer: Any, func: Any, args: Any, kwargs: Any) -> Any:
     return tracer.record(func, args, kwargs, run_user_rule(tracer, found, args, kwargs))
 
@@ -343,7 +334,7 @@ def _attribute(tracer: Any, func: Any, args: Any, kwargs: Any) -> Any:
     """A property of a tensor, read or set through torch's own descriptor."""
     x = args[0]
     if type(x) is not SymTensor:
-        with torch._C.DisableTorchFunction():
+        with DisableTorchFunction():
             return func(*args, **kwargs)
     name = func.__self__.__name__
     if func.__name__ == "__get__":
@@ -353,7 +344,7 @@ def _attribute(tracer: Any, func: Any, args: Any, kwargs: Any) -> Any:
 
 def _plain(tracer: Any, func: Any, args: Any, kwargs: Any) -> Any:
     """A function that is no op: it runs now."""
-    with torch._C.DisableTorchFunction():
+    with DisableTorchFunction():
         return func(*args, **kwargs)
 
 

@@ -15,10 +15,11 @@ import torch
 
 from anyshape.errors import UnsupportedError
 from anyshape.symbolic.missing_methods import MissingNodeError
+from anyshape.torch_compat.call_frame import message_of_check
+from anyshape.torch_compat.sym_node import sym_sqrt
+from anyshape.torch_compat.torch_function import disabled_torch_function, function_mode_depth
 
 if TYPE_CHECKING:
-    from types import FrameType
-
     from anyshape.env import Env
     from anyshape.expr import Bool
 
@@ -34,7 +35,7 @@ class ConditionNode:
 
     def expect_true(self, _file: str = "", _line: int = 0) -> bool:
         """`torch._check`: a fact from here on, an error at run time when it fails."""
-        self.env.assume(self.condition, _message_of_check())
+        self.env.assume(self.condition, message_of_check(sys._getframe(1)))
         return True
 
     def guard_bool(self, _file: str = "", _line: int = 0) -> bool:
@@ -76,19 +77,6 @@ class ConditionNode:
     def is_float(self) -> bool:
         """False."""
         return False
-
-
-def _message_of_check() -> str | None:
-    """The message that the user gave to `torch._check`, which torch keeps to itself."""
-    frame: FrameType | None = sys._getframe(2)
-    for _ in range(2):  # torch's `expect_true`, and the check that called it
-        if frame is None:
-            return None
-        if frame.f_code.co_name == "_check_with":
-            message = frame.f_locals.get("message")
-            return str(message()) if callable(message) else None
-        frame = frame.f_back
-    return None
 
 
 class NumberNode:
@@ -150,7 +138,7 @@ _FUNCTIONS: Final[dict[Any, str]] = {
 _METHODS: Final[dict[Any, str]] = {
     torch.sym_float: "__sym_float__",
     torch.sym_int: "__sym_int__",
-    getattr(torch, "_sym_sqrt"): "__sym_sqrt__",  # noqa: B009  not in torch's stubs
+    sym_sqrt: "__sym_sqrt__",
 }
 
 
@@ -162,8 +150,8 @@ class TorchFunction:
     """
 
     def __get__(self, number: Any, owner: type) -> Any:
-        if number is not None and torch._C._len_torch_function_stack():
-            return torch._C._disabled_torch_function_impl
+        if number is not None and function_mode_depth():
+            return disabled_torch_function
         return partial(_torch_function, owner.__name__)
 
 

@@ -19,6 +19,7 @@ from anyshape.errors import UnsupportedError
 from anyshape.tensor.current import current
 from anyshape.tensor.shown import shown_grad, shown_offset, shown_strides
 from anyshape.tensor.size import plain, product
+from anyshape.torch_compat.tensor_subclass import CONSTRUCTORS, VIEW_BASE, make_subclass
 
 if TYPE_CHECKING:
     from anyshape.tensor.meta import Meta
@@ -104,7 +105,6 @@ class SymTensor(torch.Tensor):
         )
 
 
-make_subclass: Final = torch.Tensor._make_subclass
 DUMMY: Final = torch.empty(0, device="meta")
 
 
@@ -162,7 +162,7 @@ _PROPERTIES: Final[dict[str, property]] = {
     "data": property(lambda t: t.detach(), _refuse_set("data")),
     "names": property(lambda t: (None,) * len(t._meta.shape), _refuse_set("names")),
     "name": _flag(None),
-    "_base": property(lambda t: None),
+    VIEW_BASE: property(lambda t: None),
     "output_nr": _flag(0),
     "retains_grad": _flag(False),
     "is_cpu": _on("cpu"),
@@ -298,9 +298,7 @@ _KEPT: Final = {
     "__torch_function__",
     "__torch_dispatch__",
     "__slots__",
-    "_make_subclass",
-    "_make_wrapper_subclass",
-    "_make_dtensor",
+    *CONSTRUCTORS,
     "__class_getitem__",
     "__orig_bases__",
     "__parameters__",

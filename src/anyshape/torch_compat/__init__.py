@@ -1,0 +1,1 @@
+"""Every private name of torch that anyshape uses, by concept. See the folder's README."""

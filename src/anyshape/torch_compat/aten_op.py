@@ -1,0 +1,109 @@
+"""Registered ops: their classes, names and schemas, and the private ops that anyshape names."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import torch
+from torch._C import _dispatch_get_all_op_names as all_op_names
+from torch._C import _dispatch_has_kernel_for_dispatch_key as has_kernel
+from torch._ops import OpOverload, OpOverloadPacket
+
+__all__ = [
+    "ASSERT_SCALAR",
+    "BATCH_NORM_WITH_UPDATE",
+    "CALLABLE_PRIVATE_OPS",
+    "NAMESPACES",
+    "VARIABLE_FUNCTIONS",
+    "OpOverload",
+    "OpOverloadPacket",
+    "all_op_names",
+    "assert_true",
+    "has_kernel",
+    "is_op",
+    "op_path",
+    "qualified_name",
+    "schema_of",
+    "schemas_named",
+]
+
+# `OpOverload` is the class of `torch.ops.aten.add.Tensor`, `OpOverloadPacket` of
+# `torch.ops.aten.add`. `all_op_names()` has "aten::add.Tensor" for every registered op; loading a
+# saved program checks names against it instead of importing them. `has_kernel(op, key)` tells
+# whether an op has a kernel of its own for a dispatch key, as for autocast.
+
+_CLASSES: Final = (OpOverload, OpOverloadPacket)
+
+NAMESPACES: Final[dict[str, Any]] = {"torch._C._nn": torch._C._nn}
+"""Namespaces of ops besides the public ones. Functions of `torch.nn.functional` call these, so that
+they appear in graphs; generated code spells them by these paths."""
+
+VARIABLE_FUNCTIONS: Final[Any] = torch._C._VariableFunctions
+"""The builtin functions behind `torch.*`, among them those that a Python function shadows."""
+
+assert_true: Final[Any] = torch._assert
+"""`assert_true(condition, message)`: an assert as a call, which an fx graph can hold."""
+
+ASSERT_SCALAR: Final[Any] = torch.ops.aten._assert_scalar.default
+"""The assert that Inductor compiles into a check of the generated code."""
+
+BATCH_NORM_WITH_UPDATE: Final[Any] = torch.ops.aten._batch_norm_with_update
+"""Batch normalization that changes the running statistics in place, which is recorded as such."""
+
+_CALLABLE: Final = """
+    _adaptive_avg_pool2d _adaptive_avg_pool3d _batch_norm_with_update _cdist_forward _chunk_cat
+    _conj _convolution _ctc_loss _embedding_bag _embedding_bag_forward_only _grouped_mm _int_mm
+    _log_softmax _log_softmax_backward_data _lu_with_info _masked_scale _masked_softmax
+    _native_batch_norm_legit _native_multi_head_attention _neg_view _pack_padded_sequence
+    _pad_packed_sequence _reshape_alias _safe_softmax _scaled_mm
+    _scaled_dot_product_attention_math _scaled_dot_product_efficient_attention
+    _scaled_dot_product_flash_attention _scaled_dot_product_flash_attention_for_cpu
+    _scaled_dot_product_cudnn_attention _softmax _softmax_backward_data _to_copy
+    _transformer_encoder_layer_fwd _trilinear _unsafe_index _unsafe_masked_index
+    _unsafe_masked_index_put_accumulate _unsafe_view _upsample_bicubic2d_aa
+    _upsample_bilinear2d_aa _upsample_nearest_exact1d _upsample_nearest_exact2d
+    _upsample_nearest_exact3d _weight_norm _weight_norm_interface
+"""
+CALLABLE_PRIVATE_OPS: Final = frozenset(_CALLABLE.split())
+"""The private ops that torch's Python functions call: a saved program may call these and no other
+op whose name begins with an underscore."""
+
+
+def is_op(func: Any) -> bool:
+    """Whether a function is an op of `torch.ops`."""
+    return isinstance(func, _CLASSES)
+
+
+def qualified_name(func: Any) -> str:
+    """The name of an op without its overload, as "aten::add"; empty for any other function."""
+    if isinstance(func, OpOverloadPacket):
+        return func._qualified_op_name
+    return str(func._schema.name) if isinstance(func, OpOverload) else ""
+
+
+def op_path(func: Any) -> str | None:
+    """How Python spells an op, as "torch.ops.aten.add.Tensor"; None for any other function."""
+    if isinstance(func, OpOverload):
+        return f"torch.ops.{func.namespace}.{func._opname}.{func._overloadname}"
+    if isinstance(func, OpOverloadPacket):
+        return "torch.ops." + func._qualified_op_name.replace("::", ".")
+    return None
+
+
+def schema_of(func: Any) -> Any:
+    """The schema of an op; of several overloads, one that writes if there is one, else the first.
+
+    None for a function that is no op. Without it, a call without a rule could not tell which of its
+    operands it changes.
+    """
+    if isinstance(func, OpOverloadPacket):
+        schemas = [getattr(func, name)._schema for name in func.overloads()]  # type: ignore[no-untyped-call]
+        return next((s for s in schemas if s.is_mutable), schemas[0])
+    return func._schema if isinstance(func, OpOverload) else None
+
+
+def schemas_named(name: str) -> list[Any]:
+    """The schemas of all overloads of an op by its name, as "aten::add"; none where there is no
+    such op. A warning about a rule shows them.
+    """
+    return list(torch._C._jit_get_schemas_for_operator(name))

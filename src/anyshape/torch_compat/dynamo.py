@@ -1,0 +1,29 @@
+"""Names of TorchDynamo: backends by name, and the guards over tensors.
+
+`torch._dynamo` takes seconds to import, so that each name is imported when it is asked for.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def lookup_backend(name: str) -> Any:
+    """The compiler that is registered with torch under a name.
+
+    `torch.compiler.list_backends` gives the names alone.
+    """
+    from torch._dynamo import lookup_backend as lookup  # noqa: PLC0415
+
+    return lookup(name)
+
+
+def tensor_guards(tensors: list[Any], sizes: list[Any], strides: list[Any]) -> Any:
+    """One check in C++ of types, dtypes, devices, gradients, sizes and strides of many tensors.
+
+    A size or stride that is None may have any value. `check(*tensors)` is the answer;
+    `check_verbose(*tensors, tensor_check_names=names)` says what differs.
+    """
+    from torch._C._dynamo.guards import TensorGuards  # noqa: PLC0415
+
+    return TensorGuards(*tensors, dynamic_dims_sizes=sizes, dynamic_dims_strides=strides)

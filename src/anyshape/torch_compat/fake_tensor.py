@@ -1,0 +1,60 @@
+"""torch's own symbolic shapes: what its compilers take as inputs.
+
+Importing this module takes about a second; only lowering does.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from torch._dynamo.source import ConstantSource
+from torch._guards import TracingContext, tracing
+from torch._subclasses import FakeTensorMode
+from torch.fx.experimental import _config
+from torch.fx.experimental.symbolic_shapes import (
+    SYMPY_INTERP,
+    DimDynamic,
+    ShapeEnv,
+    compute_unbacked_bindings,
+)
+from torch.utils._sympy.numbers import int_oo
+from torch.utils._sympy.printers import PythonPrinter
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+__all__ = [
+    "SYMPY_INTERP",
+    "ConstantSource",
+    "DimDynamic",
+    "FakeTensorMode",
+    "PythonPrinter",
+    "ShapeEnv",
+    "TracingContext",
+    "compute_unbacked_bindings",
+    "general_paths",
+    "int_oo",
+    "tracing",
+]
+
+# - `ShapeEnv` makes torch's symbols: `create_symbol(hint, source, DimDynamic.DYNAMIC, ...)` with a
+#   `ConstantSource` for its name, `constrain_symbol_range` with `int_oo` for no bound, and
+#   `create_symintnode`. Its `guards` are what a compiler found out about them.
+# - `FakeTensorMode(shape_env=...)` makes tensors without data over these symbols.
+# - `tracing(TracingContext(mode))` is how a compiler finds the mode, and where AOTAutograd leaves
+#   the strides of the outputs.
+# - `compute_unbacked_bindings(shape_env, result)` names the symbols that an op has made, which
+#   Inductor looks for in the node's `unbacked_bindings`.
+# - `PythonPrinter` prints a guard as Python; `SYMPY_INTERP` has the functions that may be in the
+#   text of a stride.
+
+
+def general_paths() -> AbstractContextManager[Any]:
+    """A block in which torch answers questions about sizes by the general path, without a guard.
+
+    Without it, lowered code would be tied to whether a size is 0 or 1.
+    """
+    patched: AbstractContextManager[Any] = _config.patch(  # type: ignore[attr-defined]
+        backed_size_oblivious=True
+    )
+    return patched

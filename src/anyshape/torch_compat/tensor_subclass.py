@@ -1,0 +1,31 @@
+"""Tensors of our own classes, and the identity of a tensor's memory."""
+
+from __future__ import annotations
+
+from operator import attrgetter
+from typing import Any, Final
+
+import torch
+
+make_subclass: Final = torch.Tensor._make_subclass
+"""`make_subclass(cls, tensor)`: a tensor of a subclass over the memory of another. One call in C,
+which every traced result costs."""
+
+make_wrapper_subclass: Final[Any] = torch.Tensor._make_wrapper_subclass
+"""A tensor of a subclass with sizes, strides and a device, and without memory."""
+
+CONSTRUCTORS: Final = frozenset(
+    ("_make_subclass", "_make_wrapper_subclass", "_make_dtensor", "_dtensor__new__")
+)
+"""The names of torch's constructors of subclasses. They are not calls on a traced tensor, so that
+`SymTensor` keeps them as they are. Which of them exist depends on torch's version."""
+
+VIEW_BASE: Final = "_base"
+"""The attribute for the tensor that a view was made from."""
+
+DATA_METHODS: Final = ("_typed_storage",)
+"""Private methods that give the data of a tensor, and are refused for a traced one."""
+
+storage_id: Final = attrgetter("_cdata")
+"""`storage_id(t.untyped_storage())`: equal for two tensors if and only if they share their memory.
+`data_ptr()` would not do: it is 0 for all tensors without data."""

@@ -1,0 +1,39 @@
+"""State that torch keeps per thread or per process: grad mode, autocast, "is compiling".
+
+The functions are torch's own objects, so that a call costs what it costs in torch.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch._C import _get_tracing_state as get_tracing_state
+from torch._C import _is_any_autocast_enabled as is_any_autocast_enabled
+from torch._C import _set_grad_enabled as set_grad_enabled
+
+__all__ = [
+    "get_tracing_state",
+    "is_any_autocast_enabled",
+    "set_compiling",
+    "set_grad_enabled",
+]
+
+# `set_grad_enabled(flag)` sets grad mode as a plain call; the public `torch.set_grad_enabled` is a
+# context manager. It is a step of traced programs, and modes see it as a torch function. Without it
+# `no_grad` blocks could be neither recorded nor replayed.
+#
+# `is_any_autocast_enabled()` is one check for all devices. Every op asks it; the public
+# `torch.is_autocast_enabled(device)` would have to be called per device.
+#
+# `get_tracing_state()` is called by torch's own Python functions and reaches the tracer's mode,
+# which must recognize it as no op.
+
+
+def set_compiling(flag: bool) -> bool:
+    """Set the answer of `torch.compiler.is_compiling()`; return the previous one.
+
+    Model code asks it to take the branch that can be traced. Without it, a trace would follow the
+    eager-only branch.
+    """
+    before: bool = torch.compiler._is_compiling_flag
+    torch.compiler._is_compiling_flag = flag
+    return before
