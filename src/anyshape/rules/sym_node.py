@@ -109,13 +109,9 @@ class BridgeNode:
         """The value of a constant integer."""
         return self.v if type(self.v) is int else None
 
-    constant_int = maybe_as_int
-
     def maybe_as_bool(self) -> bool | None:
         """The value of a constant truth value."""
         return self.v if type(self.v) is bool else None
-
-    constant_bool = maybe_as_bool
 
     def maybe_as_float(self) -> float | None:
         """The value of a constant float."""
@@ -198,10 +194,6 @@ class BridgeNode:
             return False
         v.env.assume(v.condition, None, RULE)
         return True
-
-    def expect_size(self, _file: Any = "", _line: int = 0) -> bool:
-        """Take it for a size from here on."""
-        return BridgeNode(self.v >= 0).expect_true()
 
     def evaluate_sym_node(
         self, node: BridgeNode, size_oblivious: bool = False, fallback_value: bool | None = None
@@ -291,9 +283,9 @@ def _root(v: Any) -> Any:
 _BINARY: Final[dict[tuple[str, ...], Any]] = {
     ("add",): operator.add,
     ("sub",): operator.sub,
-    ("mul", "float_mul"): operator.mul,
+    ("mul",): operator.mul,
     ("floordiv", "int_floordiv"): operator.floordiv,
-    ("mod", "python_mod"): operator.mod,
+    ("mod",): operator.mod,
     ("truediv", "int_truediv", "float_truediv"): operator.truediv,
     ("pow", "pow_by_natural", "float_pow"): operator.pow,
     ("sym_max",): functions.sym_max,

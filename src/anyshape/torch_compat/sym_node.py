@@ -93,7 +93,7 @@ UNARY: Final = frozenset(_UNARY.split())
 
 _QUESTIONS: Final = """
     bool_ int_ guard_bool guard_int guard_float guard_or_false guard_or_true guard_size_oblivious
-    expect_true expect_size statically_known_true has_hint maybe_as_int maybe_as_bool maybe_as_float
+    expect_true statically_known_true has_hint maybe_as_int maybe_as_bool maybe_as_float
     is_int is_bool is_float is_symbolic is_constant is_nested_int nested_int
 """
 QUESTIONS: Final = frozenset(_QUESTIONS.split())

@@ -14,11 +14,9 @@ which every traced result costs."""
 make_wrapper_subclass: Final[Any] = torch.Tensor._make_wrapper_subclass
 """A tensor of a subclass with sizes, strides and a device, and without memory."""
 
-CONSTRUCTORS: Final = frozenset(
-    ("_make_subclass", "_make_wrapper_subclass", "_make_dtensor", "_dtensor__new__")
-)
+CONSTRUCTORS: Final = frozenset(("_make_subclass", "_make_wrapper_subclass", "_dtensor__new__"))
 """The names of torch's constructors of subclasses. They are not calls on a traced tensor, so that
-`SymTensor` keeps them as they are. Which of them exist depends on torch's version."""
+`SymTensor` keeps them as they are."""
 
 VIEW_BASE: Final = "_base"
 """The attribute for the tensor that a view was made from."""

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import sys
+
+import pytest
+import torch
+
+from anyshape.env.site import is_torch
+from anyshape.torch_compat import call_frame
+
+
+class Node:
+    """The node of a condition, which reads the message of the check that asks it."""
+
+    message = None
+
+    def expect_true(self, file="", line=0):
+        self.message = call_frame.message_of_check(sys._getframe(1))
+        return True
+
+
+@pytest.mark.parametrize("check", [torch._check, torch._check_value])
+def test_message_of_check(check):
+    node = Node()
+    check(torch.SymBool(node), lambda: "rows must be even")
+    assert node.message == "rows must be even"
+
+
+def test_a_check_without_a_message_has_none():
+    node = Node()
+    torch._check(torch.SymBool(node))
+    assert node.message is None
+
+
+def test_a_caller_that_is_no_check_has_no_message():
+    message = "mine"
+    node = Node()
+    node.expect_true()
+    assert node.message is None
+    assert message == "mine"
+
+
+def test_a_module_calls_its_forward_from_this_file():
+    files = []
+
+    class Module(torch.nn.Module):
+        def forward(self):
+            files.append(sys._getframe(1).f_code.co_filename)
+
+    Module()()
+    assert files[0].endswith(call_frame.MODULE_CALL)
+
+
+def test_torch_is_known_by_its_path():
+    assert is_torch(torch.__file__)
+    assert is_torch(torch.nn.functional.__file__)
+    assert not is_torch(__file__)

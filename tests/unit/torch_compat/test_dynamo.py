@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import torch
+
+from anyshape.torch_compat import dynamo
+
+
+def test_lookup_backend():
+    module = torch.fx.symbolic_trace(torch.nn.ReLU())
+    compiled = dynamo.lookup_backend("eager")(module, [torch.ones(2)])
+    assert compiled(torch.tensor([-1.0, 2.0])).tolist() == [0.0, 2.0]
+
+
+def test_tensor_guards_check_all_but_what_may_vary():
+    x = torch.zeros(4, 3)
+    guards = dynamo.tensor_guards([x], [[None, 3]], [[None, None]])
+    assert guards.check(torch.ones(9, 3))
+    assert not guards.check(torch.ones(9, 4))
+    assert not guards.check(torch.ones(9, 3).double())
+    assert not guards.check(torch.ones(9, 3, requires_grad=True))
+
+
+def test_tensor_guards_say_what_differs():
+    guards = dynamo.tensor_guards([torch.zeros(4, 3)], [[None, 3]], [[None, None]])
+    said = guards.check_verbose(torch.ones(9, 4), tensor_check_names=["rows"])
+    assert "rows" in str(said)
+
+
+def test_importing_anyshape_imports_no_compiler():
+    """torch's compilers take seconds to import: only lowering may."""
+    program = (
+        "import sys; from anyshape import compile, export, SymInt; "
+        "slow = ('torch._dynamo', 'torch._inductor', 'sympy'); "
+        "print([name for name in slow if name in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]"

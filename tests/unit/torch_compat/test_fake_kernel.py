@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import pytest
+import torch
+
+from anyshape.torch_compat import fake_kernel
+
+
+@pytest.fixture(scope="module")
+def nonzero_rows():
+    @torch.library.custom_op("anyshape_compat::nonzero_rows", mutates_args=())
+    def op(x: torch.Tensor) -> torch.Tensor:
+        return x[x.sum(1) != 0].clone()
+
+    @op.register_fake
+    def _(x):
+        return x.new_empty(torch.library.get_ctx().new_dynamic_size(), x.shape[1])
+
+    return torch.ops.anyshape_compat.nonzero_rows
+
+
+def test_fake_kernel_of_a_custom_op(nonzero_rows):
+    assert callable(fake_kernel.fake_kernel_of(nonzero_rows.default))
+    assert callable(fake_kernel.fake_kernel_of(nonzero_rows))
+    assert fake_kernel.fake_kernel_of(torch.ops.aten.add.Tensor) is None
+    assert fake_kernel.fake_kernel_of(torch.add) is None
+
+
+def test_set_context_is_what_get_ctx_gives(nonzero_rows):
+    class Context:
+        def new_dynamic_size(self, *, min=0, max=None):
+            return 3
+
+    with fake_kernel.set_context(Context):
+        out = fake_kernel.fake_kernel_of(nonzero_rows)(torch.empty(5, 2, device="meta"))
+    assert out.shape == (3, 2)
+
+
+def test_enable_python_dispatcher_runs_python_decompositions():
+    with fake_kernel.enable_python_dispatcher():
+        assert torch._C._dispatch_tls_is_dispatch_key_included("PythonDispatcher")
+        out = torch.nn.functional.conv2d(
+            torch.empty(1, 1, 4, 4, device="meta"), torch.empty(1, 1, 2, 2, device="meta")
+        )
+    assert out.shape == (1, 1, 3, 3)
+    assert not torch._C._dispatch_tls_is_dispatch_key_included("PythonDispatcher")

@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import functools
+
+import torch
+from torch.overrides import TorchFunctionMode, has_torch_function_unary
+
+from anyshape.torch_compat import torch_function
+
+
+class Deaf(TorchFunctionMode):
+    """Answers every call with a text."""
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        return "seen"
+
+
+class Loud(torch.Tensor):
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        return "overridden"
+
+
+def test_disable_torch_function_switches_modes_and_subclasses_off():
+    x = torch.ones(2).as_subclass(Loud)
+    with Deaf():
+        assert torch.ones(2) == "seen"
+        with torch_function.DisableTorchFunction():
+            assert torch.ones(2).shape == (2,)
+    assert torch.add(x, x) == "overridden"
+    with torch_function.DisableTorchFunction():
+        assert isinstance(torch.add(x, x), torch.Tensor)
+
+
+def test_function_mode_depth_counts_active_modes():
+    depth = torch_function.function_mode_depth
+    assert depth() == 0
+    with Deaf(), Deaf():
+        assert depth() == 2
+    assert depth() == 0
+
+
+def test_disabled_torch_function_is_no_override():
+    class Quiet(torch.Tensor):
+        __torch_function__ = torch_function.disabled_torch_function
+
+    assert has_torch_function_unary(torch.ones(2).as_subclass(Loud))
+    assert not has_torch_function_unary(torch.ones(2).as_subclass(Quiet))
+
+
+def test_a_number_without_override_is_taken_in_a_list_of_sizes():
+    class Number(torch.SymInt):
+        __torch_function__ = torch_function.disabled_torch_function
+
+        def __init__(self):
+            self.node = functools.partial(int)
+
+    seen = []
+
+    class Sizes(TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            seen.append(args)
+
+    n = Number()
+    with Sizes():
+        torch.empty([n, 2])
+    assert seen[0][0][0] is n
+
+
+def test_dispatching_wrappers_have_no_single_body():
+    pool = torch.nn.functional.max_pool2d
+    assert pool.__module__ in torch_function.DISPATCHING_WRAPPERS or not hasattr(
+        pool, "__wrapped__"
+    )
+    assert "torch._jit_internal" in {
+        f.__code__.co_filename.rsplit("site-packages/", 1)[-1].removesuffix(".py").replace("/", ".")
+        for f in (pool, torch.nn.functional.fractional_max_pool2d)
+    }
+
+
+def test_functions_of_these_modules_are_named_after_ops():
+    modules = torch_function.SAME_SIGNATURE_MODULES
+    assert torch.functional.norm.__module__ in modules
+    assert torch.Tensor.__rsub__.__module__ in modules
+    assert torch.compile.__module__ in modules
