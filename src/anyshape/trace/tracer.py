@@ -27,8 +27,8 @@ from anyshape.tensor.current import outside
 from anyshape.tensor.layout import CONTIGUOUS, Layout
 from anyshape.tensor.meta import Meta
 from anyshape.tensor.sym_tensor import DUMMY, ROWS, SymSize, SymTensor, make
-from anyshape.trace.execution_modes import set_autocast, set_inference
 from anyshape.torch_compat.tensor_subclass import make_subclass
+from anyshape.trace.execution_modes import set_autocast, set_inference
 from anyshape.trace.graph import CONSTANT, INPUT, RESULT, Graph, Name, Node, Value, leaves
 from anyshape.trace.numbering import number
 from anyshape.trace.scan import PLAIN, Scan, hidden_in
