@@ -21,11 +21,11 @@ from hypothesis import strategies as st
 
 from anyshape.domain import INF, NINF, Bound
 from anyshape.errors import UnsupportedError
-from anyshape.expr import division, extremum, opaque, product, real
+from anyshape.expr import bitwise, choice, division, extremum, product, real, rounding
 from anyshape.expr.atom import symbol
 from anyshape.expr.boolean import compare_reals, conj, constant, disj, negate
 from anyshape.expr.node import Expr
-from anyshape.expr.op import COMPARE
+from anyshape.expr.op import COMPARE, OPS
 from anyshape.expr.parse import compare
 from anyshape.expr.pool import Pool
 from anyshape.expr.real import Real, Span, real_const, real_symbol
@@ -140,18 +140,18 @@ INTEGER_ROWS = (
     Row("ii", lambda *a: extremum.minimum(a), min),
     Row("iii", lambda *a: extremum.minimum(a), min),
     Row("i", extremum.absolute, abs),
-    Row("ii", opaque.bit_and, operator.and_),
-    Row("ii", opaque.bit_or, operator.or_),
-    Row("ii", opaque.bit_xor, operator.xor),
-    Row("in", lambda x, n: opaque.left_shift(x, _const(x, n)), operator.lshift),
-    Row("in", lambda x, n: opaque.right_shift(x, _const(x, n)), operator.rshift),
-    Row("ii", opaque.left_shift, lambda x, n: x * _power(2, n)),
-    Row("ii", opaque.right_shift, lambda x, n: x // _power(2, n)),
-    Row("bii", opaque.choose, _ite),
-    Row("r", opaque.floor, math.floor),
-    Row("r", opaque.ceil, math.ceil),
-    Row("r", opaque.nearest, round),
-    Row("r", opaque.trunc, math.trunc),
+    Row("ii", bitwise.bit_and, operator.and_),
+    Row("ii", bitwise.bit_or, operator.or_),
+    Row("ii", bitwise.bit_xor, operator.xor),
+    Row("in", lambda x, n: bitwise.left_shift(x, _const(x, n)), operator.lshift),
+    Row("in", lambda x, n: bitwise.right_shift(x, _const(x, n)), operator.rshift),
+    Row("ii", bitwise.left_shift, lambda x, n: x * _power(2, n)),
+    Row("ii", bitwise.right_shift, lambda x, n: x // _power(2, n)),
+    Row("bii", choice.choose, _ite),
+    Row("r", rounding.floor, math.floor),
+    Row("r", rounding.ceil, math.ceil),
+    Row("r", rounding.nearest, round),
+    Row("r", rounding.trunc, math.trunc),
 )
 CONDITION_ROWS = (
     *(
@@ -172,7 +172,7 @@ REAL_ROWS = (
     Row("i", lambda x: real.apply("float", x), float),
     Row("ii", lambda x, y: real.apply("ratio", x, y), operator.truediv),
     *(
-        Row("r" * arity, lambda *a, op=op: real.apply(op, *a), real.EVALUATE[op])
+        Row("r" * arity, lambda *a, op=op: real.apply(op, *a), OPS[op].value)
         for op, arity in (
             ("add", 2),
             ("sub", 2),

@@ -13,8 +13,8 @@ from anyshape.env.learn import learn
 from anyshape.errors import ConstraintError
 from anyshape.expr import eq0, floordiv, ge0, minimum, modulo, multiply, ne0
 from anyshape.expr.node import MAGNITUDE_BITS
-from anyshape.expr.opaque import ceil
 from anyshape.expr.real import RATIO, apply
+from anyshape.expr.rounding import ceil
 from anyshape.expr.terms import terms
 
 

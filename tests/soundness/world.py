@@ -26,19 +26,10 @@ from anyshape import expr as ex
 from anyshape.env import Env, Fact
 from anyshape.env.learn import learn
 from anyshape.expr import Bool, Expr
+from anyshape.expr.bitwise import bit_and, bit_or, bit_xor, left_shift, right_shift
 from anyshape.expr.boolean import compare_reals
-from anyshape.expr.opaque import (
-    bit_and,
-    bit_or,
-    bit_xor,
-    ceil,
-    floor,
-    left_shift,
-    nearest,
-    right_shift,
-    trunc,
-)
 from anyshape.expr.real import FLOAT, RATIO, Real, apply, real_const
+from anyshape.expr.rounding import ceil, floor, nearest, trunc
 
 Values = tuple[int, ...]
 UNDEFINED: Final = (ZeroDivisionError, ValueError, OverflowError)

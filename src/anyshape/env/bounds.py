@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from anyshape.env.fact import Fact
     from anyshape.env.knowledge import Knowledge
     from anyshape.expr.node import Atom
+    from anyshape.expr.row import Op
 
 STEPS: Final = 200
 WIDE: Final = 64
@@ -102,7 +103,7 @@ def _is_narrow(atom: Atom) -> bool:
     return all(type(a) is not Expr or a.width <= WIDE for a in atom.args)
 
 
-def narrow_terms(k: Knowledge, e: Expr, op: str, fact: Fact) -> list[Atom]:
+def narrow_terms(k: Knowledge, e: Expr, op: Op, fact: Fact) -> list[Atom]:
     """Tighten the atoms of `e` from `e >= 0` or `e == 0`; return those that changed."""
     if op == boolean.NE:
         return []

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from anyshape.env.knowledge import Knowledge
     from anyshape.expr import Bool, Expr
     from anyshape.expr.node import Atom
+    from anyshape.expr.row import Op
 
 FULL: Final = 0
 RANGES: Final = 1
@@ -107,7 +108,7 @@ def _last_rungs(k: Knowledge, b: Bool) -> bool | None:
 # ---------------------------------------------------------------------- relations
 
 
-def _by_range(k: Knowledge, e: Expr, op: str) -> bool | None:
+def _by_range(k: Knowledge, e: Expr, op: Op) -> bool | None:
     if op == boolean.GE:
         answer = True if e.lo >= 0 else False if e.hi < 0 else None
     elif e.lo > 0 or e.hi < 0:
@@ -119,7 +120,7 @@ def _by_range(k: Knowledge, e: Expr, op: str) -> bool | None:
     return answer
 
 
-def _by_direction(k: Knowledge, e: Expr, op: str) -> bool | None:
+def _by_direction(k: Knowledge, e: Expr, op: Op) -> bool | None:
     """The answer from the range of the direction of `e`, found by its key."""
     if op != boolean.GE and k.holes and e.width == 1:
         ((atom, m),) = terms(e).items() or ((None, 1),)
@@ -163,7 +164,7 @@ def _relation(k: Knowledge, b: Bool) -> bool | None:
     return _last_rungs(k, b) if answer is None else answer
 
 
-def _wide(k: Knowledge, e: Expr, op: str) -> bool | None:
+def _wide(k: Knowledge, e: Expr, op: Op) -> bool | None:
     """A long sum: its terms are looked at only where that can tell more than its bounds do."""
     answer = None
     if not is_fresh(e):
@@ -175,7 +176,7 @@ def _wide(k: Knowledge, e: Expr, op: str) -> bool | None:
     return answer
 
 
-def _one_symbol(k: Knowledge, e: Expr, atom: Atom, op: str) -> bool | None:
+def _one_symbol(k: Knowledge, e: Expr, atom: Atom, op: Op) -> bool | None:
     """A relation on one symbol: its range, holes and congruence are all that is known of it."""
     answer = None
     if not is_fresh(e):
@@ -192,7 +193,7 @@ def _one_symbol(k: Knowledge, e: Expr, atom: Atom, op: str) -> bool | None:
     return answer
 
 
-def sign_of(k: Knowledge, e: Expr, op: str) -> bool | None:
+def sign_of(k: Knowledge, e: Expr, op: Op) -> bool | None:
     """The rungs from `equality` to `elimination` for `e >= 0`, `e == 0` or `e != 0`."""
     e = form(k, e)
     refresh(e)
@@ -228,7 +229,7 @@ def nonnegative(k: Knowledge, e: Expr) -> bool | None:
     return answer
 
 
-def _by_elimination(k: Knowledge, e: Expr, op: str, depth: int) -> bool | None:
+def _by_elimination(k: Knowledge, e: Expr, op: Op, depth: int) -> bool | None:
     """Bounds by elimination; each search stops at the first bound that decides its question."""
     at_least: int | float = NINF
     at_most: int | float = INF
@@ -254,7 +255,7 @@ def _by_elimination(k: Knowledge, e: Expr, op: str, depth: int) -> bool | None:
     return answer
 
 
-def _by_spine(k: Knowledge, e: Expr, op: str) -> bool | None:
+def _by_spine(k: Knowledge, e: Expr, op: Op) -> bool | None:
     """A pending `a - b` where one is a prefix of the other's chain of additions."""
     parts = e.parts
     if isinstance(parts, dict) or len(parts) != 3 or parts[2] != -1:

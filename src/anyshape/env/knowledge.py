@@ -241,4 +241,4 @@ def atom_interval(atom: Atom) -> Interval:
     for operand in atom.args:
         if type(operand) is Expr:
             refresh(operand)
-    return atom.op.bounds([operand_interval(a) for a in atom.args], atom.data)
+    return atom.op.bounds(*[operand_interval(a) for a in atom.args], *atom.data)  # type: ignore[no-any-return]  # as the row says

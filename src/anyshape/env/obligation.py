@@ -175,7 +175,7 @@ def _implied(b: Bool, ranges: Ranges) -> bool:
             if node.op is SYMBOL:
                 known[node] = ranges.get(node, EVERYTHING)
             else:
-                known[node] = node.op.bounds([_interval(a, known) for a in node.args], node.data)
+                known[node] = node.op.bounds(*[_interval(a, known) for a in node.args], *node.data)
         elif type(node) is Bool:
             known[node] = _truth(node, known)
         else:

@@ -36,7 +36,7 @@ def _of_operand(operand: Real | Expr, spans: dict[object, Span]) -> Span:
 
 def decide_reals(k: Knowledge, b: Bool) -> bool | None:
     """The truth of a comparison of reals where their spans decide it."""
-    sign, left, right = b.args
+    (left, right), (sign,) = b.args, b.data
     a, c = span(left), span(right)
     if a.nan or c.nan:
         return None

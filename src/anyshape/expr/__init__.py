@@ -8,6 +8,7 @@ from anyshape.expr.boolean import eq0 as eq0
 from anyshape.expr.boolean import ge0 as ge0
 from anyshape.expr.boolean import ne0 as ne0
 from anyshape.expr.boolean import negate as negate
+from anyshape.expr.choice import choose as choose
 from anyshape.expr.division import floordiv as floordiv
 from anyshape.expr.division import modulo as modulo
 from anyshape.expr.evaluate import evaluate as evaluate
@@ -15,7 +16,6 @@ from anyshape.expr.extremum import absolute as absolute
 from anyshape.expr.extremum import maximum as maximum
 from anyshape.expr.extremum import minimum as minimum
 from anyshape.expr.node import Expr as Expr
-from anyshape.expr.opaque import choose as choose
 from anyshape.expr.parse import parse as parse
 from anyshape.expr.pool import Pool as Pool
 from anyshape.expr.product import multiply as multiply

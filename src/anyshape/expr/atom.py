@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from anyshape.domain.bound import INF, NINF, lower, upper
-from anyshape.domain.interval import Interval
+from anyshape.domain.interval import EVERYTHING, Interval
 from anyshape.expr.boolean import Bool
 from anyshape.expr.name import check_name
 from anyshape.expr.node import Expr, tighten
-from anyshape.expr.op import FLOORDIV, POWER, ROUNDINGS, SYMBOL
-from anyshape.expr.real import Real
+from anyshape.expr.op import SYMBOL
+from anyshape.expr.real import ANY, Real, span
+from anyshape.expr.row import REAL
 from anyshape.expr.terms import refresh, terms
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from anyshape.domain.bound import Bound
     from anyshape.expr.node import Atom, Operand
-    from anyshape.expr.op import Op
+    from anyshape.expr.op_real import Span
     from anyshape.expr.pool import Pool
-
-_PARTIAL: Final = frozenset(op.name for op in (POWER, *ROUNDINGS))
+    from anyshape.expr.row import Op
 
 
 def symbol(
@@ -32,6 +34,23 @@ def symbol(
     return atom.node
 
 
+def make_atom(op: Op, *operands: Operand) -> Expr:
+    """`op(operands)` for an op without a constructor of its own; constant operands fold."""
+    constants = [constant_of(a) for a in operands]
+    if None not in constants:
+        return operands[0].pool.const(op.value(*constants))
+    return intern_atom(operands[0].pool, op, operands).node
+
+
+def constant_of(operand: Operand) -> Any:
+    """The value of an operand that is a constant, else None."""
+    if isinstance(operand, Expr):
+        return operand.c if operand.is_const else None
+    if isinstance(operand, Bool):
+        return operand.op.value() if not operand.op.takes else None
+    return operand.constant
+
+
 def intern_atom(pool: Pool, op: Op, args: tuple[Operand, ...], data: tuple[int, ...] = ()) -> Atom:
     """The atom `op(args)`, made on first use."""
     key = (op.name, args, data)
@@ -40,14 +59,16 @@ def intern_atom(pool: Pool, op: Op, args: tuple[Operand, ...], data: tuple[int, 
         for operand in args:
             if type(operand) is Expr:
                 refresh(operand)
-        interval = op.bounds([operand_interval(a) for a in args], data)
+        bounds = [operand_interval(a) for a in args]
+        interval = op.bounds(*bounds, *data)
         atom = pool.atom(op, args, data, (interval.lo, interval.hi), _hint(op, args, data))
         pool.memo[key] = atom
-        atom.partial = _is_partial(atom)
+        partial = op.partial is not None and op.partial(*bounds, *data)
         for below in _direct(args):
             below.parents.append(atom)
             if below.partial:
-                atom.partial = True
+                partial = True
+        atom.partial = partial or _has_partial_real(args)
     return atom
 
 
@@ -70,24 +91,57 @@ def _direct(args: tuple[Operand, ...]) -> dict[Atom, None]:
 
 def may_be_undefined(atom: Atom) -> bool:
     """Whether Python may raise when it computes the atom or what is inside it."""
-    return _is_partial(atom) or any(below.partial for below in _direct(atom.args))
+    return (
+        is_partial(atom)
+        or any(below.partial for below in _direct(atom.args))
+        or _has_partial_real(atom.args)
+    )
 
 
-def _is_partial(atom: Atom) -> bool:
-    """Whether Python may raise when it computes the atom from the values of its operands."""
-    if atom.op is FLOORDIV:
-        divisor = atom.exprs[1]
-        return divisor.lo <= 0 <= divisor.hi
-    return atom.op.name in _PARTIAL
+def _has_partial_real(args: tuple[Operand, ...]) -> bool:
+    """Whether a real or a condition in the operands, outside of atoms, is partial."""
+    stack = [a for a in args if type(a) is not Expr]
+    seen: set[object] = set()
+    while stack:
+        item = stack.pop()
+        if isinstance(item, Bool | Real) and item not in seen:
+            if is_partial(item):
+                return True
+            seen.add(item)
+            stack.extend(item.args)
+    return False
 
 
-def operand_interval(operand: Operand) -> Interval:
+def is_partial(node: Atom | Bool | Real) -> bool:
+    """Whether Python may raise when it computes the node from the values of its operands."""
+    op = node.op
+    if op.partial is None:
+        return False
+    bounds: Callable[[Any], Any] = span if op.gives == REAL else operand_interval
+    return op.partial(*[bounds(a) for a in node.args], *node.data)
+
+
+def can_raise(node: Atom | Bool | Real) -> bool:
+    """Whether Python may raise for some operands, whatever their bounds; constants are known."""
+    op = node.op
+    if op.partial is None:
+        return False
+    return op.partial(*[_extent(a, op) for a in node.args], *node.data)
+
+
+def _extent(operand: Operand, op: Op) -> Interval | Span:
+    """The bounds of an operand that is a constant, else those of its kind."""
+    value = constant_of(operand)
+    if value is None:
+        return ANY if isinstance(operand, Real) or op.gives == REAL else EVERYTHING
+    return operand_interval(operand)
+
+
+def operand_interval(operand: Operand) -> Interval | Span:
     """The bounds of an operand: of a real its span, of a condition 0 to 1."""
     if isinstance(operand, Expr):
         return Interval(operand.lo, operand.hi)
-    if isinstance(operand, Bool):
-        return Interval(0, 1)
-    return Interval(operand.span.lo, operand.span.hi)
+    return Interval(0, 1) if isinstance(operand, Bool) else operand.span
 
 
 def within(e: Expr, interval: Interval) -> Expr:
@@ -102,6 +156,6 @@ def _hint(op: Op, args: tuple[Operand, ...], data: tuple[int, ...]) -> int | Non
     if None in values:
         return None
     try:
-        return op.evaluate(values, data)
+        return op.value(*values, *data)  # type: ignore[no-any-return]  # as the row says
     except (ZeroDivisionError, OverflowError, ValueError):
         return None

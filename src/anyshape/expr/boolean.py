@@ -13,42 +13,72 @@ Invariants
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from anyshape.expr.node import STALE, Expr, Interned
-from anyshape.expr.op import COMPARE
+from anyshape.expr.op_condition import (
+    AND,
+    COMPARE,
+    EQ,
+    FALSE,
+    GE,
+    NE,
+    NOT,
+    OR,
+    REAL,
+    RELATIONS,
+    TRUE,
+)
 from anyshape.expr.real import real_const
+from anyshape.expr.row import builds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from anyshape.expr.pool import Pool
     from anyshape.expr.real import Real
+    from anyshape.expr.row import Op
 
-TRUE: Final = "true"
-FALSE: Final = "false"
-GE: Final = "ge"
-EQ: Final = "eq"
-NE: Final = "ne"
-AND: Final = "and"
-OR: Final = "or"
-REAL: Final = "real"
-NOT: Final = "not"
-RELATIONS: Final = (GE, EQ, NE)
-_COMPOSED: Final = (AND, OR, NOT)
+__all__ = [
+    "AND",
+    "EQ",
+    "FALSE",
+    "GE",
+    "NE",
+    "NOT",
+    "OR",
+    "REAL",
+    "RELATIONS",
+    "TRUE",
+    "Bool",
+    "compare_reals",
+    "conj",
+    "constant",
+    "disj",
+    "eq0",
+    "equals",
+    "false",
+    "ge0",
+    "make_condition",
+    "ne0",
+    "negate",
+    "relation",
+    "true",
+]
 
 
 class Bool(Interned):
     """One interned condition.
 
-    `args` are (expression,) for a relation, the operands for and/or/not, and (sign, left, right)
-    for a comparison of reals. Only a relation has an `expr`: what it compares with zero.
+    `args` are the operands; the `data` of a comparison of reals is its sign. Only a relation has an
+    `expr`: what it compares with zero.
     `opposite` is the negation once that was asked for. `verdict`, `reason` and `verdict_version`
     are a slot for the environment's answer.
     """
 
     __slots__ = (
         "args",
+        "data",
         "expr",
         "index",
         "op",
@@ -60,8 +90,9 @@ class Bool(Interned):
     )
 
     pool: Pool
-    op: str
+    op: Op
     args: tuple[Any, ...]
+    data: tuple[str, ...]
     expr: Expr
     index: int
     opposite: Bool | None
@@ -72,23 +103,18 @@ class Bool(Interned):
     @property
     def hint(self) -> bool | None:
         """The truth under the hints of the symbols, or None where a hint is missing."""
-        op = self.op
-        if op in RELATIONS:
-            value = self.expr.hint
-            return None if value is None else value >= 0 if op == GE else (value == 0) is (op == EQ)
-        if op not in _COMPOSED:
-            return _leaf_hint(self)
+        if self.op in RELATIONS:
+            return _hint(self, [self.expr.hint])
         hints: dict[Bool, bool | None] = {}
         stack: list[Bool] = [self]
         while stack:
             b = stack[-1]
-            if b.op not in _COMPOSED:
-                hints[b] = _leaf_hint(b)
-            elif missing := [part for part in b.args if part not in hints]:
+            missing = [part for part in b.args if type(part) is Bool and part not in hints]
+            if missing:
                 stack.extend(missing)
                 continue
-            else:
-                hints[b] = _composed_hint(b.op, [hints[part] for part in b.args])
+            values = [hints[part] if type(part) is Bool else part.hint for part in b.args]
+            hints[b] = _hint(b, values)
             stack.pop()
         return hints[self]
 
@@ -98,35 +124,29 @@ class Bool(Interned):
         return brief(self)
 
 
-def _leaf_hint(b: Bool) -> bool | None:
-    op = b.op
-    if op in (TRUE, FALSE):
-        return op == TRUE
-    if op == REAL:
-        sign, left, right = b.args
-        unknown = left.hint is None or right.hint is None
-        return None if unknown else COMPARE[sign](left.hint, right.hint)
-    return b.hint  # of a relation
-
-
-def _composed_hint(op: str, hints: list[bool | None]) -> bool | None:
-    if None in hints:
+def _hint(b: Bool, values: list[Any]) -> bool | None:
+    """The truth at the operands' hints; None where one is missing or Python would raise."""
+    if None in values:
         return None
-    if op == NOT:
-        return not hints[0]
-    return all(hints) if op == AND else any(hints)
+    try:
+        return bool(b.op.value(*values, *b.data))
+    except (ZeroDivisionError, OverflowError, ValueError):
+        return None
 
 
-def _intern(pool: Pool, op: str, args: tuple[Any, ...], key: object) -> Bool:
+def _intern(pool: Pool, op: Op, args: tuple[Any, ...], key: object) -> Bool:
     node = pool.bools.get(key)
     return _new(pool, op, args, key) if node is None else node
 
 
-def _new(pool: Pool, op: str, args: tuple[Any, ...], key: object) -> Bool:
+def _new(
+    pool: Pool, op: Op, args: tuple[Any, ...], key: object, data: tuple[str, ...] = ()
+) -> Bool:
     node = Bool.__new__(Bool)
     node.pool = pool
     node.op = op
     node.args = args
+    node.data = data
     pool.count = node.index = pool.count + 1
     node.opposite = None
     node.verdict = None
@@ -134,6 +154,11 @@ def _new(pool: Pool, op: str, args: tuple[Any, ...], key: object) -> Bool:
     node.verdict_version = STALE
     pool.bools[key] = node
     return node
+
+
+def make_condition(op: Op, *operands: Any) -> Bool:
+    """`op(operands)` for an op without a constructor of its own."""
+    return _intern(operands[0].pool, op, operands, (op, operands))
 
 
 def true(pool: Pool) -> Bool:
@@ -151,6 +176,7 @@ def constant(pool: Pool, value: bool) -> Bool:
     return true(pool) if value else false(pool)
 
 
+@builds(GE)
 def ge0(e: Expr) -> Bool:
     """The condition `e >= 0`."""
     pool = e.pool
@@ -165,17 +191,19 @@ def ge0(e: Expr) -> Bool:
     return node
 
 
+@builds(EQ)
 def eq0(e: Expr) -> Bool:
     """The condition `e == 0`."""
     return _equality(e, EQ)
 
 
+@builds(NE)
 def ne0(e: Expr) -> Bool:
     """The condition `e != 0`."""
     return _equality(e, NE)
 
 
-def _equality(e: Expr, op: str) -> Bool:
+def _equality(e: Expr, op: Op) -> Bool:
     """`e == 0` or `e != 0`, with the sign of `e` that makes its linear key positive."""
     pool = e.pool
     key = (op, e)
@@ -195,18 +223,26 @@ def _equality(e: Expr, op: str) -> Bool:
     return node
 
 
-def relation(op: str, e: Expr) -> Bool:
-    """The relation of `e` with zero that `op` names: GE, EQ or NE."""
-    return {GE: ge0, EQ: eq0, NE: ne0}[op](e)
+def relation(op: Op, e: Expr) -> Bool:
+    """The relation `op` of `e` with zero: GE, EQ or NE."""
+    return ge0(e) if op is GE else _equality(e, op)
 
 
 def compare_reals(sign: str, left: Real, right: Real) -> Bool:
     """The comparison `left sign right` of two reals, `sign` one of == != < <= > >=."""
     if sign in (">", ">="):
         sign, left, right = sign.replace(">", "<"), right, left
-    if left.op == right.op == "const":
-        return constant(left.pool, COMPARE[sign](left.hint, right.hint))
-    return _intern(left.pool, REAL, (sign, left, right), (REAL, sign, left, right))
+    pool = left.pool
+    if left.constant is not None and right.constant is not None:
+        return constant(pool, COMPARE[sign](left.constant, right.constant))
+    key = (REAL, sign, left, right)
+    node = pool.bools.get(key)
+    return _new(pool, REAL, (left, right), key, (sign,)) if node is None else node
+
+
+@builds(REAL)
+def _compare(left: Real, right: Real, sign: str) -> Bool:
+    return compare_reals(sign, left, right)
 
 
 def equals(r: Real, value: float) -> Bool:
@@ -226,7 +262,17 @@ def disj(pool: Pool, operands: Iterable[Bool]) -> Bool:
     return _junction(pool, operands, OR, TRUE, FALSE)
 
 
-def _junction(pool: Pool, operands: Iterable[Bool], op: str, absorbing: str, unit: str) -> Bool:
+@builds(AND)
+def _and(*operands: Bool) -> Bool:
+    return conj(operands[0].pool, operands)
+
+
+@builds(OR)
+def _or(*operands: Bool) -> Bool:
+    return disj(operands[0].pool, operands)
+
+
+def _junction(pool: Pool, operands: Iterable[Bool], op: Op, absorbing: Op, unit: Op) -> Bool:
     flat: dict[Bool, None] = {}
     for b in operands:
         parts: tuple[Bool, ...] = b.args if b.op == op else (b,)
@@ -245,6 +291,7 @@ def _junction(pool: Pool, operands: Iterable[Bool], op: str, absorbing: str, uni
     return _intern(pool, op, args, (op, frozenset(args)))
 
 
+@builds(NOT)
 def negate(b: Bool) -> Bool:
     """The condition that holds exactly where `b` does not."""
     opposite = b.opposite
@@ -266,6 +313,6 @@ def _negation(b: Bool) -> Bool:
         return disj(b.pool, [negate(part) for part in b.args])
     if op == OR:
         return conj(b.pool, [negate(part) for part in b.args])
-    if op == REAL:
-        return _intern(b.pool, NOT, (b,), (NOT, b))
-    return constant(b.pool, op == FALSE)
+    if op in (TRUE, FALSE):
+        return constant(b.pool, op == FALSE)
+    return _intern(b.pool, NOT, (b,), (NOT, b))

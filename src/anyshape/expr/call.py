@@ -1,21 +1,25 @@
-"""What a name or a call means in the text of an expression: one table of functions.
+"""What a name or a call means in the text of an expression.
 
-Operands are checked for their kind. An integer is taken where a real is expected; `abs`, `pow` and
-the roundings of integers are integers, as in Python.
+An op that is written as a call is called by its name; `FUNCTIONS` has the other spellings. Operands
+are checked for their kind. An integer is taken where a real is expected; `abs`, `pow` and the
+roundings of integers are integers, as in Python.
 """
 
 from __future__ import annotations
 
 import math
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from anyshape.expr import boolean, extremum, opaque, product, real
+from anyshape.expr import boolean, extremum, product, real
 from anyshape.expr.atom import intern_atom
 from anyshape.expr.boolean import Bool
+from anyshape.expr.choice import choose
 from anyshape.expr.node import Expr
-from anyshape.expr.op import GROUP, MAXIMUM
+from anyshape.expr.op import GROUP, MAXIMUM, OPS
 from anyshape.expr.real import FLOAT, Real
+from anyshape.expr.rebuild import construct
 from anyshape.expr.terms import content, terms
 
 if TYPE_CHECKING:
@@ -58,48 +62,52 @@ def named(pool: Pool, name: str) -> Operand | None:
 
 
 def call(name: str, args: list[Any]) -> Operand:
-    """The function of that name, applied; ValueError for what it does not take."""
-    row = FUNCTIONS.get(name)
-    if row is None:
-        raise ValueError(f"unknown function {name!r}; known: {', '.join(sorted(FUNCTIONS))}")
-    if not row.least <= len(args) <= (row.most or len(args)):
-        most = row.most or "any number of"
-        raise ValueError(f"{name!r} takes {row.least} to {most} operands")
-    return row.build(*args)
+    """The function of that name, applied; ValueError for what it does not take.
+
+    A function may have two meanings: one on integers, and the op of that name.
+    """
+    meanings = [f for f in (FUNCTIONS.get(name), _op(name)) if f is not None]
+    if not meanings:
+        known = sorted({*FUNCTIONS, *(op.name for op in OPS.values() if op.is_call)})
+        raise ValueError(f"unknown function {name!r}; known: {', '.join(known)}")
+    for meaning in meanings[:-1]:
+        if all(isinstance(a, Expr) for a in args):
+            return _applied(name, meaning, args)
+    return _applied(name, meanings[-1], args)
 
 
-def _maximum(*args: object) -> Expr:
-    return extremum.maximum(map(integer, args))
+def _applied(name: str, function: Function, args: list[Any]) -> Operand:
+    takes = function.takes
+    repeats = takes.endswith("*")
+    least = len(takes) - repeats
+    if len(args) < least or (len(args) > least and not repeats):
+        most = "any number of" if repeats else least
+        raise ValueError(f"{name!r} takes {least} to {most} operands")
+    kinds = takes[:least] + takes[least - 1 : least] * (len(args) - least)
+    made: Operand = function.build(*[_KINDS[kind](a) for kind, a in zip(kinds, args, strict=True)])
+    return made
 
 
-def _minimum(*args: object) -> Expr:
-    return extremum.minimum(map(integer, args))
+def _op(name: str) -> Function | None:
+    op = OPS.get(name)
+    return Function(op.takes, partial(construct, op)) if op is not None and op.is_call else None
 
 
-def _choose(condition: object, then: object, otherwise: object) -> Expr:
-    return opaque.choose(truth(condition), integer(then), integer(otherwise))
+def _integer_or_real(value: object) -> Expr | Real:
+    return value if isinstance(value, Expr) else number(value)
 
 
-def _absolute(x: object) -> Expr | Real:
-    return extremum.absolute(x) if isinstance(x, Expr) else real.apply("abs", number(x))
+def _anything(value: object) -> object:
+    return value
 
 
-def _power(x: object, y: object) -> Expr | Real:
-    if isinstance(x, Expr) and isinstance(y, Expr):
-        return product.power(x, y)
-    return real.apply("pow", number(x), number(y))
-
-
-def _of_reals(op: str) -> Callable[..., Real]:
-    return lambda x: real.apply(op, number(x))
-
-
-def _rounding(build: Callable[[Real], Expr]) -> Callable[..., Expr]:
-    return lambda x: x if isinstance(x, Expr) else build(number(x))
-
-
-def _of_integers(build: Callable[[Expr, Expr], Expr]) -> Callable[..., Expr]:
-    return lambda x, y: build(integer(x), integer(y))
+_KINDS: Final[dict[str, Callable[[object], object]]] = {
+    "i": integer,
+    "r": number,
+    "n": _integer_or_real,
+    "b": truth,
+    "a": _anything,
+}
 
 
 def _raw(op: object, *operands: object) -> Expr:
@@ -117,28 +125,19 @@ def _raw(op: object, *operands: object) -> Expr:
     raise ValueError("raw() of what is not a normal form")
 
 
-class _Function(NamedTuple):
-    """A function of `least` to `most` operands; `most` is 0 for no limit."""
+class Function(NamedTuple):
+    """What a call means: the kinds of its operands, as in a row of ops, and what it builds."""
 
-    least: int
-    most: int
-    build: Callable[..., Operand]
+    takes: str
+    build: Callable[..., Any]
 
 
-FUNCTIONS: Final[dict[str, _Function]] = {
-    "max": _Function(1, 0, _maximum),
-    "min": _Function(1, 0, _minimum),
-    "ite": _Function(3, 3, _choose),
-    "abs": _Function(1, 1, _absolute),
-    "pow": _Function(2, 2, _power),
-    "float": _Function(1, 1, number),
-    "sqrt": _Function(1, 1, _of_reals("sqrt")),
-    "floor": _Function(1, 1, _rounding(opaque.floor)),
-    "ceil": _Function(1, 1, _rounding(opaque.ceil)),
-    "round": _Function(1, 1, _rounding(opaque.nearest)),
-    "trunc": _Function(1, 1, _rounding(opaque.trunc)),
-    "bit_and": _Function(2, 2, _of_integers(opaque.bit_and)),
-    "bit_or": _Function(2, 2, _of_integers(opaque.bit_or)),
-    "bit_xor": _Function(2, 2, _of_integers(opaque.bit_xor)),
-    "raw": _Function(2, 0, _raw),
+# The spellings that are not the name of an op; every op that is written as a call is one, too.
+FUNCTIONS: Final[dict[str, Function]] = {
+    "max": Function("i*", lambda *args: extremum.maximum(args)),
+    "min": Function("i*", lambda *args: extremum.minimum(args)),
+    "ite": Function("bii", choose),
+    "abs": Function("i", extremum.absolute),
+    "pow": Function("ii", product.power),
+    "raw": Function("aa*", _raw),
 }

@@ -20,6 +20,7 @@ from anyshape.domain.interval import Interval
 from anyshape.expr.atom import intern_atom, within
 from anyshape.expr.op import FLOORDIV
 from anyshape.expr.product import multiply
+from anyshape.expr.row import builds
 from anyshape.expr.terms import add_into, content, from_terms, terms
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 LARGEST_DIVISOR: Final = 1 << 128
 
 
+@builds(FLOORDIV)
 def floordiv(x: Expr, y: Expr) -> Expr:
     """Return `x // y`; a constant zero divisor raises ZeroDivisionError."""
     if y.is_const:

@@ -19,6 +19,7 @@ from anyshape.domain.interval import Interval
 from anyshape.expr.atom import intern_atom, within
 from anyshape.expr.division import divide_exactly
 from anyshape.expr.op import MAXIMUM
+from anyshape.expr.row import builds
 from anyshape.expr.terms import content, terms
 
 if TYPE_CHECKING:
@@ -49,6 +50,11 @@ def maximum(operands: Iterable[Expr]) -> Expr:
     lo = max(e.lo for e in given)
     hi = max(e.hi for e in given)
     return within(pivot + atom.node.scale(g), Interval(lo, hi))
+
+
+@builds(MAXIMUM)
+def _maximum(*operands: Expr) -> Expr:
+    return maximum((operands[0].pool.zero, *operands))
 
 
 def minimum(operands: Iterable[Expr]) -> Expr:

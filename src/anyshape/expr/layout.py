@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 MAX_TEXT: Final = 1 << 22
 
+# How tightly an operator binds, loosest first; ANY is that of `and` and `or`.
+ANY, SUM, TERM, MULTIPLE, UNARY, POWERED, ATOMIC = range(7)
+
 
 class Part(NamedTuple):
     """Something yet to be written, in parentheses where it binds less tightly than `level`.

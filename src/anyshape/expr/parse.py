@@ -12,14 +12,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 
 from anyshape.errors import ParseError, UnsupportedError
-from anyshape.expr import boolean, division, product, real
+from anyshape.expr import boolean, division, product
 from anyshape.expr.boolean import Bool
 from anyshape.expr.call import call, integer, named, number, truth
 from anyshape.expr.layout import MAX_TEXT
 from anyshape.expr.name import RESERVED
 from anyshape.expr.node import Expr
-from anyshape.expr.op import COMPARE
-from anyshape.expr.real import RATIO, Real, real_const
+from anyshape.expr.op import COMPARE, OPS
+from anyshape.expr.op_real import NEG
+from anyshape.expr.real import Real, make_real, real_const
+from anyshape.expr.rebuild import construct
 from anyshape.expr.terms import terms
 from anyshape.expr.token import END, NAME, NUMBER, QUOTED, SIGN, Reader, Token
 
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 
     from anyshape.expr.node import Operand
     from anyshape.expr.pool import Pool
+    from anyshape.expr.row import Op
 
 MAX_NESTING: Final = 1000
 MAX_DIGITS: Final = 100
@@ -240,7 +243,7 @@ def compare(sign: str, left: Expr, right: Expr) -> Bool:
 
 
 def _negative(value: object) -> Expr | Real:
-    return real.apply("neg", value) if isinstance(value, Real) else -integer(value)
+    return make_real(NEG, value) if isinstance(value, Real) else -integer(value)
 
 
 def _comparison(sign: str, left: object, right: object) -> Bool:
@@ -251,10 +254,21 @@ def _comparison(sign: str, left: object, right: object) -> Bool:
 
 def _arithmetic(sign: str, left: object, right: object) -> Expr | Real:
     if isinstance(left, Real) or isinstance(right, Real):
-        if sign not in _ON_REALS:
-            raise ValueError(f"{sign} of a real")
-        return real.apply(_ON_REALS[sign], number(left), number(right))
-    return _ON_INTEGERS[sign](integer(left), integer(right))
+        made: Real = construct(_infix(sign, "rr"), number(left), number(right))
+        return made
+    x, y = integer(left), integer(right)
+    if sign in _LINEAR:
+        return _LINEAR[sign](x, y)
+    found: Expr | Real = construct(_infix(sign, "ii"), x, y)
+    return found
+
+
+def _infix(sign: str, takes: str) -> Op:
+    """The op that a sign between operands of these kinds means."""
+    for op in OPS.values():
+        if op.infix == sign and op.takes == takes:
+            return op
+    raise ValueError(f"{sign} of a real")
 
 
 _BINARY: Final[dict[int, Callable[[str, object, object], Operand]]] = {
@@ -263,13 +277,10 @@ _BINARY: Final[dict[int, Callable[[str, object, object], Operand]]] = {
     TERM: _arithmetic,
     POWER: _arithmetic,
 }
-_ON_REALS: Final = {"+": "add", "-": "sub", "*": "mul", "/": "div"}
-_ON_INTEGERS: Final[dict[str, Callable[[Expr, Expr], Expr | Real]]] = {
+# The signs that are no op of their own.
+_LINEAR: Final[dict[str, Callable[[Expr, Expr], Expr]]] = {
     "+": lambda x, y: x + y,
     "-": lambda x, y: x - y,
     "*": product.multiply,
-    "/": lambda x, y: real.apply(RATIO, x, y),
-    "//": division.floordiv,
     "%": division.modulo,
-    "**": product.power,
 }

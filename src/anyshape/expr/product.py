@@ -8,12 +8,13 @@ than MAX_FACTORS atoms, or with an exponent over MAX_EXPONENT, is refused.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from anyshape.errors import UnsupportedError
 from anyshape.expr.atom import intern_atom
 from anyshape.expr.node import MAGNITUDE_BITS, refuse
 from anyshape.expr.op import GROUP, POWER, PRODUCT
+from anyshape.expr.row import builds
 from anyshape.expr.terms import add_into, content, from_terms, terms
 
 if TYPE_CHECKING:
@@ -112,6 +113,24 @@ def as_factors(e: Expr) -> tuple[int, Factors]:
     return k, ((intern_atom(e.pool, GROUP, (primitive,)), 1),)
 
 
+@builds(GROUP)
+def _group(e: Expr) -> Expr:
+    """A group is what it holds."""
+    return e
+
+
+@builds(PRODUCT)
+def _product(*operands: Any) -> Expr:
+    """The product of the first half of the operands to the powers in the second half."""
+    half = len(operands) // 2
+    pool = operands[0].pool
+    result: Expr = pool.const(1)
+    for base, exponent in zip(operands[:half], operands[half:], strict=True):
+        result = multiply(result, power(base, pool.const(exponent)))
+    return result
+
+
+@builds(POWER)
 def power(base: Expr, exponent: Expr) -> Expr:
     """Return `base ** exponent` for an exponent that is not negative."""
     if not exponent.is_const:

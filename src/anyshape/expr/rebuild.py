@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from anyshape.errors import UnsupportedError, latest
-from anyshape.expr import boolean, division, extremum, opaque, product, real
-from anyshape.expr.op import MAXIMUM, PRODUCT
+from anyshape.expr import atom as atoms
+from anyshape.expr import bitwise, boolean, choice, division, extremum, product, real, rounding
+from anyshape.expr.row import CONDITION, INTEGER, REAL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -14,19 +15,20 @@ if TYPE_CHECKING:
     from anyshape.expr.boolean import Bool
     from anyshape.expr.node import Atom, Expr
     from anyshape.expr.real import Real
+    from anyshape.expr.row import Op
 
-CONSTRUCTORS: Final[dict[str, Callable[..., Expr]]] = {
-    "floordiv": division.floordiv,
-    "power": product.power,
-    "bit_and": opaque.bit_and,
-    "bit_or": opaque.bit_or,
-    "bit_xor": opaque.bit_xor,
-    "floor": opaque.floor,
-    "ceil": opaque.ceil,
-    "round": opaque.nearest,
-    "trunc": opaque.trunc,
-    "group": lambda e: e,
+# Imported for their constructors, which are bound to the rows of their ops.
+CONSTRUCTORS: Final = (bitwise, choice, division, extremum, product, rounding)
+_MAKE: Final[dict[str, Callable[..., Any]]] = {
+    INTEGER: atoms.make_atom,
+    REAL: real.make_real,
+    CONDITION: boolean.make_condition,
 }
+
+
+def construct(op: Op, *operands: Any) -> Any:
+    """`op` over operands, and then its data, through its constructor if it has one."""
+    return op.build(*operands) if op.build is not None else _MAKE[op.gives](op, *operands)
 
 
 def rebuild(atom: Atom, operands: Sequence[Any]) -> Expr:
@@ -37,48 +39,22 @@ def rebuild(atom: Atom, operands: Sequence[Any]) -> Expr:
     """
     before = latest.refusal
     try:
-        return _rebuild(atom, operands)
+        made: Expr = construct(atom.op, *operands, *atom.data)
     except (ArithmeticError, ValueError, UnsupportedError):
         latest.refusal = before
         return atom.node
-
-
-def _rebuild(atom: Atom, operands: Sequence[Any]) -> Expr:
-    op = atom.op
-    if op is PRODUCT:
-        result = atom.pool.const(1)
-        for base, exponent in zip(operands, atom.data, strict=True):
-            result = product.multiply(result, product.power(base, atom.pool.const(exponent)))
-        return result
-    if op is MAXIMUM:
-        return extremum.maximum([atom.pool.zero, *operands])
-    if op.name == "choice":
-        return opaque.choose(operands[0], operands[1], atom.pool.zero)
-    return CONSTRUCTORS[op.name](*operands)
+    return made
 
 
 def rebuild_bool(b: Bool, operands: Sequence[Any]) -> Bool:
-    """The condition over `operands`: expressions, conditions or reals, as in `b.args`."""
-    op = b.op
-    if op == boolean.GE:
-        return boolean.ge0(operands[0])
-    if op == boolean.EQ:
-        return boolean.eq0(operands[0])
-    if op == boolean.NE:
-        return boolean.ne0(operands[0])
-    if op == boolean.AND:
-        return boolean.conj(b.pool, operands)
-    if op == boolean.OR:
-        return boolean.disj(b.pool, operands)
-    if op == boolean.NOT:
-        return boolean.negate(operands[0])
-    if op == boolean.REAL:
-        return boolean.compare_reals(b.args[0], operands[0], operands[1])
-    return b
+    """The condition over `operands`, as in `b.args`."""
+    made: Bool = construct(b.op, *operands, *b.data) if operands else b
+    return made
 
 
 def rebuild_real(r: Real, operands: Sequence[Any]) -> Real:
     """The real's op over `operands`; symbols and constants are returned as they are."""
     if r.op in (real.CONST, real.SYMBOL):
         return r
-    return real.apply(r.op, *operands)
+    made: Real = construct(r.op, *operands)
+    return made

@@ -8,17 +8,27 @@ some nested maxima) prints as `raw("op", ...)`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from anyshape.errors import UnsupportedError
 from anyshape.expr import boolean, extremum
 from anyshape.expr.boolean import Bool
-from anyshape.expr.layout import MAX_TEXT, Layout, Part, write
+from anyshape.expr.layout import (
+    ANY,
+    ATOMIC,
+    MAX_TEXT,
+    MULTIPLE,
+    SUM,
+    TERM,
+    UNARY,
+    Layout,
+    Part,
+    write,
+)
 from anyshape.expr.node import Atom, Expr
-from anyshape.expr.op import CHOICE, FLOORDIV, MAXIMUM, POWER, PRODUCT, SYMBOL
-from anyshape.expr.real import CONST, RATIO, Real
-from anyshape.expr.real import SYMBOL as REAL_SYMBOL
+from anyshape.expr.op import FLOORDIV, MAXIMUM, SYMBOL
 from anyshape.expr.rebuild import rebuild
+from anyshape.expr.template import joined
 from anyshape.expr.terms import from_terms, terms
 
 if TYPE_CHECKING:
@@ -30,11 +40,6 @@ if TYPE_CHECKING:
     from anyshape.expr.node import Operand
 
 BRIEF_TEXT: Final = 300
-
-SUM, TERM, MULTIPLE, UNARY, POWERED, ATOMIC = range(6)
-
-_RELATIONS: Final = (boolean.GE, boolean.EQ, boolean.NE)
-_REAL_SIGNS: Final = {"add": " + ", "sub": " - ", "mul": "*", "div": " / ", RATIO: " / "}
 
 
 def show(operand: Operand, name: Callable[[str], str] | None = None) -> str:
@@ -63,15 +68,18 @@ class _Printer:
     def __init__(self, name: Callable[[str], str] | None) -> None:
         self.name = name
 
-    def layout(self, node: object) -> Layout:
+    def layout(self, node: Any) -> Layout:
         if isinstance(node, Expr):
             return self.sum(*_addends(node))
-        if isinstance(node, Atom):
-            return self.symbol(node.name) if node.op is SYMBOL else _atom(node)
-        if isinstance(node, Bool):
-            return self.relation(node) if node.op in _RELATIONS else _condition(node)
-        assert isinstance(node, Real)
-        return self.symbol(node.args[0]) if node.op == REAL_SYMBOL else _real(node)
+        if node.op is SYMBOL:
+            return self.symbol(node.name)
+        if isinstance(node, Bool) and node.op in boolean.RELATIONS:
+            return self.relation(node)
+        if isinstance(node, Atom) and rebuild(node, node.args) is not node.node:
+            args = [Part(a, ANY) for a in node.args]
+            return Layout((f'raw("{node.op.name}", ', *joined(", ", args), ")"), ATOMIC)
+        found: Layout = node.op.layout(*node.args, *node.data)
+        return found
 
     def symbol(self, name: str) -> Layout:
         return Layout((self.name(name) if self.name else name,), ATOMIC)
@@ -118,43 +126,11 @@ class _Printer:
         return Layout((factor, Part(content, MULTIPLE)), MULTIPLE if k > 0 else SUM)
 
 
-def _joined(sign: str, parts: Iterable[Piece]) -> tuple[Piece, ...]:
-    pieces: list[Piece] = []
-    for part in parts:
-        pieces += (sign, part)
-    return tuple(pieces[1:])
-
-
 def _call(function: str, args: Iterable[Operand]) -> Layout:
-    return Layout((function, "(", *_joined(", ", (Part(a, SUM) for a in args)), ")"), ATOMIC)
+    return Layout((function, "(", *joined(", ", [Part(a, ANY) for a in args]), ")"), ATOMIC)
 
 
 # ---------------------------------------------------------------------- integers
-
-
-def _atom(atom: Atom) -> Layout:
-    op = atom.op
-    if rebuild(atom, atom.args) is not atom.node:
-        args = (Part(a, SUM) for a in atom.args)
-        return Layout((f'raw("{op.name}", ', *_joined(", ", args), ")"), ATOMIC)
-    if op is PRODUCT:
-        factors = map(_factor, atom.args, atom.data)
-        return Layout(_joined("*", (Part(f, UNARY) for f in factors)), MULTIPLE)
-    if op is FLOORDIV:
-        x, y = atom.args
-        return Layout((Part(x, TERM), " // ", Part(y, UNARY)), TERM)
-    if op is POWER:
-        x, y = atom.args
-        return Layout((Part(x, ATOMIC), "**", Part(y, ATOMIC)), POWERED)
-    if op is MAXIMUM:
-        return _call("max", (atom.pool.zero, *atom.args))
-    if op is CHOICE:
-        return _call("ite", (*atom.args, atom.pool.zero))
-    return _call(op.name, atom.args)
-
-
-def _factor(base: Operand, exponent: int) -> object:
-    return base if exponent == 1 else Layout((Part(base, ATOMIC), f"**{exponent}"), POWERED)
 
 
 def _addends(e: Expr) -> tuple[list[Addend], int]:
@@ -213,25 +189,6 @@ def _is_within(found: _Spelling, rest: dict[Atom, int], c: int) -> bool:
     return not value.c or abs(c - k * value.c) <= abs(c)
 
 
-# ---------------------------------------------------------------------- conditions
-
-
-def _condition(b: Bool) -> Layout:
-    op = b.op
-    if op in (boolean.TRUE, boolean.FALSE):
-        return Layout((op.capitalize(),), ATOMIC)
-    if op == boolean.REAL:
-        sign, left, right = b.args
-        return Layout((Part(left, SUM), f" {sign} ", Part(right, SUM)), SUM)
-    if op == boolean.NOT:
-        return Layout(("not (", Part(b.args[0], SUM), ")"), SUM)
-    return Layout(_joined(f" {op} ", map(_junct, b.args)), SUM)
-
-
-def _junct(b: Bool) -> Part:
-    return Part(b, ATOMIC if b.op in (boolean.AND, boolean.OR) else SUM)
-
-
 def sides(e: Expr) -> tuple[Expr, Expr]:
     """Split `0 <= e` or `0 == e` into what is on each side: the negative and the positive part."""
     pool = e.pool
@@ -241,19 +198,3 @@ def sides(e: Expr) -> tuple[Expr, Expr]:
         from_terms(pool, negative, -e.c if e.c < 0 else 0),
         from_terms(pool, positive, e.c if e.c > 0 else 0),
     )
-
-
-# ---------------------------------------------------------------------- reals
-
-
-def _real(r: Real) -> Layout:
-    if r.op == CONST:
-        text = repr(r.args[0])
-        return Layout((text,), SUM if text[0] == "-" else ATOMIC)
-    sign = _REAL_SIGNS.get(r.op)
-    if sign is not None:
-        left, right = r.args
-        return Layout((Part(left, ATOMIC), sign, Part(right, ATOMIC)), SUM)
-    if r.op == "neg":
-        return Layout(("-", Part(r.args[0], ATOMIC)), SUM)
-    return _call(r.op, r.args)

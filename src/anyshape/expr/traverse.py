@@ -8,12 +8,11 @@ expression uses it, and none can hit the recursion limit.
 from __future__ import annotations
 
 from operator import attrgetter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from anyshape.expr.boolean import Bool
 from anyshape.expr.node import Atom, Expr
 from anyshape.expr.op import SYMBOL
-from anyshape.expr.real import SYMBOL as REAL_SYMBOL
 from anyshape.expr.real import Real
 from anyshape.expr.terms import terms
 
@@ -53,9 +52,5 @@ def symbols_of(*operands: Operand | Atom) -> list[Atom]:
 
 def names_of(*operands: Operand | Atom) -> list[str]:
     """The names of the symbols below the operands, integers and reals, oldest first."""
-    return [
-        str(node.name if type(node) is Atom else node.args[0])
-        for node in nodes_below(operands)
-        if (type(node) is Atom and node.op is SYMBOL)
-        or (type(node) is Real and node.op == REAL_SYMBOL)
-    ]
+    found: list[Any] = [node for node in nodes_below(operands) if node.op is SYMBOL]
+    return [node.name for node in found]

@@ -155,10 +155,10 @@ def _outer_of(meta: Meta, i: int, j: int) -> int:
 
 
 def _number_of(p: SymBool) -> Any:
-    from anyshape.expr import opaque  # noqa: PLC0415
+    from anyshape.expr import choice  # noqa: PLC0415
 
     pool = p.env.pool
-    return opaque.choose(p.condition, pool.const(1), pool.const(0))
+    return choice.choose(p.condition, pool.const(1), pool.const(0))
 
 
 def _as_tensor(p: Any) -> Any:

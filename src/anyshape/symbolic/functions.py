@@ -18,7 +18,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from anyshape.errors import ArgumentError, RuntimeAssertError, UnsupportedError
-from anyshape.expr import extremum, opaque
+from anyshape.expr import choice, extremum
 from anyshape.expr.boolean import conj, disj
 from anyshape.symbolic.sym_bool import SymBool, condition_of
 from anyshape.symbolic.sym_float import SymFloat
@@ -194,7 +194,7 @@ def sym_ite(condition: Truth, then: Any, otherwise: Any) -> Any:
             f"sym_ite of {type(then).__name__} and {type(otherwise).__name__}",
             fix="give two integers or two conditions",
         )
-    return SymInt(opaque.choose(condition.condition, a, b), env)
+    return SymInt(choice.choose(condition.condition, a, b), env)
 
 
 def _is_truth(value: object) -> bool:

@@ -13,7 +13,7 @@ import torch
 
 from anyshape.env.site import is_asked_by_user
 from anyshape.errors import NoHashError, UnsupportedError
-from anyshape.expr import boolean, opaque, real
+from anyshape.expr import boolean, real, rounding
 from anyshape.expr.show import show
 from anyshape.symbolic.format import layout_of
 from anyshape.symbolic.missing_methods import refuse_inherited
@@ -137,19 +137,19 @@ class SymFloat(torch.SymFloat):
         return self._compare(">=", other)
 
     def __floor__(self) -> SymInt:
-        return SymInt(opaque.floor(self.value), self.env)
+        return SymInt(rounding.floor(self.value), self.env)
 
     def __ceil__(self) -> SymInt:
-        return SymInt(opaque.ceil(self.value), self.env)
+        return SymInt(rounding.ceil(self.value), self.env)
 
     def __trunc__(self) -> SymInt:
-        return SymInt(opaque.trunc(self.value), self.env)
+        return SymInt(rounding.trunc(self.value), self.env)
 
     __sym_int__ = __trunc__
 
     def __round__(self, digits: int | None = None) -> Any:
         if digits is None:
-            return SymInt(opaque.nearest(self.value), self.env)
+            return SymInt(rounding.nearest(self.value), self.env)
         return round(float(self), digits)
 
     def __bool__(self) -> bool:

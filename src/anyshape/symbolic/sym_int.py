@@ -18,7 +18,7 @@ import torch
 
 from anyshape.env.site import is_asked_by_user
 from anyshape.errors import NoHashError, UnsupportedError
-from anyshape.expr import boolean, division, extremum, opaque, product, real
+from anyshape.expr import bitwise, boolean, division, extremum, product, real
 from anyshape.expr.boolean import constant, eq0, ge0, ne0
 from anyshape.expr.show import show
 from anyshape.symbolic.format import layout_of
@@ -130,25 +130,25 @@ class SymInt(torch.SymInt):
         return _operate(division.modulo, other, self, need_nonzero)
 
     def __lshift__(self, other: Any) -> Any:
-        return _operate(opaque.left_shift, self, other, _need_natural)
+        return _operate(bitwise.left_shift, self, other, _need_natural)
 
     def __rlshift__(self, other: Any) -> Any:
-        return _operate(opaque.left_shift, other, self, _need_natural)
+        return _operate(bitwise.left_shift, other, self, _need_natural)
 
     def __rshift__(self, other: Any) -> Any:
-        return _operate(opaque.right_shift, self, other, _need_natural)
+        return _operate(bitwise.right_shift, self, other, _need_natural)
 
     def __rrshift__(self, other: Any) -> Any:
-        return _operate(opaque.right_shift, other, self, _need_natural)
+        return _operate(bitwise.right_shift, other, self, _need_natural)
 
     def __and__(self, other: Any) -> Any:
-        return _operate(opaque.bit_and, self, other)
+        return _operate(bitwise.bit_and, self, other)
 
     def __or__(self, other: Any) -> Any:
-        return _operate(opaque.bit_or, self, other)
+        return _operate(bitwise.bit_or, self, other)
 
     def __xor__(self, other: Any) -> Any:
-        return _operate(opaque.bit_xor, self, other)
+        return _operate(bitwise.bit_xor, self, other)
 
     __rand__ = __and__
     __ror__ = __or__

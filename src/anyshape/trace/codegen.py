@@ -15,11 +15,10 @@ import torch
 
 from anyshape.env.fact import RULE
 from anyshape.errors import RuntimeAssertError
+from anyshape.expr.atom import can_raise
 from anyshape.expr.boolean import GE, RELATIONS
-from anyshape.expr.node import Atom
 from anyshape.expr.op import SYMBOL, power_of
 from anyshape.expr.python import source
-from anyshape.expr.real import Real
 from anyshape.expr.terms import terms
 from anyshape.expr.traverse import nodes_below
 from anyshape.symbolic.sym_bool import SymBool
@@ -231,21 +230,14 @@ def truth(o: Obligation) -> str:
     text = source(condition, SAME)
     if condition.op in RELATIONS and all(atom.op is SYMBOL for atom in terms(condition.expr)):
         return text
-    return f"defined(lambda: {text})" if any(map(_divides, nodes_below((condition,)))) else text
-
-
-def _divides(node: Any) -> bool:
-    """Whether a part of a condition divides by what is not a constant."""
-    if type(node) is Atom:
-        return node.op.name == "floordiv" and not node.exprs[1].is_const
-    return type(node) is Real and node.op in ("ratio", "div", "pow", "sqrt")
+    return f"defined(lambda: {text})" if any(map(can_raise, nodes_below((condition,)))) else text
 
 
 def defined(condition: Callable[[], bool]) -> bool:
     """The truth of a condition; false where it has no value."""
     try:
         return condition()
-    except ArithmeticError:
+    except (ArithmeticError, ValueError):
         return False
 
 

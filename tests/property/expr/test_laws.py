@@ -30,9 +30,9 @@ from anyshape.expr import (
     multiply,
     negate,
 )
+from anyshape.expr.bitwise import bit_and, bit_or, bit_xor
 from anyshape.expr.extremum import FLATTEN_LIMIT
 from anyshape.expr.op import MAXIMUM
-from anyshape.expr.opaque import bit_and, bit_or, bit_xor
 from anyshape.expr.terms import terms
 from tests.strategies import (
     LAWS,

@@ -17,13 +17,22 @@ from anyshape.expr import (
     symbol,
 )
 from anyshape.expr.atom import intern_atom, may_be_undefined, operand_interval, within
-from anyshape.expr.boolean import compare_reals
+from anyshape.expr.bitwise import bit_and
+from anyshape.expr.boolean import Bool, compare_reals
 from anyshape.expr.name import RESERVED
 from anyshape.expr.node import Atom
 from anyshape.expr.op import FLOORDIV
-from anyshape.expr.opaque import bit_and, floor
-from anyshape.expr.real import Span, apply, real_const, real_symbol
+from anyshape.expr.real import Real, Span, apply, real_const, real_symbol
+from anyshape.expr.rounding import floor
 from anyshape.expr.terms import terms
+
+
+def inverse(x: Expr) -> Real:
+    return apply("ratio", x.pool.const(1), x)
+
+
+def below(x: Real, y: Real) -> Bool:
+    return compare_reals("<", x, y)
 
 
 def atom_of(e: Expr) -> Atom:
@@ -92,7 +101,9 @@ def test_operand_intervals() -> None:
     pool = Pool()
     assert operand_interval(symbol(pool, "x", 1, 5)) == Interval(1, 5)
     assert operand_interval(ge0(symbol(pool, "y"))) == Interval(0, 1)
-    assert operand_interval(real_symbol(pool, "f", None, Span(-1.5, 2.0, False))) == (-1.5, 2.0)
+    assert operand_interval(real_symbol(pool, "f", None, Span(-1.5, 2.0, False))) == (
+        Span(-1.5, 2.0, False)
+    )
 
 
 def test_within_only_tightens() -> None:
@@ -135,9 +146,16 @@ def test_where_the_hints_have_no_value_there_is_no_hint() -> None:
         (floordiv, True),
         (lambda x, y: floordiv(x, y.shift(1)), False),
         (lambda x, y: bit_and(floordiv(x, y), x), True),
-        (power, True),
+        (power, False),
+        (lambda x, y: power(y, x), True),
         (lambda x, y: floor(real_const(x.pool, 1.0)), None),
         (lambda x, y: floor(apply("float", x)), True),
+        (lambda x, y: floor(apply("float", bit_and(x, x.pool.const(7)))), False),
+        (lambda x, y: floor(apply("ratio", bit_and(x, x.pool.const(7)), y)), True),
+        (lambda x, y: floor(apply("ratio", bit_and(x, x.pool.const(7)), y.shift(1))), False),
+        (lambda x, y: choose(below(inverse(y.shift(1)), inverse(x)), x, x.pool.zero), True),
+        (lambda x, y: choose(below(inverse(y.shift(1)), inverse(y.shift(2))), x, y - y), False),
+        (lambda x, y: choose(ge0(x), y, x.pool.zero), False),
         (lambda x, y: x, False),
     ],
 )

@@ -24,20 +24,11 @@ from anyshape.expr import (
     power,
 )
 from anyshape.expr import division as division_module
+from anyshape.expr.bitwise import bit_and, bit_or, bit_xor, left_shift, right_shift
 from anyshape.expr.boolean import compare_reals, eq0, ne0
-from anyshape.expr.opaque import (
-    bit_and,
-    bit_or,
-    bit_xor,
-    ceil,
-    floor,
-    left_shift,
-    nearest,
-    right_shift,
-    trunc,
-)
 from anyshape.expr.parse import compare
 from anyshape.expr.real import FLOAT, RATIO, apply
+from anyshape.expr.rounding import ceil, floor, nearest, trunc
 from tests.unit.expr.exhaustive import Case, assert_bounds, assert_hint, assert_value
 
 NATURAL = range(5)

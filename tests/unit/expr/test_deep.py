@@ -25,11 +25,12 @@ from anyshape.expr import (
     show,
     symbol,
 )
+from anyshape.expr.bitwise import bit_and
 from anyshape.expr.layout import MAX_TEXT
-from anyshape.expr.opaque import bit_and, floor
 from anyshape.expr.parse import MAX_NESTING
 from anyshape.expr.python import function, source
 from anyshape.expr.real import apply, real_symbol
+from anyshape.expr.rounding import floor
 from anyshape.expr.show import BRIEF_TEXT
 from anyshape.expr.terms import terms
 from anyshape.expr.traverse import nodes_below

@@ -4,19 +4,11 @@ import math
 
 import pytest
 
-from anyshape.domain import EVERYTHING, INF, LIMIT, NINF, Bound, Interval
-from anyshape.expr.op import (
-    CEIL,
-    FLOOR,
-    MAX_BITS,
-    OPS,
-    PRODUCT,
-    ROUND,
-    SYMBOL,
-    TRUNC,
-    Op,
-    power_of,
-)
+from anyshape.domain import EVERYTHING, INF, LIMIT, NINF, Bound
+from anyshape.expr.op import CEIL, FLOOR, OPS, PRODUCT, ROUND, SYMBOL, TRUNC, Op, power_of
+from anyshape.expr.op_condition import TRUE
+from anyshape.expr.op_integer import MAX_BITS
+from anyshape.expr.op_real import Span
 
 
 def test_names_are_the_keys() -> None:
@@ -25,8 +17,17 @@ def test_names_are_the_keys() -> None:
 
 def test_a_symbol_has_no_value_of_its_own() -> None:
     with pytest.raises(LookupError):
-        SYMBOL.evaluate((), ())
-    assert SYMBOL.bounds((), ()) == EVERYTHING
+        SYMBOL.value()
+    assert SYMBOL.bounds() == EVERYTHING
+
+
+def test_a_condition_has_no_bounds() -> None:
+    with pytest.raises(LookupError):
+        TRUE.bounds()
+
+
+def test_an_op_shows_its_name() -> None:
+    assert repr(FLOOR) == "<op floor>"
 
 
 @pytest.mark.parametrize(
@@ -48,9 +49,9 @@ def test_what_is_no_power_is_refused() -> None:
 
 def test_products_of_absurd_size_are_refused() -> None:
     half = 1 << (MAX_BITS // 2 - 1)
-    assert PRODUCT.evaluate((half, half), (1, 1)) == half**2
+    assert PRODUCT.value(half, half, 1, 1) == half**2
     with pytest.raises(OverflowError, match="bits"):
-        PRODUCT.evaluate((half, half, half), (1, 1, 1))
+        PRODUCT.value(half, half, half, 1, 1, 1)
 
 
 @pytest.mark.parametrize(
@@ -69,6 +70,6 @@ def test_products_of_absurd_size_are_refused() -> None:
     ],
 )
 def test_bounds_of_roundings(op: Op, lo: float, hi: float, expected: tuple[Bound, Bound]) -> None:
-    found = op.bounds([Interval(lo, hi)], ())
+    found = op.bounds(Span(lo, hi, False))
     assert found == expected
     assert not any(isinstance(end, float) and math.isfinite(end) for end in found)

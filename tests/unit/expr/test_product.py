@@ -6,8 +6,8 @@ import pytest
 
 from anyshape.errors import UnsupportedError
 from anyshape.expr import Expr, Pool, evaluate, multiply, parse, power, show, symbol
+from anyshape.expr.bitwise import bit_or
 from anyshape.expr.op import GROUP, PRODUCT
-from anyshape.expr.opaque import bit_or
 from anyshape.expr.product import (
     EXPAND_LIMIT,
     MAX_EXPONENT,

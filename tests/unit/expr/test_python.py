@@ -6,7 +6,7 @@ import pytest
 
 from anyshape.errors import UnsupportedError
 from anyshape.expr import Expr, Pool, evaluate, modulo, parse, symbol
-from anyshape.expr.opaque import bit_and
+from anyshape.expr.bitwise import bit_and
 from anyshape.expr.python import LONG_SUM, function, source
 from anyshape.expr.real import real_symbol
 

@@ -6,8 +6,8 @@ import pytest
 
 from anyshape.errors import UnsupportedError
 from anyshape.expr import Expr, Pool, ge0, modulo, parse, show, symbol
+from anyshape.expr.bitwise import bit_and
 from anyshape.expr.layout import Layout, Part, write
-from anyshape.expr.opaque import bit_and
 from anyshape.expr.real import real_symbol
 from anyshape.expr.show import BRIEF_TEXT, brief, sides
 

@@ -346,7 +346,7 @@ def names_in(operands: Iterable[Operand]) -> set[str]:
     for node in nodes_below(operands):
         if type(node) is Atom and node.op is SYMBOL:
             found.add(node.name)
-        elif type(node) is Real and node.op == "symbol":
+        elif type(node) is Real and node.op is SYMBOL:
             found.add(node.args[0])
     return found
 
