@@ -119,7 +119,7 @@ def test_backed(steps: list[Any], sizes: tuple[int, ...]) -> None:
     t, captured = predicted(steps, "backed")
     del t
     try:
-        captured.door.check([torch.randn(sizes)])
+        captured.contract.need([torch.randn(sizes)])
     except Exception:
         return  # another trace would serve these sizes
     assert agrees(steps, "backed", sizes)

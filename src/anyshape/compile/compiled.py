@@ -171,7 +171,7 @@ class Compiled:
             if stance == "eager_then_compile" and not self.stats.calls:
                 self.history.note(inputs.names, inputs.examples)
                 return self._eagerly(args, kwargs)
-            how = SEEN if any(reason.condition.exact for reason in reasons) else CHOSEN
+            how = SEEN if any(reason.exact for reason in reasons) else CHOSEN
             return self._trace(args, kwargs, inputs, attributes, how)
 
     @property

@@ -112,21 +112,20 @@ class ExportedProgram:
     def variant_for(self, flat: list[Any]) -> Captured:
         """The variant that serves some inputs; raises where none does."""
         first = self._first
-        first.door.check_inputs(flat)
+        first.contract.need_inputs(flat)
         for variant in self.variants:
-            if variant.door.first_failure(flat) is None:
+            if variant.contract.failed_guard(flat) is None:
                 if variant is not first:  # it may have asked for more, such as layouts
-                    variant.door.check_inputs(flat)
+                    variant.contract.need_inputs(flat)
                 return variant
         raise self._no_variant(flat)
 
     def _no_variant(self, flat: list[Any]) -> ConstraintError:
-        guard = self._first.door.first_failure(flat)
+        guard = self._first.contract.failed_guard(flat)
         assert guard is not None
-        sizes = self._first.door.describe(flat)
-        error = next(
-            (r.error for r in self.refused if r.holds(self._first.door.values(flat))), None
-        )
+        sizes = self._first.contract.describe(flat)
+        values = self._first.contract.values(flat)
+        error = next((r.error for r in self.refused if r.holds(values)), None)
         if error is not None:
             return ConstraintError(
                 f"{self.name} raises for {sizes}",

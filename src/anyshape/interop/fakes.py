@@ -25,6 +25,7 @@ from torch.utils._sympy.numbers import int_oo
 from anyshape.domain import INF, NINF
 from anyshape.expr.python import source
 from anyshape.expr.traverse import symbols_of
+from anyshape.tensor.layout import dense_order
 from anyshape.trace.codegen import Same, guard_function
 
 if TYPE_CHECKING:
@@ -182,27 +183,21 @@ def _tensor(leaf: Leaf, x: torch.Tensor, numbers: dict[str, Any]) -> torch.Tenso
     scope = {**_FUNCTIONS, **numbers}
     shape = [n if type(n) is int else eval(source(n.expr, Same()), dict(scope)) for n in leaf.shape]
     order = order_of(x)
-    if order is None:
-        strides = list(x.stride())
-    else:
-        strides = [1] * len(shape)
-        step: Any = 1
-        for d in reversed(order):
-            strides[d] = step
-            step = step * shape[d]
+    strides = list(x.stride()) if order is None else _dense_strides(shape, order)
     made = torch.empty_strided(shape, strides, dtype=x.dtype, device=x.device)
     return made.requires_grad_(x.requires_grad)
 
 
+def _dense_strides(shape: Sequence[Any], order: Sequence[int]) -> list[Any]:
+    """The strides of a dense tensor that is not empty, over torch's symbols."""
+    strides: list[Any] = [1] * len(shape)
+    step: Any = 1
+    for d in reversed(order):
+        strides[d] = step
+        step = step * shape[d]
+    return strides
+
+
 def order_of(x: torch.Tensor) -> tuple[int, ...] | None:
     """The dimensions of a dense tensor, outermost first; None for a tensor with gaps."""
-    if x.is_contiguous():
-        return tuple(range(x.dim()))
-    strides = x.stride()
-    order = tuple(sorted(range(x.dim()), key=lambda d: (-strides[d], -x.shape[d])))
-    step = 1
-    for d in reversed(order):
-        if x.shape[d] != 1 and strides[d] != step:
-            return None
-        step *= x.shape[d]
-    return order
+    return tuple(range(x.dim())) if x.is_contiguous() else dense_order(x.shape, x.stride())

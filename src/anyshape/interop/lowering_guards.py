@@ -20,6 +20,7 @@ from anyshape.interop.fakes import order_of
 from anyshape.symbolic.functions import sym_max, sym_min
 from anyshape.symbolic.sym_bool import SymBool
 from anyshape.symbolic.sym_int import SymInt
+from anyshape.tensor.layout import dense_strides, has_strides
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -132,20 +133,9 @@ def _tensor_guards(tensors: list[torch.Tensor], fakes: Fakes) -> Any:
 
 
 def _lies(x: torch.Tensor, order: tuple[int, ...] | None, strides: tuple[int, ...]) -> bool:
-    """Whether a tensor is dense in this order, or has these strides; sizes of 1 and empty ones have
-    any.
-    """
-    shape = x.shape
-    if order is not None:
-        step = 1
-        wanted = [1] * len(shape)
-        for d in reversed(order):
-            wanted[d] = step
-            step *= shape[d]
-        strides = tuple(wanted)
-    if not x.numel():
-        return True
-    return all(n == 1 or a == b for n, a, b in zip(shape, x.stride(), strides, strict=True))
+    """Whether a tensor is dense in this order, or has these strides; an empty one has any."""
+    wanted = strides if order is None else dense_strides(tuple(x.shape), order)
+    return not x.numel() or has_strides(x, wanted)
 
 
 class _Printer(PythonPrinter):

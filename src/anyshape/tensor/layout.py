@@ -30,6 +30,8 @@ from anyshape.tensor.size import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    import torch
+
     from anyshape.tensor.meta import Meta
     from anyshape.tensor.size import Size
 
@@ -122,6 +124,22 @@ def dense_strides(shape: Sequence[Size], order: Sequence[int] | None = None) -> 
         else:
             step = step * (n if n.expr.lo >= 1 or _finding.bare else larger(n, 1))
     return tuple(map(plain, strides))
+
+
+def dense_order(shape: Sequence[int], strides: Sequence[int]) -> tuple[int, ...] | None:
+    """The dimensions of a dense tensor, outermost first; None for a tensor with gaps."""
+    order = tuple(sorted(range(len(shape)), key=lambda d: (-strides[d], -shape[d])))
+    step = 1
+    for d in reversed(order):
+        if shape[d] != 1 and strides[d] != step:
+            return None
+        step *= max(shape[d], 1)
+    return order
+
+
+def has_strides(t: torch.Tensor, strides: Sequence[Any]) -> bool:
+    """Whether a real tensor has these strides; those of dimensions of size 0 and 1 are free."""
+    return all(n <= 1 or a == b for n, a, b in zip(t.shape, t.stride(), strides, strict=True))
 
 
 def bare_strides(meta: Meta) -> Shape:

@@ -12,8 +12,8 @@ from anyshape.expr.boolean import negate
 from anyshape.tensor import current
 from anyshape.trace import tree
 from anyshape.trace.attribute import replaced
-from anyshape.trace.codegen import Program, guard_function
-from anyshape.trace.door import Door
+from anyshape.trace.codegen import Program
+from anyshape.trace.input_contract import InputContract
 from anyshape.trace.inputs import BACKED, STATIC, UNBACKED, Inputs, Spot, parameter_names
 from anyshape.trace.state.contents import Contents
 from anyshape.trace.state.hazards import escapes_named, guarded_python, need_no_exact_types
@@ -83,23 +83,13 @@ class Captured:
             raise ArgumentError(
                 f"the inputs have another structure: {spec}, not {self.inputs.spec}"
             )
-        self.door.check(flat)
+        self.contract.need(flat)
         return tree.unflatten(self.program.function()(flat), self.out_spec)
 
     @cached_property
-    def door(self) -> Door:
+    def contract(self) -> InputContract:
         """What the inputs must be."""
-        names = [bind.name for bind in self.inputs.binds]
-        hold = guard_function(self.guards, names)
-        return Door(
-            self.inputs,
-            self.guards,
-            hold,
-            layouts=self.tracer.asked_layout,
-            gradients=self.tracer.asked_grad,
-            dtype=self.tracer.dtype,
-            env=self.tracer.env,
-        )
+        return InputContract(self.inputs, self.guards, self.tracer)
 
 
 def as_assert(d: Deviation, env: Env) -> Obligation:

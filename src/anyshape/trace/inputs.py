@@ -12,7 +12,7 @@ from anyshape.config import config
 from anyshape.errors import ArgumentError
 from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
-from anyshape.tensor.layout import CONTIGUOUS, Layout
+from anyshape.tensor.layout import CONTIGUOUS, Layout, dense_order
 from anyshape.tensor.meta import Meta
 from anyshape.tensor.sym_tensor import SymTensor
 from anyshape.trace import tree
@@ -42,7 +42,7 @@ class Spot(NamedTuple):
 
 
 class Known(NamedTuple):
-    """A size that is already a number: bound to this place, or a relation that the door checks.
+    """A size that is already a number: bound to this place, or a relation of the input contract.
 
     Where it binds, `symbol` (the size itself, if None) is `(size - constant) / factor`.
     """
@@ -65,21 +65,22 @@ class Bind(NamedTuple):
     factor: int = 1
     constant: int = 0
 
-    def read(self, flat: list[Any]) -> Any:
+    def read(self, flat: Sequence[Any]) -> Any:
         """The value for a call."""
         x = flat[self.leaf] if self.dim is None else flat[self.leaf].size(self.dim)
         return x if self.factor == 1 and not self.constant else (x - self.constant) // self.factor
 
-    def text(self) -> str:
-        """The same as Python."""
-        x = f"flat[{self.leaf}]" + ("" if self.dim is None else f".size({self.dim})")
+    def text(self, size: str = "") -> str:
+        """The same as Python, where `size` is the source of the leaf or its size."""
+        if not size:
+            size = f"flat[{self.leaf}]" + ("" if self.dim is None else f".size({self.dim})")
         if self.factor == 1 and not self.constant:
-            return x
-        return f"({x} - {self.constant}) // {self.factor}"
+            return size
+        return f"({size} - {self.constant}) // {self.factor}"
 
 
 class Leaf(NamedTuple):
-    """One input: its name, and what the door checks of it.
+    """One input: its name, and what the input contract says of it.
 
     `value` is its place in the graph; None for a number, and for a tensor that was given before, as
     leaf number `twin`.
@@ -93,7 +94,7 @@ class Leaf(NamedTuple):
 
 
 class Kind:
-    """What the door has to know of a tensor that was an example, without its data."""
+    """What the input contract has to know of a tensor that was an example, without its data."""
 
     def __init__(self, t: torch.Tensor) -> None:
         self.kind = type(t)
@@ -277,16 +278,11 @@ def _layout(t: torch.Tensor) -> Layout:
     """The layout of an example as a class of layouts: dense in its order, else its strides."""
     if t.is_contiguous() and not t.storage_offset():
         return CONTIGUOUS
-    strides = t.stride()
-    order = tuple(sorted(range(t.dim()), key=lambda d: (-strides[d], -t.shape[d])))
-    step = 1
-    for d in reversed(order):
-        if t.shape[d] != 1 and strides[d] != step:
-            return Layout(strides=tuple(strides), offset=int(t.storage_offset()))
-        step *= max(t.shape[d], 1)
-    if t.is_contiguous():
-        order = tuple(range(t.dim()))
-    return Layout(order=order, offset=int(t.storage_offset()))
+    offset = int(t.storage_offset())
+    order = tuple(range(t.dim())) if t.is_contiguous() else dense_order(t.shape, t.stride())
+    if order is None:
+        return Layout(strides=tuple(t.stride()), offset=offset)
+    return Layout(order=order, offset=offset)
 
 
 def _plain_names(target: Any) -> list[str] | None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from anyshape.compile.cache.guard_function import Condition, GuardFunction
+from anyshape.compile.cache.guard_function import GuardFunction
 from anyshape.compile.cache.recompilation import Reason
 from anyshape.compile.tree.segment import Segment, walk
 from anyshape.rules.table import PURE
+from anyshape.trace.condition import Violation
 from anyshape.trace.execution_modes import keep_modes
-from anyshape.trace.tree import flatten, unflatten
+from anyshape.trace.tree import unflatten
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -41,8 +42,6 @@ class Entry:
     ) -> None:
         captured.inputs.release()
         captured.tracer.release()
-        if hasattr(choice, "release"):
-            choice.release()
         self.captured = captured
         self.attributes = attributes
         self.choice = choice
@@ -97,30 +96,14 @@ class Entry:
         found = self.check(args, kwargs)
         if type(found) is list:
             failed = self.holds(found) if self.holds is not None else None
-            return None if failed is None else Reason(Condition(failed), "")
+            return None if failed is None else Reason(Violation(failed, sentence=failed))
         assert type(found) is int
         condition = self.checked.conditions[found]
         try:
-            flat = flatten((args, kwargs))[0] + [a.owner[a.key] for a in self.attributes]
-            actual = self._actual(condition, flat)
+            violation = self.checked.explain(found, args, kwargs)
         except Exception:  # the call may be anything
-            actual = "something else"
-        return Reason(condition, actual)
-
-    def _actual(self, c: Condition, flat: list[Any]) -> str:
-        if c.guard is not None:
-            return self.captured.door.describe(flat)
-        if c.leaf is None:
-            return ""
-        x = flat[c.place]
-        if c.dim is not None:
-            return str(x.size(c.dim))
-        if c.leaf.value is not None:
-            return (
-                f"{type(x).__name__} of {x.dtype}, rank {x.dim()}, on {x.device}, requires_grad"
-                f" {x.requires_grad}, strides {tuple(x.stride())}"
-            )
-        return f"{x!r:.80}"
+            violation = Violation("the call", "what was traced", "something else")
+        return Reason(violation, condition)
 
     @property
     def graph(self) -> str:

@@ -1,4 +1,4 @@
-"""What happened to a compiled function: counts of calls, and why it was traced again."""
+"""Recompilations of a compiled function, each with its reasons; counts of calls."""
 
 from __future__ import annotations
 
@@ -7,52 +7,50 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from anyshape.trace.condition import Holds, SameValue, StaticSize
+
 if TYPE_CHECKING:
-    from anyshape.compile.cache.guard_function import Condition
+    from anyshape.trace.condition import Condition, Violation
 
 _log: Final = logging.getLogger("anyshape.recompiles")
 
 
-class Reason:
-    """Why an entry does not serve a call: the condition, and what the call had instead."""
+class Reason(NamedTuple):
+    """Why an entry rejects a call: the condition that failed, and how the call violates it."""
 
-    def __init__(self, condition: Condition, actual: str) -> None:
-        self.condition = condition
-        self.actual = actual
+    violation: Violation
+    condition: Condition | None = None  # None for a condition of the backend
 
     @property
     def text(self) -> str:
         """One line: the input by the user's name, what it was and what it is."""
-        c = self.condition
-        if c.guard is not None:
-            return f"{c.guard.text} does not hold ({self.actual})"
-        if c.leaf is None:
-            return c.about
-        return f"{self.place}: {c.about}, and is {self.actual}"
+        return self.violation.change
 
     @property
     def place(self) -> str:
-        """The input, or the size of it, that the condition is about."""
-        c = self.condition
-        if c.leaf is None:
-            return ""
-        return c.leaf.name if c.dim is None else f"{c.leaf.name}.size({c.dim})"
+        """The input, size or guard that the condition is about."""
+        return self.violation.place
+
+    @property
+    def exact(self) -> bool:
+        """Whether only a trace at exactly these sizes tells what is right."""
+        return type(self.condition) is Holds and self.condition.exact
 
     @property
     def site(self) -> Any:
         """The user's line that the guard comes from."""
-        return self.condition.guard.site if self.condition.guard is not None else None
+        return self.condition.guard.site if type(self.condition) is Holds else None
 
     @property
     def fix(self) -> str:
         """What to mark so that one program serves both."""
-        c = self.condition
-        if c.guard is not None:
-            return "mark the size unbacked, or write the branch without the size"
-        if c.leaf is not None and c.dim is not None:
-            return f"anyshape.mark_dynamic({c.leaf.name}, {c.dim}), or mark_unbacked"
-        if c.leaf is not None and type(c.leaf.example) in (int, float):
-            return f"anyshape.config.dynamic_sources = [\"L['{c.leaf.name}']\"], or dynamic=True"
+        match self.condition:
+            case Holds():
+                return "mark the size unbacked, or write the branch without the size"
+            case StaticSize(leaf=leaf, dim=dim):
+                return f"anyshape.mark_dynamic({leaf.name}, {dim}), or mark_unbacked"
+            case SameValue(leaf=leaf) if type(leaf.example) in (int, float):
+                return f"anyshape.config.dynamic_sources = [\"L['{leaf.name}']\"], or dynamic=True"
         return ""
 
     def __str__(self) -> str:
@@ -80,13 +78,13 @@ class Stats:
 
 
 class Recompilation(NamedTuple):
-    """Why a function was traced again: the reasons of the entries there were, newest first."""
+    """Why a function was recompiled: one reason for each entry that rejected the call."""
 
     function: str
     reasons: tuple[Reason, ...]
 
     def __str__(self) -> str:
-        return f"{self.function} is traced again: {self.reasons[0]}"
+        return f"{self.function} is recompiled: {self.reasons[0]}"
 
     def emit(self) -> None:
         """Log it, and write it to the terminal if `ANYSHAPE_LOGS` asks for recompiles."""

@@ -159,7 +159,7 @@ class _Variant:
         """Raise unless code can be generated, which the first call would find out else."""
         try:
             self.captured.program.function()
-            _ = self.captured.door
+            _ = self.captured.contract
         except Exception as e:
             why = f"{type(e).__name__}: {str(e)[:200]}"
             raise LoadError(f"{self.where} has calls that cannot be written", why=why) from e

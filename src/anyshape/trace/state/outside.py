@@ -40,6 +40,17 @@ _NOW: Final = frozenset(("now", "utcnow", "today"))
 _MISSING: Final = object()
 
 
+class Guarded(NamedTuple):
+    """What a function read at `place`, by the user's name for it: `test` is Python that is true
+    while it is the same; `read`, if there is one, gives what is there, which was `value`.
+    """
+
+    test: str
+    place: str
+    value: Any = None
+    read: Callable[[], Any] | None = None
+
+
 class Read(NamedTuple):
     """The entry `key` of a namespace, known to users as `name`, and what it was; `owner` is the
     class that the namespace belongs to.
@@ -255,48 +266,56 @@ class Outside:
 
     # ------------------------------------------------------------------ guards
 
-    def conditions(self, name: Callable[[Any], str]) -> Iterator[tuple[str, str]]:
-        """Conditions as Python, with what each is about; `name` names an object in the text."""
+    def conditions(self, name: Callable[[Any], str]) -> Iterator[Guarded]:
+        """The conditions under which everything is as it was; `name` names an object in a test."""
         yield from self._of_places(name)
         yield from self._of_objects(name)
         for container, label, content in self.held:
             if type(content) is int:
-                yield f"len({name(container)}) == {content}", f"the members of {label} are others"
+                test = f"len({name(container)}) == {content}"
+                yield Guarded(test, f"the number of members of {label}", content, container.__len__)
             elif len(content) <= _SMALL:
                 word, held = name(container), name(_frozen(content))
-                yield f"{name(_frozen)}({word}) == {held}", f"{label} holds something else"
+                yield Guarded(f"{name(_frozen)}({word}) == {held}", f"the content of {label}")
         if self.tensors:
             labels = [label for _, label in self.tensors]
             others = f" or {len(labels) - 3} others" if len(labels) > 3 else ""
-            about = f"the dtype, device or shape of {', '.join(labels[:3])}{others} is another"
-            yield f"{name(_Metas([t for t, _ in self.tensors]))}()", about
+            place = f"the dtype, device or shape of {', '.join(labels[:3])}{others}"
+            yield Guarded(f"{name(_Metas([t for t, _ in self.tensors]))}()", place)
 
-    def _of_places(self, name: Callable[[Any], str]) -> Iterator[tuple[str, str]]:
+    def _of_places(self, name: Callable[[Any], str]) -> Iterator[Guarded]:
         """Globals, attributes, cells, defaults and the environment."""
         spaces: dict[int, str] = {}
         for space, key, label, value, owner in self.reads:
             home = id(space if owner is None else owner)
             if home not in spaces:
                 spaces[home] = name(space)
-            yield _same(f"{spaces[home]}[{key!r}]", value, name), f"{label} is another"
+            read = functools.partial(space.__getitem__, key)
+            yield Guarded(_same(f"{spaces[home]}[{key!r}]", value, name), label, value, read)
         for cell, label, value in self.cells:
             if value is not _MISSING:
-                yield _same(f"{name(cell)}.cell_contents", value, name), f"{label} is another"
+                read = functools.partial(getattr, cell, "cell_contents")
+                test = _same(f"{name(cell)}.cell_contents", value, name)
+                yield Guarded(test, label, value, read)
         for f, label, value in self.defaults:
-            yield f"{name(f)}.__defaults__ is {name(value)}", f"the defaults of {label} are others"
+            test = f"{name(f)}.__defaults__ is {name(value)}"
+            yield Guarded(test, f"the defaults of {label}")
         if self._names & {"environ", "getenv"}:
             environ = name(os.environ)
             for key in sorted(n for n in self._names if n.isupper()):
-                text = f"{environ}.get({key!r}) == {os.environ.get(key)!r}"
-                yield text, f"the environment's {key} is another"
+                value = os.environ.get(key)
+                read = functools.partial(os.environ.get, key)
+                test = f"{environ}.get({key!r}) == {value!r}"
+                yield Guarded(test, f"the environment variable {key}", value, read)
 
-    def _of_objects(self, name: Callable[[Any], str]) -> Iterator[tuple[str, str]]:
+    def _of_objects(self, name: Callable[[Any], str]) -> Iterator[Guarded]:
         """What objects hold in slots, and what hides the data of their classes."""
         for own, label, keys in self.spaces.values():
             for key in sorted(self._from_class - keys):
-                yield f"{key!r} not in {name(own)}", f"{label}.{key} is set"
+                yield Guarded(f"{key!r} not in {name(own)}", f"{label}.{key}")
         for x, slot, label, value in self.slots:
-            yield _same(f"{name(x)}.{slot}", value, name), f"{label} is another"
+            read = functools.partial(getattr, x, slot)
+            yield Guarded(_same(f"{name(x)}.{slot}", value, name), label, value, read)
 
     # ------------------------------------------------------------------ effects
 

@@ -1,0 +1,213 @@
+"""The input contract of a traced program: which inputs it accepts, as a list of conditions.
+
+Always part of it: types, dtypes, ranks, devices, static sizes, numbers and other plain values,
+which inputs are one tensor, the default dtype. Part of it where the program asked while tracing:
+layouts and `requires_grad`. Guards over the symbols come last. A `strict` contract also fixes the
+classes of tensors, `requires_grad`, which tensors are distinct, and the modes of torch.
+
+`CheckWriter` renders the conditions as one generated function; a condition that does not hold
+explains itself.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from anyshape.errors import ArgumentError, ConstraintError
+from anyshape.expr.python import function
+from anyshape.trace.codegen import guard_function
+from anyshape.trace.condition import (
+    AUTOCAST,
+    DEFAULT_DTYPE,
+    GRAD_MODE,
+    INFERENCE_MODE,
+    Condition,
+    DistinctTensors,
+    Holds,
+    Mode,
+    Related,
+    RequiresGrad,
+    SameLayout,
+    SameTensor,
+    SameType,
+    SameValue,
+    Scope,
+    StaticSize,
+    TensorKind,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from anyshape.env import Obligation
+    from anyshape.errors import AnyshapeError
+    from anyshape.trace.inputs import Bind, Inputs, Leaf
+    from anyshape.trace.tracer import Tracer
+
+
+class InputContract:
+    """What the inputs of one program must be.
+
+    `conditions` need no symbol; `relations` and `guards` are over the symbols that the inputs bind.
+    """
+
+    def __init__(
+        self,
+        inputs: Inputs,
+        guards: Sequence[Obligation],
+        tracer: Tracer,
+        *,
+        strict: bool = False,
+        layouts: bool = False,
+    ) -> None:
+        self.inputs = inputs
+        self.tracer = tracer
+        self.strict = strict
+        self.layouts = layouts or tracer.asked_layout
+        self.gradients = strict or tracer.asked_grad
+        self.names = [bind.name for bind in inputs.binds]
+        self.conditions: list[Condition] = list(self._leaves())
+        self.relations: list[Condition] = [
+            Related(i, inputs.leaves[i], dim, size, self._evaluator(size))
+            for i, dim, size in inputs.relations
+        ]
+        self.guards = [Holds(o, self.describe) for o in guards]
+        self.modes: list[Condition] = [Mode(*mode) for mode in self._modes()]
+        self._check: Callable[[Sequence[Any]], int] | None = None
+        self._numbered: list[Condition] = []
+        self._guards = guard_function(guards, self.names)
+
+    # ------------------------------------------------------------------ conditions
+
+    def _leaves(self) -> Iterator[Condition]:
+        inputs = self.inputs
+        places = [(b.leaf, b.dim) for b in inputs.binds] + [r[:2] for r in inputs.relations]
+        symbolic = {leaf for leaf, dim in places if dim is None}
+        for i, leaf in enumerate(inputs.leaves):
+            if leaf.twin is not None:
+                yield SameTensor(i, leaf, inputs.leaves[leaf.twin])
+            elif leaf.value is not None:
+                yield from self._tensor(i, leaf)
+            else:
+                yield SameType(i, leaf) if i in symbolic else SameValue(i, leaf)
+        tensors = [(i, leaf.name) for i, leaf in enumerate(inputs.leaves) if leaf.value is not None]
+        if self.strict and len(tensors) > 1:
+            yield DistinctTensors(*zip(*tensors, strict=True))
+
+    def _tensor(self, i: int, leaf: Leaf) -> Iterator[Condition]:
+        yield TensorKind(i, leaf, exact=self.strict)
+        for dim, n in enumerate(leaf.shape):
+            if type(n) is int:
+                yield StaticSize(i, leaf, dim, n)
+        if self.gradients:
+            yield RequiresGrad(i, leaf)
+        if self.layouts:
+            yield SameLayout(i, leaf)
+
+    def _modes(self) -> Iterator[tuple[str, Callable[[], Any], Any]]:
+        grad, inference, autocast, dtype = self.tracer.started_in
+        if self.strict:
+            yield *GRAD_MODE, grad
+            yield *INFERENCE_MODE, inference
+            yield *AUTOCAST, autocast
+        yield *DEFAULT_DTYPE, dtype
+
+    def _evaluator(self, size: Any) -> Callable[[Sequence[Any]], Any]:
+        evaluate = function([size.expr], self.names)
+        return lambda flat: evaluate(*self.values(flat))[0]
+
+    # ------------------------------------------------------------------ a call
+
+    def values(self, flat: Sequence[Any]) -> list[Any]:
+        """The values of the symbols that the inputs bind, in order."""
+        return [bind.read(flat) for bind in self.inputs.binds]
+
+    def describe(self, flat: Sequence[Any]) -> str:
+        """The values of the symbols by the user's names."""
+        sources = self.tracer.env.sources
+        pairs = zip(self.names, self.values(flat), strict=True)
+        return ", ".join(f"{sources.get(name, name)} = {value}" for name, value in pairs)
+
+    def violated(self, flat: Sequence[Any]) -> Condition | None:
+        """The first condition, guards aside, that the inputs violate."""
+        if self._check is None:
+            self._check, self._numbered = self._written()
+        number = self._check(flat)
+        return None if number < 0 else self._numbered[number]
+
+    def failed_guard(self, flat: Sequence[Any]) -> Obligation | None:
+        """The first guard that does not hold; for inputs that violate no other condition."""
+        number = self._guards(*self.values(flat))
+        return None if number < 0 else self.guards[number].guard
+
+    def need_inputs(self, flat: Sequence[Any]) -> None:
+        """Raise if the inputs violate a condition, guards aside."""
+        condition = self.violated(flat)
+        if condition is not None:
+            raise _error(condition, flat)
+
+    def need(self, flat: Sequence[Any]) -> None:
+        """Raise unless the program accepts the inputs."""
+        self.need_inputs(flat)
+        guard = self.failed_guard(flat)
+        if guard is not None:
+            raise ConstraintError(f"a guard fails: {guard.text}", why=guard.describe())
+
+    def _written(self) -> tuple[Callable[[Sequence[Any]], int], list[Condition]]:
+        writer = CheckWriter()
+        writer.scope.inputs = [f"x{i}" for i in range(len(self.inputs.leaves))]
+        if writer.scope.inputs:
+            writer.lines.append(f"{', '.join(writer.scope.inputs)}, = flat")
+        writer.need_all(self.modes)
+        writer.need_all(self.conditions)
+        if self.relations:
+            writer.bind(self.inputs)
+            writer.need_all(self.relations)
+        writer.lines.append("return -1")
+        made: Callable[[Sequence[Any]], int] = writer.function("check(flat)", writer.lines)
+        return made, writer.conditions
+
+
+def _error(condition: Condition, flat: Sequence[Any]) -> AnyshapeError:
+    violation = condition.violation(flat)
+    return (ArgumentError if violation.wrong_type else ConstraintError)(str(violation))
+
+
+class CheckWriter:
+    """Writes a function that returns the number of the first condition that does not hold."""
+
+    def __init__(self) -> None:
+        self.scope = Scope()
+        self.lines: list[str] = []
+        self.conditions: list[Condition] = []  # by number
+
+    def need(self, condition: Condition, test: str | None = None) -> None:
+        """Test a condition; `test` is its source where the caller wrote it."""
+        test = condition.source(self.scope) if test is None else test
+        self.lines.append(f"if not ({test}): return {len(self.conditions)}")
+        self.conditions.append(condition)
+
+    def need_all(self, conditions: Sequence[Condition]) -> None:
+        """Test conditions in order."""
+        for condition in conditions:
+            self.need(condition)
+
+    def bind(self, inputs: Inputs) -> None:
+        """Give the symbols their values; a shape whose sizes are all symbols is unpacked."""
+        by_leaf: dict[int, list[Bind]] = {}
+        for bind in inputs.binds:
+            by_leaf.setdefault(bind.leaf, []).append(bind)
+        for i, found in by_leaf.items():
+            plain = all(b.factor == 1 and not b.constant for b in found)
+            if plain and found[0].dim == 0 and len(found) == len(inputs.leaves[i].shape):
+                names = ", ".join(b.name for b in found)
+                self.lines.append(f"{names}, = {self.scope.shape(i)}")
+            else:
+                self.lines += [f"{b.name} = {b.text(self.scope.place(i, b.dim))}" for b in found]
+
+    def function(self, signature: str, body: Sequence[str]) -> Callable[..., Any]:
+        """The function with this signature and body."""
+        self.text = "\n    ".join([f"def {signature}:", *body]) + "\n"
+        exec(self.text, self.scope.objects)  # our own text
+        made: Callable[..., Any] = self.scope.objects[signature.partition("(")[0]]
+        return made
