@@ -20,9 +20,13 @@ from anyshape.errors import ConstraintError as ConstraintError
 from anyshape.errors import ConstraintViolation as ConstraintViolation
 from anyshape.errors import DataDependentError as DataDependentError
 from anyshape.errors import DimError as DimError
+from anyshape.errors import DivisionAssertError as DivisionAssertError
+from anyshape.errors import DomainAssertError as DomainAssertError
 from anyshape.errors import EffectError as EffectError
+from anyshape.errors import IndexAssertError as IndexAssertError
 from anyshape.errors import LoadError as LoadError
 from anyshape.errors import NoHashError as NoHashError
+from anyshape.errors import OverflowAssertError as OverflowAssertError
 from anyshape.errors import ParseError as ParseError
 from anyshape.errors import RecompileLimitError as RecompileLimitError
 from anyshape.errors import RuntimeAssertError as RuntimeAssertError

@@ -70,6 +70,22 @@ class RuntimeAssertError(AnyshapeError, RuntimeError):
         self.by_rule = by_rule
 
 
+class DivisionAssertError(RuntimeAssertError, ZeroDivisionError):
+    """A divisor that only the run knows is 0."""
+
+
+class DomainAssertError(RuntimeAssertError, ValueError):
+    """An operand that only the run knows is one that Python refuses, as a negative shift."""
+
+
+class OverflowAssertError(RuntimeAssertError, OverflowError):
+    """An operand that only the run knows gives a result that Python has no number for."""
+
+
+class IndexAssertError(RuntimeAssertError, IndexError):
+    """An index that only the run knows is out of range."""
+
+
 class ShapeError(AnyshapeError, RuntimeError):
     """An op got operands that do not fit at any size, as eager execution would find too."""
 

@@ -71,8 +71,8 @@ class Env:
     """One environment; its expressions never mix with those of another.
 
     `undecided`, if set, is asked for the truth of what only the run can tell before `guard` raises;
-    its answer becomes a fact and a runtime assert, None leaves the error. With `keeps_refusals`, a
-    statement that the hints deny leaves its opposite as a guard: a program may catch the error.
+    its answer becomes a fact and a runtime assert, None leaves the error. A statement that the
+    hints deny raises, and leaves its opposite as a guard: a program may catch the error.
     """
 
     def __init__(self) -> None:
@@ -86,7 +86,6 @@ class Env:
         self._by_hint: dict[int, Expr] = {}
         self._count = {"s": 0, "u": 0, "f": 0}
         self.is_timed = False  # whether the time of a question is being taken
-        self.keeps_refusals = False
         self.concrete = False  # whether keys and texts of the user's ask for the values of numbers
         self.shown: set[str] = set()  # texts of symbolic numbers that a program may have used
         self.equals: set[tuple[Expr, Expr]] = set()  # pairs that were found equal
@@ -347,8 +346,7 @@ class Env:
                 return p
             if backed.hint:
                 return backed
-            if self.keeps_refusals:
-                self._record(negate(backed), origin.GUARD, site, None)
+            self._record(negate(backed), origin.GUARD, site, None)
             raise RuntimeAssertError(
                 (message() if callable(message) else message) or f"{self.text(p)} does not hold",
                 why=f"{self.text(backed)} is false for the values seen while tracing"

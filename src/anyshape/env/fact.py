@@ -4,6 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from anyshape.errors import (
+    DivisionAssertError,
+    DomainAssertError,
+    IndexAssertError,
+    OverflowAssertError,
+    RuntimeAssertError,
+)
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TypeAlias
@@ -18,6 +26,10 @@ DECLARED: Final = "declared"
 GUARD: Final = "guard"
 CHECK: Final = "check"
 RULE: Final = "rule"
+DIVISION: Final = "division"
+DOMAIN: Final = "domain"
+OVERFLOW: Final = "overflow"
+INDEX: Final = "index"
 NATURE: Final = "nature"
 ORIGINS: Final = {
     POLICY: "assumed by policy",
@@ -25,7 +37,18 @@ ORIGINS: Final = {
     GUARD: "guard",
     CHECK: "checked condition",
     RULE: "needed by an op",
+    DIVISION: "needed by a division",
+    DOMAIN: "domain of a function",
+    OVERFLOW: "range of a function",
+    INDEX: "needed by an index",
     NATURE: "true by nature",
+}
+BY_RULE: Final = frozenset((RULE, INDEX))
+ERRORS: Final[dict[str, type[RuntimeAssertError]]] = {
+    DIVISION: DivisionAssertError,
+    DOMAIN: DomainAssertError,
+    OVERFLOW: OverflowAssertError,
+    INDEX: IndexAssertError,
 }
 
 

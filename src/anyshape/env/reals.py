@@ -40,6 +40,9 @@ def decide_reals(k: Knowledge, b: Bool) -> bool | None:
     a, c = span(left), span(right)
     if a.nan or c.nan:
         return None
+    if left is right:
+        k.why = ("real",)
+        return sign in ("==", "<=")
     if sign == "==":
         answer = False if a.hi < c.lo or c.hi < a.lo else _same(a, c)
     elif sign == "!=":

@@ -20,9 +20,10 @@ from typing import TYPE_CHECKING, Any
 from anyshape.errors import ArgumentError, RuntimeAssertError, UnsupportedError
 from anyshape.expr import choice, extremum
 from anyshape.expr.boolean import conj, disj
+from anyshape.symbolic.operand import expr_of
 from anyshape.symbolic.sym_bool import SymBool, condition_of
 from anyshape.symbolic.sym_float import SymFloat
-from anyshape.symbolic.sym_int import SymInt, expr_of
+from anyshape.symbolic.sym_int import SymInt
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from anyshape.env import Env
 from anyshape.errors import ArgumentError
+from anyshape.symbolic.operand import expr_of
 from anyshape.symbolic.sym_bool import SymBool, condition_of
 from anyshape.symbolic.sym_float import SymFloat
-from anyshape.symbolic.sym_int import SymInt, expr_of
+from anyshape.symbolic.sym_int import SymInt
 
 if TYPE_CHECKING:
     from anyshape.domain import Interval

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 import torch
 
 from anyshape.env.site import is_asked_by_user
-from anyshape.errors import ConstraintError, NoHashError
+from anyshape.errors import NoHashError
 from anyshape.expr.boolean import conj, constant, disj, ge0, negate
 from anyshape.expr.show import show
 from anyshape.symbolic.format import layout_of
 from anyshape.symbolic.missing_methods import refuse_inherited
+from anyshape.symbolic.operand import register, same_env
 from anyshape.symbolic.torch_calls import ConditionNode, TorchFunction
 
 if TYPE_CHECKING:
@@ -170,11 +171,4 @@ def condition_of(value: object, env: Env) -> Bool | None:
     return constant(env.pool, value) if isinstance(value, bool) else None
 
 
-def same_env(env: Env, other: Env) -> None:
-    """Refuse to mix the symbols of two environments."""
-    if env is not other:
-        raise ConstraintError(
-            "symbolic numbers of two environments in one expression",
-            why="a symbol means something only in the environment that made it",
-            fix="make both with the same ShapeEnv",
-        )
+register(SymBool, lambda b: b.env.pool.const(int(b)))

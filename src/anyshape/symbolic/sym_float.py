@@ -12,18 +12,24 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import torch
 
 from anyshape.env.site import is_asked_by_user
-from anyshape.errors import NoHashError, UnsupportedError
+from anyshape.errors import NoHashError
 from anyshape.expr import boolean, real, rounding
 from anyshape.expr.show import show
+from anyshape.symbolic import definedness
+from anyshape.symbolic.arithmetic import methods, operate
+from anyshape.symbolic.definedness import applied, need_finite, need_not
 from anyshape.symbolic.format import layout_of
 from anyshape.symbolic.missing_methods import refuse_inherited
-from anyshape.symbolic.sym_bool import SymBool, same_env
-from anyshape.symbolic.sym_int import SymInt, ensure, expr_of, specialize
+from anyshape.symbolic.operand import real_of, register
+from anyshape.symbolic.sym_bool import SymBool
+from anyshape.symbolic.sym_int import SymInt, specialize
 from anyshape.symbolic.torch_calls import NumberNode, TorchFunction
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from anyshape.env import Env
-    from anyshape.expr import Real
+    from anyshape.expr import Expr, Real
 
 
 class SymFloat(torch.SymFloat):
@@ -47,58 +53,25 @@ class SymFloat(torch.SymFloat):
         """What torch's argument parser looks for."""
         return NumberNode(self)
 
-    def _apply(self, op: str, *others: Any) -> Any:
-        """The op over the operands, of which one is this number."""
-        operands = [real_of(o, self.env) for o in others]
-        if None in operands:
-            return NotImplemented
-        return SymFloat(real.apply(op, *operands), self.env)
-
-    def __add__(self, other: Any) -> Any:
-        return self._apply("add", self, other)
-
-    def __radd__(self, other: Any) -> Any:
-        return self._apply("add", other, self)
-
-    def __sub__(self, other: Any) -> Any:
-        return self._apply("sub", self, other)
-
-    def __rsub__(self, other: Any) -> Any:
-        return self._apply("sub", other, self)
-
-    def __mul__(self, other: Any) -> Any:
-        return self._apply("mul", self, other)
-
-    def __rmul__(self, other: Any) -> Any:
-        return self._apply("mul", other, self)
-
-    def __truediv__(self, other: Any) -> Any:
-        divisor = real_of(other, self.env)
-        if divisor is None:
-            return NotImplemented
-        _need_nonzero(divisor, self.env)
-        return SymFloat(real.apply("div", self.value, divisor), self.env)
-
-    def __rtruediv__(self, other: Any) -> Any:
-        dividend = real_of(other, self.env)
-        if dividend is None:
-            return NotImplemented
-        _need_nonzero(self.value, self.env)
-        return SymFloat(real.apply("div", dividend, self.value), self.env)
+    __add__, __radd__ = methods("+")
+    __sub__, __rsub__ = methods("-")
+    __mul__, __rmul__ = methods("*")
+    __truediv__, __rtruediv__ = methods("/")
 
     def __pow__(self, other: Any, modulus: Any = None) -> Any:
-        return NotImplemented if modulus is not None else self._apply("pow", self, other)
+        return NotImplemented if modulus is not None else operate("**", self, other)
 
     def __rpow__(self, other: Any, modulus: Any = None) -> Any:
-        return NotImplemented if modulus is not None else self._apply("pow", other, self)
+        return NotImplemented if modulus is not None else operate("**", other, self)
 
-    def __floordiv__(self, other: Any) -> NoReturn:
-        raise UnsupportedError(
-            f"the floor division or remainder of a symbolic float: {self}",
-            fix="write math.floor(a / b) and say how it should round",
-        )
+    __floordiv__, __rfloordiv__ = methods("//")
+    __mod__, __rmod__ = methods("%")
 
-    __rfloordiv__ = __mod__ = __rmod__ = __divmod__ = __rdivmod__ = __floordiv__
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return other // self, other % self
 
     def __neg__(self) -> SymFloat:
         return SymFloat(real.apply("neg", self.value), self.env)
@@ -110,7 +83,8 @@ class SymFloat(torch.SymFloat):
         return SymFloat(real.apply("abs", self.value), self.env)
 
     def __sym_sqrt__(self) -> SymFloat:
-        return SymFloat(real.apply("sqrt", self.value), self.env)
+        need_not(self.env, "<", self.value, 0.0, definedness.SQUARE_ROOT)
+        return SymFloat(applied(self.env, "sqrt", self.value), self.env)
 
     def _compare(self, sign: str, other: Any) -> Any:
         right = real_of(other, self.env)
@@ -136,21 +110,24 @@ class SymFloat(torch.SymFloat):
     def __ge__(self, other: Any) -> Any:
         return self._compare(">=", other)
 
+    def _rounded(self, build: Callable[[Real], Expr]) -> SymInt:
+        """The integer that a rounding gives; NaN and infinity have none."""
+        need_finite(self.env, self.value)
+        return SymInt(build(self.value), self.env)
+
     def __floor__(self) -> SymInt:
-        return SymInt(rounding.floor(self.value), self.env)
+        return self._rounded(rounding.floor)
 
     def __ceil__(self) -> SymInt:
-        return SymInt(rounding.ceil(self.value), self.env)
+        return self._rounded(rounding.ceil)
 
     def __trunc__(self) -> SymInt:
-        return SymInt(rounding.trunc(self.value), self.env)
+        return self._rounded(rounding.trunc)
 
     __sym_int__ = __trunc__
 
     def __round__(self, digits: int | None = None) -> Any:
-        if digits is None:
-            return SymInt(rounding.nearest(self.value), self.env)
-        return round(float(self), digits)
+        return self._rounded(rounding.nearest) if digits is None else round(float(self), digits)
 
     def __bool__(self) -> bool:
         zero = real.real_const(self.env.pool, 0.0)
@@ -221,29 +198,4 @@ class SymFloat(torch.SymFloat):
 refuse_inherited(SymFloat)
 
 
-def real_of(value: object, env: Env) -> Real | None:
-    """The real behind a symbolic or Python number; None for anything else."""
-    kind = type(value)
-    if kind is SymFloat:
-        same_env(env, value.env)  # type: ignore[attr-defined]
-        return value.value  # type: ignore[attr-defined, no-any-return]
-    if isinstance(value, float):
-        return real.real_const(env.pool, float(value))
-    expr = expr_of(value, env)
-    return None if expr is None else real.apply(real.FLOAT, expr)
-
-
-def power(base: object, exponent: object, env: Env) -> SymFloat:
-    """`base ** exponent` on doubles, for two numbers."""
-    return SymFloat(real.apply("pow", real_of(base, env), real_of(exponent, env)), env)
-
-
-def _need_nonzero(divisor: Real, env: Env) -> None:
-    """Make sure that a float divisor is not 0: by proof, guard or assert."""
-    zero = real.real_const(env.pool, 0.0)
-    ensure(
-        env,
-        boolean.compare_reals("!=", divisor, zero),
-        f"division by zero: {env.text(divisor)} is 0",
-        ZeroDivisionError("float division by zero"),
-    )
+register(SymFloat, lambda x: x.value, real.Real, SymFloat)

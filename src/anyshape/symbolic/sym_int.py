@@ -17,20 +17,23 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 import torch
 
 from anyshape.env.site import is_asked_by_user
-from anyshape.errors import NoHashError, UnsupportedError
-from anyshape.expr import bitwise, boolean, division, extremum, product, real
+from anyshape.errors import NoHashError
+from anyshape.expr import boolean, extremum, product
 from anyshape.expr.boolean import constant, eq0, ge0, ne0
+from anyshape.expr.node import Expr
+from anyshape.expr.real import FLOAT
 from anyshape.expr.show import show
+from anyshape.symbolic.arithmetic import methods, operate
+from anyshape.symbolic.definedness import applied
 from anyshape.symbolic.format import layout_of
 from anyshape.symbolic.missing_methods import refuse_inherited
-from anyshape.symbolic.sym_bool import SymBool, same_env
+from anyshape.symbolic.operand import number, register, same_env
+from anyshape.symbolic.sym_bool import SymBool
 from anyshape.symbolic.torch_calls import NumberNode, TorchFunction
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from anyshape.env import Env
-    from anyshape.expr import Bool, Expr
+    from anyshape.expr import Bool
     from anyshape.symbolic.sym_float import SymFloat
 
 
@@ -66,9 +69,12 @@ class SymInt(torch.SymInt):
             if other.env is not env:
                 same_env(env, other.env)
             return _int(self.expr + other.expr, env)
-        return _other(self, other, "__add__")
+        return operate("+", self, other)
 
-    __radd__ = __add__
+    def __radd__(self, other: Any) -> Any:
+        if type(other) is int:
+            return _int(self.expr.shift(other), self.env)
+        return operate("+", other, self)
 
     def __sub__(self, other: Any) -> Any:
         kind = type(other)
@@ -79,12 +85,12 @@ class SymInt(torch.SymInt):
             if other.env is not env:
                 same_env(env, other.env)
             return _int(self.expr - other.expr, env)
-        return _other(self, other, "__sub__")
+        return operate("-", self, other)
 
     def __rsub__(self, other: Any) -> Any:
         if type(other) is int:
             return _int((-self.expr).shift(other), self.env)
-        return _other(self, other, "__rsub__")
+        return operate("-", other, self)
 
     def __mul__(self, other: Any) -> Any:
         kind = type(other)
@@ -95,9 +101,12 @@ class SymInt(torch.SymInt):
             if other.env is not env:
                 same_env(env, other.env)
             return _int(product.multiply(self.expr, other.expr), env)
-        return _other(self, other, "__mul__")
+        return operate("*", self, other)
 
-    __rmul__ = __mul__
+    def __rmul__(self, other: Any) -> Any:
+        if type(other) is int:
+            return _int(self.expr.scale(other), self.env)
+        return operate("*", other, self)
 
     def __neg__(self) -> SymInt:
         return _int(-self.expr, self.env)
@@ -117,58 +126,20 @@ class SymInt(torch.SymInt):
     def __rdivmod__(self, other: Any) -> Any:
         return other // self, other % self
 
-    def __floordiv__(self, other: Any) -> Any:
-        return _operate(division.floordiv, self, other, need_nonzero)
-
-    def __rfloordiv__(self, other: Any) -> Any:
-        return _operate(division.floordiv, other, self, need_nonzero)
-
-    def __mod__(self, other: Any) -> Any:
-        return _operate(division.modulo, self, other, need_nonzero)
-
-    def __rmod__(self, other: Any) -> Any:
-        return _operate(division.modulo, other, self, need_nonzero)
-
-    def __lshift__(self, other: Any) -> Any:
-        return _operate(bitwise.left_shift, self, other, _need_natural)
-
-    def __rlshift__(self, other: Any) -> Any:
-        return _operate(bitwise.left_shift, other, self, _need_natural)
-
-    def __rshift__(self, other: Any) -> Any:
-        return _operate(bitwise.right_shift, self, other, _need_natural)
-
-    def __rrshift__(self, other: Any) -> Any:
-        return _operate(bitwise.right_shift, other, self, _need_natural)
-
-    def __and__(self, other: Any) -> Any:
-        return _operate(bitwise.bit_and, self, other)
-
-    def __or__(self, other: Any) -> Any:
-        return _operate(bitwise.bit_or, self, other)
-
-    def __xor__(self, other: Any) -> Any:
-        return _operate(bitwise.bit_xor, self, other)
-
-    __rand__ = __and__
-    __ror__ = __or__
-    __rxor__ = __xor__
-
-    def __truediv__(self, other: Any) -> Any:
-        if isinstance(other, float):
-            return self.__sym_float__() / other
-        return _ratio(self, other)
-
-    def __rtruediv__(self, other: Any) -> Any:
-        if isinstance(other, float):
-            return other / self.__sym_float__()
-        return _ratio(other, self)
+    __floordiv__, __rfloordiv__ = methods("//")
+    __mod__, __rmod__ = methods("%")
+    __truediv__, __rtruediv__ = methods("/")
+    __lshift__, __rlshift__ = methods("<<")
+    __rshift__, __rrshift__ = methods(">>")
+    __and__, __rand__ = methods("&")
+    __or__, __ror__ = methods("|")
+    __xor__, __rxor__ = methods("^")
 
     def __pow__(self, other: Any, modulus: Any = None) -> Any:
-        return NotImplemented if modulus is not None else _power(self, other)
+        return NotImplemented if modulus is not None else operate("**", self, other)
 
     def __rpow__(self, other: Any, modulus: Any = None) -> Any:
-        return NotImplemented if modulus is not None else _power(other, self)
+        return NotImplemented if modulus is not None else operate("**", other, self)
 
     # ------------------------------------------------------------------ comparisons
 
@@ -239,7 +210,7 @@ class SymInt(torch.SymInt):
     denominator = property(lambda _: 1)
 
     def __sym_float__(self) -> SymFloat:
-        made: SymFloat = _floats().SymFloat(real.apply(real.FLOAT, self.expr), self.env)
+        made: SymFloat = number(applied(self.env, FLOAT, self.expr), self.env)
         return made
 
     def __sym_sqrt__(self) -> SymFloat:
@@ -336,34 +307,14 @@ def _order(n: SymInt, other: Any, method: str, strict: int) -> Any:
     return _bool(ge0(difference.shift(-1) if strict else difference), n.env)
 
 
-# ---------------------------------------------------------------------- operands
-
-
-def _floats() -> Any:
-    from anyshape.symbolic import sym_float  # noqa: PLC0415  the two classes make each other
-
-    return sym_float
-
-
-def expr_of(value: object, env: Env) -> Expr | None:
-    """The expression behind a symbolic or Python integer; None for anything else."""
-    kind = type(value)
-    if kind is SymInt:
-        same_env(env, value.env)  # type: ignore[attr-defined]
-        return value.expr  # type: ignore[attr-defined, no-any-return]
-    if kind is SymBool:
-        return env.pool.const(int(value))  # type: ignore[call-overload]
-    return env.pool.const(int(value)) if isinstance(value, int) else None
-
-
 def _other(n: SymInt, other: Any, method: str) -> Any:
-    """An operand that is neither `int` nor `SymInt`: a truth value, a float, or not ours."""
+    """A comparison with a truth value or a float; `NotImplemented` for anything else."""
     kind = type(other)
     if kind is SymBool or (isinstance(other, int) and kind is not SymInt):
         return getattr(n, method)(int(other))
     if not isinstance(other, float):
         return NotImplemented
-    if kind is not _floats().SymFloat and method in _EXACT and abs(other) < 1 << 64:
+    if not hasattr(other, "env") and method in _EXACT and abs(other) < 1 << 64:
         return _exactly(n, float(other), method)
     return getattr(n.__sym_float__(), method)(other)
 
@@ -384,83 +335,9 @@ def _exactly(n: SymInt, other: float, method: str) -> Any:
     return getattr(n, method)(_EXACT[method](other))
 
 
-def _operate(
-    build: Callable[[Expr, Expr], Expr],
-    left: Any,
-    right: Any,
-    need: Callable[[Env, Expr], None] | None = None,
-) -> Any:
-    """An op on integers only; `need` makes sure of what Python asks of the right operand."""
-    env = left.env if type(left) is SymInt else right.env
-    x, y = expr_of(left, env), expr_of(right, env)
-    if x is None or y is None:
-        if isinstance(left, float) or isinstance(right, float):
-            raise UnsupportedError(
-                f"{build.__name__} of a symbolic integer and a float",
-                fix="round the float to an integer first, or write math.floor(a / b)",
-            )
-        return NotImplemented
-    if need is not None:
-        need(env, y)
-    return _int(build(x, y), env)
-
-
-def ensure(env: Env, condition: Bool, message: str, error: Exception) -> None:
-    """Make sure of what Python would raise `error` for: by proof, guard or assert."""
-    answer = env.decide(condition)
-    if answer is None and env.hint_for_guard(condition) is not False:
-        env.assume(condition, message)
-    elif not answer:
-        raise error
-
-
-def need_nonzero(env: Env, divisor: Expr) -> None:
-    """Make sure that a divisor is not 0."""
-    if divisor.lo <= 0 <= divisor.hi:
-        message = f"division by zero: {env.text(divisor)} is 0"
-        error = ZeroDivisionError("integer division or modulo by zero")
-        ensure(env, ne0(divisor), message, error)
-
-
-def _need_natural(env: Env, count: Expr) -> None:
-    """Make sure that an exponent or shift is not negative."""
-    if count.lo < 0:
-        message = f"negative count: {env.text(count)}"
-        ensure(env, ge0(count), message, ValueError("negative shift count or exponent"))
-
-
-def _ratio(left: Any, right: Any) -> Any:
-    env = left.env if type(left) is SymInt else right.env
-    x, y = expr_of(left, env), expr_of(right, env)
-    if x is None or y is None:
-        return NotImplemented
-    need_nonzero(env, y)
-    return _floats().SymFloat(real.apply(real.RATIO, x, y), env)
-
-
-def _power(base: Any, exponent: Any) -> Any:
-    env = base.env if type(base) is SymInt else exponent.env
-    if isinstance(base, float) or isinstance(exponent, float):
-        return _floats().power(base, exponent, env)
-    x, y = expr_of(base, env), expr_of(exponent, env)
-    if x is None or y is None:
-        return NotImplemented
-    if _is_negative(env, y):
-        need_nonzero(env, x)
-        return _floats().power(base, exponent, env)
-    _need_natural(env, y)
-    return _int(product.power(x, y), env)
-
-
-def _is_negative(env: Env, exponent: Expr) -> bool:
-    """Whether an exponent makes the power a float: by proof, or by its hint and then guarded."""
-    condition = ge0(exponent)
-    answer = env.decide(condition)
-    if answer is None and env.hint_for_guard(condition) is False:
-        answer = env.guard(condition)
-    return answer is False
-
-
 def specialize(n: SymInt) -> int:
     """The value of `n`: proved, or its hint and then guarded, or an error."""
     return n.env.value(n.expr)
+
+
+register(SymInt, lambda n: n.expr, Expr, _int)

@@ -9,14 +9,15 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from anyshape.env.fact import RULE
-from anyshape.errors import ShapeError
+from anyshape.env.fact import INDEX, RULE
+from anyshape.errors import DimError, ShapeError
 from anyshape.expr import extremum
 from anyshape.expr.boolean import eq0
 from anyshape.expr.op import PRODUCT, SYMBOL
 from anyshape.expr.terms import terms
+from anyshape.symbolic.operand import expr_of
 from anyshape.symbolic.sym_bool import SymBool
-from anyshape.symbolic.sym_int import SymInt, expr_of
+from anyshape.symbolic.sym_int import SymInt
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -193,7 +194,7 @@ def expect(condition: Any, say: Callable[[], str], error: type[ShapeError] = Sha
     if answer is False or env.hint_for_guard(condition.condition) is False:
         env.guard(condition.condition)  # a caller may catch the error and go on
         raise error(say())
-    env.assume(condition.condition, say, RULE)
+    env.assume(condition.condition, say, INDEX if error is DimError else RULE)
 
 
 def expect_equal(a: Size, b: Size, say: Callable[[], str]) -> None:

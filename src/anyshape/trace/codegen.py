@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from anyshape.env.fact import RULE
+from anyshape.env.fact import BY_RULE, ERRORS
 from anyshape.errors import RuntimeAssertError
 from anyshape.expr.atom import can_raise
 from anyshape.expr.boolean import GE, RELATIONS
@@ -242,11 +242,11 @@ def defined(condition: Callable[[], bool]) -> bool:
 
 
 def fail(o: Obligation) -> None:
-    """Raise the error of a runtime assert."""
-    raise RuntimeAssertError(
+    """Raise the error of a runtime assert; one that Python would raise is caught as such."""
+    raise ERRORS.get(o.origin, RuntimeAssertError)(
         o.message or f"{o.text} does not hold",
         why=f"{o.text} is needed" + (f" at {o.site}" if o.site else ""),
-        by_rule=o.origin == RULE,
+        by_rule=o.origin in BY_RULE,
     )
 
 

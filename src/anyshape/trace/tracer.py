@@ -61,7 +61,6 @@ class Tracer:
 
     def __init__(self, env: Env | None = None) -> None:
         self.env = Env() if env is None else env
-        self.env.keeps_refusals = True
         self.env.undecided = lambda p: answer_for_torch(self.env, p)
         self.graph = Graph()
         self.deviations: list[Deviation] = []

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from anyshape.env.fact import RULE
+from anyshape.env.fact import BY_RULE
 from anyshape.expr.traverse import names_of
 from anyshape.trace.codegen import fail, guard_function
 from anyshape.trace.condition import LITERAL, Condition, Holds, Violation
@@ -201,7 +201,7 @@ def described(value: Any) -> str:
 def expected(captured: Captured) -> list[Obligation]:
     """What ops need of the inputs alone: where it does not hold, the call may still be right."""
     bound = {bind.name for bind in captured.inputs.binds}
-    asserts = [o for o in captured.runtime_asserts if o.origin == RULE]
+    asserts = [o for o in captured.runtime_asserts if o.origin in BY_RULE]
     return [o for o in asserts if bound.issuperset(names_of(o.condition))]
 
 

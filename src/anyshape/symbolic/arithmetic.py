@@ -1,0 +1,143 @@
+"""Python's binary operators on numbers of which one is symbolic: one row per operator.
+
+A row has a builder for two integers and one for two floats, each with the conditions under which
+Python has a value. Mixed operands are converted as Python converts them. What Python refuses for
+its types (`n << 1.5`) is `NotImplemented`, so that Python raises its own error.
+
+`+`, `-` and `*` of integers, the hot path, are methods of `SymInt`.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
+
+from anyshape.errors import UnsupportedError
+from anyshape.expr import bitwise, division, product, real
+from anyshape.expr.boolean import compare_reals, ge0, negate
+from anyshape.expr.node import Expr
+from anyshape.expr.real import Real, real_const
+from anyshape.symbolic import definedness
+from anyshape.symbolic.definedness import applied, need_natural, need_nonzero, usually
+from anyshape.symbolic.operand import env_of, node_of, number, to_real
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from anyshape.env import Env
+
+    Integers = Callable[[Env, Expr, Expr], "Expr | Real"]
+    Reals = Callable[[Env, Real, Real], Any]
+
+
+class Operator(NamedTuple):
+    """How an operator is built: from two integers, from two floats; None where there is no way."""
+
+    integers: Integers | None
+    reals: Reals | None
+
+
+def operate(sign: str, left: Any, right: Any) -> Any:
+    """`left sign right`, without asking for more than Python does."""
+    env = env_of(left, right)
+    x, y = node_of(left, env), node_of(right, env)
+    if x is None or y is None:
+        return NotImplemented
+    integers, reals = OPERATORS[sign]
+    if integers is not None and type(x) is Expr and type(y) is Expr:
+        return number(integers(env, x, y), env)
+    if reals is None:
+        return NotImplemented
+    made = reals(env, to_real(x, env), to_real(y, env))
+    return number(made, env) if type(made) is Real else made
+
+
+def methods(sign: str) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:
+    """The method of an operator and its reflection."""
+    return (lambda x, y: operate(sign, x, y)), (lambda x, y: operate(sign, y, x))
+
+
+# ---------------------------------------------------------------------- integers
+
+
+def _divided(build: Callable[[Expr, Expr], Expr], refusal: definedness.Refusal) -> Integers:
+    def integers(env: Env, x: Expr, y: Expr) -> Expr:
+        need_nonzero(env, y, refusal)
+        return build(x, y)
+
+    return integers
+
+
+def _shifted(build: Callable[[Expr, Expr], Expr]) -> Integers:
+    def integers(env: Env, x: Expr, count: Expr) -> Expr:
+        need_natural(env, count, definedness.SHIFT)
+        return build(x, count)
+
+    return integers
+
+
+def _ratio(env: Env, x: Expr, y: Expr) -> Real:
+    need_nonzero(env, y, definedness.TRUE_DIVISION)
+    return applied(env, real.RATIO, x, y)
+
+
+def _power(env: Env, x: Expr, y: Expr) -> Expr | Real:
+    """`x ** y`: an integer for a natural exponent, else a float."""
+    if usually(env, ge0(y), lambda: f"a negative exponent: {env.text(y)}"):
+        return product.power(x, y)
+    need_nonzero(env, x, definedness.ZERO_TO_NEGATIVE)
+    return applied(env, "pow", to_real(x, env), to_real(y, env))
+
+
+def _total(build: Callable[[Expr, Expr], Expr]) -> Integers:
+    return lambda _env, x, y: build(x, y)
+
+
+# ---------------------------------------------------------------------- floats
+
+
+def _of_reals(op: str) -> Reals:
+    return lambda env, x, y: applied(env, op, x, y)
+
+
+def _real_ratio(env: Env, x: Real, y: Real) -> Real:
+    need_nonzero(env, y, definedness.FLOAT_DIVISION)
+    return applied(env, "div", x, y)
+
+
+def _real_power(env: Env, x: Real, y: Real) -> Any:
+    """`x ** y`; the complex power of a negative base is computed at the values seen."""
+    if not _is_whole(y):
+        natural = negate(compare_reals("<", x, real_const(x.pool, 0.0)))
+        if not usually(env, natural, lambda: f"a complex power: the base is {env.text(x)}"):
+            return env.real_value(x) ** env.real_value(y)
+    definedness.need_power(env, x, y, definedness.ZERO_TO_NEGATIVE)
+    return applied(env, "pow", x, y)
+
+
+def _unsupported(env: Env, x: Real, y: Real) -> NoReturn:
+    raise UnsupportedError(
+        f"the floor division or remainder of a symbolic float: {env.text(x)} by {env.text(y)}",
+        fix="write math.floor(a / b) and say how it should round",
+    )
+
+
+def _is_whole(x: Real) -> bool:
+    """Whether a real is a whole number by structure."""
+    return x.op == real.FLOAT or (x.op == real.CONST and x.args[0].is_integer())
+
+
+OPERATORS: Final[dict[str, Operator]] = {
+    "+": Operator(_total(operator.add), _of_reals("add")),
+    "-": Operator(_total(operator.sub), _of_reals("sub")),
+    "*": Operator(_total(product.multiply), _of_reals("mul")),
+    "/": Operator(_ratio, _real_ratio),
+    "//": Operator(_divided(division.floordiv, definedness.FLOOR_DIVISION), _unsupported),
+    "%": Operator(_divided(division.modulo, definedness.MODULO), _unsupported),
+    "**": Operator(_power, _real_power),
+    "<<": Operator(_shifted(bitwise.left_shift), None),
+    ">>": Operator(_shifted(bitwise.right_shift), None),
+    "&": Operator(_total(bitwise.bit_and), None),
+    "|": Operator(_total(bitwise.bit_or), None),
+    "^": Operator(_total(bitwise.bit_xor), None),
+}
