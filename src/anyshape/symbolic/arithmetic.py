@@ -124,7 +124,7 @@ def _unsupported(env: Env, x: Real, y: Real) -> NoReturn:
 
 def _is_whole(x: Real) -> bool:
     """Whether a real is a whole number by structure."""
-    return x.op == real.FLOAT or (x.op == real.CONST and x.args[0].is_integer())
+    return x.op is real.FLOAT or (x.op is real.CONST and x.args[0].is_integer())
 
 
 OPERATORS: Final[dict[str, Operator]] = {

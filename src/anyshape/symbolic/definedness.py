@@ -20,6 +20,7 @@ from anyshape.env.fact import DIVISION, DOMAIN, OVERFLOW, RULE
 from anyshape.expr import real
 from anyshape.expr.boolean import compare_reals, disj, ge0, ne0, negate
 from anyshape.expr.node import Expr
+from anyshape.expr.op import OPS
 from anyshape.expr.real import Real, real_const
 from anyshape.expr.traverse import nodes_below
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from anyshape.env import Env
     from anyshape.expr import Bool
+    from anyshape.expr.row import Op
 
 
 class Refusal(NamedTuple):
@@ -82,7 +84,7 @@ def usually(env: Env, condition: Bool, message: Callable[[], str]) -> bool:
     return env.guard(condition)
 
 
-def applied(env: Env, op: str, *operands: Any) -> Real:
+def applied(env: Env, op: Op | str, *operands: Any) -> Real:
     """The op of `anyshape.expr.real` over the operands, where it does not overflow at the hints.
 
     The condition for overflow has no simple form, so the operands are specialized before the error
@@ -91,7 +93,7 @@ def applied(env: Env, op: str, *operands: Any) -> Real:
     node = real.apply(op, *operands)
     if node.hint is None and all(x.hint is not None for x in operands):
         values = [env.value(x) if type(x) is Expr else env.real_value(x) for x in operands]
-        real.EVALUATE[op](*values)
+        (OPS[op] if isinstance(op, str) else op).value(*values)
     return node
 
 
@@ -144,4 +146,4 @@ def _compare(sign: str, x: Expr | Real, bound: float) -> Bool:
 def _may_be_special(node: object) -> bool:
     if type(node) is not Real:
         return False
-    return node.op == real.SYMBOL or (node.op == real.CONST and not math.isfinite(node.args[0]))
+    return node.op is real.SYMBOL or (node.op is real.CONST and not math.isfinite(node.args[0]))
