@@ -46,10 +46,7 @@ if TYPE_CHECKING:
     from anyshape.env.site import Site
     from anyshape.expr import Expr
 
-
 _SPECIALIZE = "keep it symbolic, or add torch._check(n == <value>) before if it is always the same"
-
-
 _UNNAMED = (
     "give the value a name, n = tensor.item(), and add torch._check(...) of what is known of n"
     " before, or use torch.where(...), which does not branch; guard_or_false(...) is False here"
@@ -211,13 +208,13 @@ class Env:
 
     def prove(self, p: Bool) -> Verdict:
         """Whether `p` always holds, never, or neither is known."""
-        if Answer in listeners and not self.is_timed:
+        if listeners and Answer in listeners and not self.is_timed:
             return timed(self, "prove", p, self.prove, p)
         return verdict(self.knowledge, p)
 
     def decide(self, p: Bool, effort: int = FULL) -> bool | None:
         """The answer of `prove` without its reason, at a given effort."""
-        if Answer in listeners and not self.is_timed:
+        if listeners and Answer in listeners and not self.is_timed:
             return timed(self, "decide", p, self.decide, p, effort)
         return decide(self.knowledge, p, effort)
 
@@ -227,7 +224,8 @@ class Env:
             return True
         if e.hi < bound:
             return False
-        return self.decide(ge0(e.shift(-bound)))
+        p = ge0(e.shift(-bound))
+        return self.decide(p) if listeners else decide(self.knowledge, p)
 
     def at_most(self, e: Expr, bound: int) -> bool | None:
         """Whether `e <= bound`, like `at_least`."""
@@ -241,11 +239,12 @@ class Env:
         """Whether `a == b`: the answer of `prove`, at once where they are one object."""
         if a is b:
             return True
-        return self.decide(eq0(a - b))
+        p = eq0(a - b)
+        return self.decide(p) if listeners else decide(self.knowledge, p)
 
     def guard(self, p: Bool) -> bool:
         """The truth of `p`: proved, or by the hints and then guarded."""
-        if Answer in listeners and not self.is_timed:
+        if listeners and Answer in listeners and not self.is_timed:
             return timed(self, "guard", p, self.guard, p)
         answer = decide(self.knowledge, p)
         if answer is not None:
@@ -291,7 +290,7 @@ class Env:
         """`guard`, but `fallback` where only the run could tell; then nothing is recorded."""
         if p.verdict is not None:
             return p.verdict
-        if Answer in listeners and not self.is_timed:
+        if listeners and Answer in listeners and not self.is_timed:
             return timed(self, "guard_or", p, self.guard_or, p, fallback)
         backed = self.hint_for_guard(p) is not None
         if backed and not config.backed_size_oblivious:
@@ -312,7 +311,7 @@ class Env:
 
         With the origin `RULE`, it is the word of an op, which eager execution may not give.
         """
-        if Answer in listeners and not self.is_timed:
+        if listeners and Answer in listeners and not self.is_timed:
             timed(self, "assume", p, self.assume, p, message, from_)
             return
         site = capture()
@@ -322,7 +321,7 @@ class Env:
 
     def learn(self, p: Bool) -> None:
         """Know what holds by nature, as that a count is at most the number of elements."""
-        if Answer in listeners and not self.is_timed:
+        if listeners and Answer in listeners and not self.is_timed:
             timed(self, "learn", p, self.learn, p)
             return
         self._learn(Fact(p, origin.NATURE, capture(), None))
