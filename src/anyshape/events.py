@@ -25,7 +25,7 @@ import threading
 from contextlib import contextmanager
 from contextvars import ContextVar
 from time import perf_counter_ns
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from anyshape.errors import ArgumentError
 
@@ -35,21 +35,7 @@ if TYPE_CHECKING:
     Listener: TypeAlias = Callable[[Any], object]
 
 
-class Site(Protocol):
-    """A place in the user's program."""
-
-    @property
-    def file(self) -> str:
-        """The file name as Python knows it."""
-
-    @property
-    def line(self) -> int:
-        """The line number."""
-
-    @property
-    def text(self) -> str:
-        """The source line."""
-
+Site: TypeAlias = Any  # of `anyshape.env.site`, which is above this module: file, line, text
 
 # ---------------------------------------------------------------------- the engine
 
@@ -244,13 +230,13 @@ class Lowering(NamedTuple):
 
 
 class Recompilation(NamedTuple):
-    """No entry of a function serves a call, for `reasons`: one for each entry, newest first."""
+    """A function is recompiled: `reasons` has one for each entry that rejected the call."""
 
     function: str
     reasons: tuple[Any, ...]
 
     def __str__(self) -> str:
-        return f"{self.function} is traced again: {self.reasons[0]}"
+        return f"{self.function} is recompiled: {self.reasons[0]}"
 
 
 class Fallback(NamedTuple):

@@ -8,9 +8,9 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from anyshape.compile.cache.recompilation import Recompilation as Recompilation
 from anyshape.compile.compile import compile as compile
 from anyshape.compile.compiled import Compiled as Compiled
+from anyshape.events import Recompilation as Recompilation
 
 
 class _Callable(ModuleType):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from anyshape.compile.bound_method import BoundMethod
 from anyshape.compile.cache.entry import Entry
 from anyshape.compile.cache.guard_function import need_expected
-from anyshape.compile.cache.recompilation import Reason, Recompilation, Stats
+from anyshape.compile.cache.recompilation import Reason, Stats
 from anyshape.compile.dynamism.attribute_inputs import attributes_of
 from anyshape.compile.dynamism.policy import Policy
 from anyshape.compile.dynamism.store import StoredHistory
@@ -32,9 +32,11 @@ from anyshape.errors import (
     ShapeError,
     UnsupportedError,
 )
+from anyshape.events import Fallback, Recompilation, emit, listeners
 from anyshape.expr.boolean import negate
 from anyshape.expr.traverse import symbols_of
 from anyshape.interop.backend import EAGER, Lowered, find_backend, lower
+from anyshape.observe import recompile_log
 from anyshape.tensor.current import is_tracing
 from anyshape.trace.capture import capture
 from anyshape.trace.inputs import BACKED, STATIC, Inputs
@@ -91,6 +93,7 @@ class Compiled:
             if hasattr(fn, name):
                 setattr(self, name, getattr(fn, name))
         self.__wrapped__ = fn
+        recompile_log.start()
 
     # ------------------------------------------------------------------ calls
 
@@ -183,7 +186,8 @@ class Compiled:
         event = Recompilation(_name(self.fn), tuple(reasons))
         self.recompilations.append(event)
         del self.recompilations[:-_KEPT]
-        event.emit()
+        if Recompilation in listeners:
+            emit(event)
 
     def _beyond_limit(self, args: Any, kwargs: Any) -> Any:
         counts: dict[str, int] = {}
@@ -201,6 +205,8 @@ class Compiled:
     def _give_up(self, why: str) -> None:
         """Run the function eagerly from now on."""
         self.eager_because = why
+        if Fallback in listeners:
+            emit(Fallback(_name(self.fn), why))
         warnings.warn(
             f"{_name(self.fn)} runs eagerly from now on: {why}", AnyshapeWarning, stacklevel=5
         )

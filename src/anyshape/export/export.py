@@ -8,12 +8,13 @@ import torch
 
 from anyshape.config import config
 from anyshape.errors import ArgumentError
+from anyshape.events import phase
 from anyshape.export.explore import explore
-from anyshape.export.profile import Profiled
 from anyshape.export.program import ExportedProgram
-from anyshape.export.progress import Progress
 from anyshape.export.spec import dynamic_shapes as specs
 from anyshape.export.spec.specialized_dim import need_no_violation
+from anyshape.observe.profile import Profiled
+from anyshape.observe.progress import Progress
 
 if TYPE_CHECKING:
     import os
@@ -49,15 +50,25 @@ def export(
     spec = specs.read(fn, args, kwargs, dynamic_shapes)
     name = _name(fn)
     folder = config.profile if profile is None else profile
-    with Progress(name), Profiled(folder, name) as recorder:
+    with Progress(name), Profiled(folder, name) as is_profiled:
         found = explore(fn, args, kwargs, spec)
         need_no_violation(found, spec)
         for variant in found.variants:
             variant.raises_on_deviation = on_deviation == "raise"
         program = ExportedProgram(name, found, _state(fn, found), on_deviation, fn)
-        if recorder is not None:
-            recorder.complete(program)
+        if is_profiled:
+            _complete(program)
     return program
+
+
+def _complete(program: ExportedProgram) -> None:
+    """Make what is otherwise made on demand, so that its time is known too."""
+    with phase("guards and asserts"):
+        for variant in program.variants:
+            _ = variant.guards, variant.runtime_asserts
+    with phase("code"):
+        for variant in program.variants:
+            _ = variant.code
 
 
 def _name(fn: Any) -> str:

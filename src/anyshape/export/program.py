@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from anyshape.errors import ConstraintError
 from anyshape.export.contract import Contract, contract_of
-from anyshape.export.explain import explain
 from anyshape.export.files.save import save
 from anyshape.export.files.stand_in import Member, member_of
 from anyshape.export.match import flatten_as
 from anyshape.export.verify import Report, verify
 from anyshape.interop.fx_graph import to_fx
+from anyshape.observe.explain import explain
 from anyshape.trace import tree
 
 if TYPE_CHECKING:
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
     from anyshape.domain import Interval
     from anyshape.env import Obligation, Symbol
+    from anyshape.events import Deviation
     from anyshape.export.explore import Exploration
     from anyshape.trace.capture import Captured
     from anyshape.trace.graph import Graph
-    from anyshape.trace.tracer import Deviation
 
 
 class ExportedProgram:
@@ -144,7 +144,7 @@ class ExportedProgram:
 
     def explain(self) -> str:
         """Inputs, symbols, guards, asserts, specializations, deviations, with the user's lines."""
-        return explain(self)
+        return explain(self.name, self.contract(), self.variants)
 
     def to_fx(self) -> GraphModule:
         """The first variant as a `torch.fx.GraphModule` over flat lists of inputs and outputs."""

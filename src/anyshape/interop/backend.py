@@ -7,11 +7,13 @@ those that torch knows (`torch.compiler.list_backends(exclude_tags=())`); a func
 
 from __future__ import annotations
 
+from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import torch
 
 from anyshape.errors import ArgumentError
+from anyshape.events import Lowering, emit, listeners
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -72,6 +74,19 @@ def lower(captured: Captured, backend: Backend, flat: list[Any]) -> Lowered:
     Raises `BackendError` when the backend does not take the program, and `RuntimeAssertError` when
     an assert over the inputs already fails.
     """
+    error, start = None, perf_counter_ns()
+    try:
+        return _lower(captured, backend, flat)
+    except Exception as e:
+        error = e
+        raise
+    finally:
+        if Lowering in listeners:
+            spent = perf_counter_ns() - start
+            emit(Lowering(backend.name, captured.graph, error, start, spent))
+
+
+def _lower(captured: Captured, backend: Backend, flat: list[Any]) -> Lowered:
     if (backend.name == EAGER and backend.compiler is None) or not captured.graph.nodes:
         return Lowered(captured.program.function(), None)
     from anyshape.interop.lowering import lower_graph  # noqa: PLC0415  torch's compilers load slowly

@@ -16,6 +16,7 @@ import torch
 from anyshape.env.site import capture as capture_site
 from anyshape.env.site import is_asked_by_user
 from anyshape.errors import UnsupportedError
+from anyshape.events import OpCall, listeners
 from anyshape.tensor.current import current
 from anyshape.tensor.shown import shown_grad, shown_offset, shown_strides
 from anyshape.tensor.size import plain, product
@@ -310,7 +311,7 @@ _KEPT: Final = {
 def _method(func: Any, name: str) -> Any:
     def method(t: SymTensor, *args: Any, **kwargs: Any) -> Any:
         row = ROWS.get(func)
-        if row is None:
+        if row is None or OpCall in listeners:
             return t._tracer.call(func, (t, *args), kwargs)
         return row(t._tracer, func, (t, *args), kwargs)
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from functools import cached_property
+from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
 from anyshape.env.fact import CHECK, Fact
 from anyshape.env.obligation import Obligation
 from anyshape.errors import ArgumentError, latest
+from anyshape.events import TraceEnd, TraceStart, emit, listeners
 from anyshape.expr.boolean import negate
 from anyshape.tensor import current
 from anyshape.trace import tree
@@ -24,12 +27,12 @@ from anyshape.trace.trace_mode import TraceMode
 from anyshape.trace.tracer import Tracer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from anyshape.env import Env
+    from anyshape.events import Deviation
     from anyshape.trace.attribute import Attribute
     from anyshape.trace.graph import Graph
-    from anyshape.trace.tracer import Deviation
 
 
 class Captured:
@@ -119,13 +122,43 @@ def capture(
     `Spot` to one of these, or to a pair of one and a dict of `min`, `max`. The `attributes` of
     modules are inputs too, after those of the call.
     """
+    tracer = tracer or Tracer()
+    with announced(fn, tracer):
+        return _capture(fn, args, kwargs or {}, dynamic, tracer, attributes)
+
+
+@contextmanager
+def announced(fn: Any, tracer: Tracer) -> Iterator[None]:
+    """Tell of the start and the end of a trace."""
+    if not listeners:
+        yield
+        return
+    name = str(getattr(fn, "__qualname__", None) or type(fn).__name__)
+    emit(TraceStart(name, tracer))
+    error, start = None, perf_counter_ns()
+    try:
+        yield
+    except BaseException as e:
+        error = e
+        raise
+    finally:
+        emit(TraceEnd(name, tracer, error, start, perf_counter_ns() - start))
+
+
+def _capture(
+    fn: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    dynamic: str | Callable[[Spot], Any],
+    tracer: Tracer,
+    attributes: Sequence[Attribute],
+) -> Captured:
     if isinstance(dynamic, str):
         if dynamic not in (STATIC, BACKED, UNBACKED):
             raise ArgumentError(f"dynamic cannot be {dynamic!r}", fix="static, backed or unbacked")
         kind = dynamic
         dynamic = lambda spot: STATIC if spot.dim is None else kind  # noqa: E731
-    tracer = tracer or Tracer()
-    inputs = Inputs(fn, args, kwargs or {}, attributes)
+    inputs = Inputs(fn, args, kwargs, attributes)
     tracer.inputs = inputs
     stand_ins = inputs.symbolize(tracer, dynamic)
     count = len(stand_ins) - len(attributes)

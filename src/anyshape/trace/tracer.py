@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import types
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
+from time import perf_counter_ns
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import torch
 
@@ -13,6 +14,7 @@ from anyshape.env import Env
 from anyshape.env.site import capture as capture_site
 from anyshape.env.site import user_site
 from anyshape.errors import AnyshapeError, UnsupportedError
+from anyshape.events import Deviation, OpCall, emit, listeners
 from anyshape.expr.boolean import ge0
 from anyshape.expr.terms import terms
 from anyshape.rules.autocast import autocast_state
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from anyshape.env.site import Site
-    from anyshape.expr import Bool, Expr
+    from anyshape.expr import Expr
 
 _is_grad_enabled: Final = torch.is_grad_enabled
 _is_inference: Final = torch.is_inference_mode_enabled
@@ -45,15 +47,6 @@ _default_dtype: Final = torch.get_default_dtype
 _KINDS: Final = (torch.Tensor, torch.nn.Parameter)
 _UNFINISHED: Final = (types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType)
 _is_any_autocast: Final = torch._C._is_any_autocast_enabled
-
-
-class Deviation(NamedTuple):
-    """Where the program may differ from eager execution: when `condition` holds at run time."""
-
-    op: str
-    site: Site | None
-    condition: Bool
-    about: str
 
 
 class Tracer:
@@ -97,7 +90,18 @@ class Tracer:
         row = ROWS.get(func)
         if row is None:
             row = ROWS[func] = resolve(func)
+        if OpCall in listeners:
+            return self._timed(row, func, args, kwargs)
         return row(self, func, args, kwargs)
+
+    def _timed(self, row: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call a row, and tell what it handled."""
+        site = user_site(2)
+        start = perf_counter_ns()
+        try:
+            return row(self, func, args, kwargs)
+        finally:
+            emit(OpCall(self, func, row, site, start, perf_counter_ns() - start))
 
     def record(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
         """Write a node for a call whose rule gave `out`; the tensors for its results."""
@@ -358,7 +362,10 @@ class Tracer:
         """Note that eager execution would do something else where the condition holds."""
         if type(condition) is SymBool:
             if condition.known() is not False:
-                self.deviations.append(Deviation(op, capture_site(), condition.condition, about))
+                found = Deviation(self.env, op, condition.condition, about, capture_site())
+                self.deviations.append(found)
+                if Deviation in listeners:
+                    emit(found)
         elif condition:
             raise AnyshapeError(f"{op} surely differs from eager execution: {about}")
 

@@ -245,14 +245,6 @@ def test_a_recompilation_says_why() -> None:
     assert "if x.size(0) > 5" in text
 
 
-def test_logs(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setenv("ANYSHAPE_LOGS", "recompiles")
-    compiled = anyshape.compile(double)
-    compiled(torch.ones(7))
-    compiled(torch.ones(3))
-    assert "x.size(0) changed from 7 to 3" in capsys.readouterr().err
-
-
 def test_reset() -> None:
     compiled = anyshape.compile(double)
     for x in sizes((3,), (4,)):

@@ -1,18 +1,13 @@
-"""Recompilations of a compiled function, each with its reasons; counts of calls."""
+"""Why an entry rejects a call; counts of the calls of a compiled function."""
 
 from __future__ import annotations
 
-import logging
-import os
-import sys
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from anyshape.trace.condition import Holds, SameValue, StaticSize
 
 if TYPE_CHECKING:
     from anyshape.trace.condition import Condition, Violation
-
-_log: Final = logging.getLogger("anyshape.recompiles")
 
 
 class Reason(NamedTuple):
@@ -75,19 +70,3 @@ class Stats:
     def __repr__(self) -> str:
         counts = ", ".join(f"{name}={n}" for name, n in vars(self).items())
         return f"Stats(calls={self.calls}, {counts})"
-
-
-class Recompilation(NamedTuple):
-    """Why a function was recompiled: one reason for each entry that rejected the call."""
-
-    function: str
-    reasons: tuple[Reason, ...]
-
-    def __str__(self) -> str:
-        return f"{self.function} is recompiled: {self.reasons[0]}"
-
-    def emit(self) -> None:
-        """Log it, and write it to the terminal if `ANYSHAPE_LOGS` asks for recompiles."""
-        _log.info("%s", self)
-        if "recompiles" in os.environ.get("ANYSHAPE_LOGS", ""):
-            sys.stderr.write(f"anyshape: {self}\n")

@@ -19,9 +19,11 @@ from anyshape.compile.tree.loop_state import LoopState, Unsettled, state_of
 from anyshape.compile.tree.segment import Segment, key_of
 from anyshape.compile.tree.segment_program import SegmentProgram, as_captured
 from anyshape.env import Env
+from anyshape.env.announce import timed
 from anyshape.env.decide import decide
 from anyshape.env.site import capture as capture_site
 from anyshape.errors import AnyshapeError
+from anyshape.events import Answer, GraphBreak, emit, listeners
 from anyshape.expr import eq0, negate
 from anyshape.expr.boolean import Bool, equals
 from anyshape.expr.node import Expr
@@ -73,6 +75,8 @@ class PathEnv(Env):
 
     def guard(self, p: Bool) -> bool:
         """The truth of `p`: proved, guarded at the door, or decided by the run."""
+        if listeners and Answer in listeners and not self.is_timed:
+            return timed(self, "guard", p, self.guard, p)
         answer = decide(self.knowledge, p)
         if answer is not None:
             return answer
@@ -108,7 +112,7 @@ class PathEnv(Env):
         if not self.path.answers:
             super()._oblige(fact)
         else:
-            self._asserts.append(fact)
+            self._assert(fact)
 
 
 class _Moment:
@@ -266,6 +270,8 @@ class PathTracer(Tracer):
         """End a segment with a question; what the next frame holds."""
         segment.site = capture_site()
         segment.question = self.env.text(question)
+        if GraphBreak in listeners:
+            emit(GraphBreak(self, segment.question, segment.site))
         state = self._state()
         live = self._live()
         twin = None if state is None else self._repeated(state)

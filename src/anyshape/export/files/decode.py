@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from anyshape.errors import AnyshapeError, LoadError
+from anyshape.events import Deviation
 from anyshape.export.explore import Exploration, Refused
 from anyshape.export.files import checked, plain, structure, weights
 from anyshape.export.files.callable_ops import find
@@ -30,7 +31,7 @@ from anyshape.trace.codegen import guard_function
 from anyshape.trace.graph import CONSTANT, INPUT, RESULT, SYMBOLIC, Name, Node, Value, operand_of
 from anyshape.trace.graph import leaves as leaves_of
 from anyshape.trace.inputs import Bind, Inputs, Leaf
-from anyshape.trace.tracer import Deviation, Tracer, meta_of_real
+from anyshape.trace.tracer import Tracer, meta_of_real
 
 if TYPE_CHECKING:
     from anyshape.export.files.scope import SavedSite
@@ -373,10 +374,11 @@ class _Variant:
             about, at, condition, op = checked.fields(d, ("about", "at", "condition", "op"), where)
             self.tracer.deviations.append(
                 Deviation(
+                    self.tracer.env,
                     checked.text(op, where),
-                    self.scope.site(at),
                     self.scope.bool(condition),
                     checked.text(about, where),
+                    self.scope.site(at),
                 )
             )
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 import sys
 import threading
 from time import monotonic
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from anyshape.trace.capture import capture
+from anyshape.events import Assert, TraceEnd, TraceStart, subscribe
+
+if TYPE_CHECKING:
+    from anyshape.events import Subscription
 
 DELAY: Final = 1.0  # seconds before the first line
 PERIOD: Final = 0.2  # seconds between lines
@@ -17,38 +20,51 @@ _CLEAR: Final = "\r\x1b[K"
 class Progress:
     """Show how far the export in the body of a `with` block has come, where stderr is a terminal.
 
-    A thread of its own looks at the trace now and then, so that the trace has no work with it.
+    A thread of its own writes the line, so that the trace is not kept waiting.
     """
 
     def __init__(self, name: str, *, delay: float = DELAY, period: float = PERIOD) -> None:
         self._done = threading.Event()
-        self._watcher: _Watcher | None = None
+        self._writer: _Writer | None = None
+        self._subscription: Subscription | None = None
         stream = sys.stderr
         if stream is not None and stream.isatty():
-            self._watcher = _Watcher(name, stream, self._done, delay, period)
+            self._writer = _Writer(name, stream, self._done, delay, period)
 
     def __enter__(self) -> None:
-        if self._watcher is not None:
-            self._watcher.start()
+        if self._writer is not None:
+            kinds = (TraceStart, TraceEnd, Assert)
+            self._subscription = subscribe(self._writer.hear, *kinds)
+            self._writer.start()
 
     def __exit__(self, *_: object) -> None:
-        if self._watcher is not None:
+        if self._writer is not None and self._subscription is not None:
+            self._subscription.close()
             self._done.set()
-            self._watcher.join()
+            self._writer.join()
 
 
-class _Watcher(threading.Thread):
+class _Writer(threading.Thread):
     def __init__(
         self, name: str, stream: Any, done: threading.Event, delay: float, period: float
     ) -> None:
         super().__init__(name="anyshape progress", daemon=True)
         self._title, self._stream, self._done = name, stream, done
         self._delay, self._period = delay, period
-        self._watched = threading.get_ident()
         self._start = monotonic()
+        self._tracer: Any = None  # of the trace that runs
+        self._asserts = 0
+
+    def hear(self, event: TraceStart | TraceEnd | Assert) -> None:
+        """Follow the trace that runs."""
+        if type(event) is Assert:
+            self._asserts += 1
+        else:
+            self._tracer = event.tracer if type(event) is TraceStart else None
+            self._asserts = 0
 
     def run(self) -> None:
-        """Write a line, again and again, until the export is done; then take it away."""
+        """Write a line, again and again, until the export is done; then clear it."""
         if self._done.wait(self._delay):
             return
         while True:
@@ -61,22 +77,11 @@ class _Watcher(threading.Thread):
 
     def _line(self) -> str:
         seconds = monotonic() - self._start
-        tracer = running_tracer(self._watched)
+        tracer = self._tracer
         if tracer is None:
             return f"export of {self._title}: {seconds:.1f} s"
         ops = len(tracer.graph.nodes)
-        asserts = len(tracer.env._asserts)
         return (
-            f"export of {self._title}: {ops} ops, {asserts} asserts, {seconds:.1f} s,"
+            f"export of {self._title}: {ops} ops, {self._asserts} asserts, {seconds:.1f} s,"
             f" {ops / seconds:.0f} ops/s"
         )
-
-
-def running_tracer(thread: int) -> Any:
-    """The tracer of the trace that runs in a thread, or None."""
-    frame = sys._current_frames().get(thread)
-    while frame is not None:
-        if frame.f_code is capture.__code__:
-            return frame.f_locals.get("tracer")
-        frame = frame.f_back
-    return None

@@ -12,16 +12,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import torch
 
-from anyshape.env import Env
-from anyshape.errors import ArgumentError, UnsupportedError
+from anyshape.errors import ArgumentError
+from anyshape.events import Answer, OpCall, emit, listeners
 from anyshape.export import export
-from anyshape.export import profile as profiles
-from anyshape.export.profile import Profiled
-from anyshape.export.profile_report import OP, QUESTION, Node, Part, Report
-from anyshape.export.progress import Progress, running_tracer
+from anyshape.observe.profile import Profiled, Recorder
+from anyshape.observe.profile_report import OP, QUESTION, Node, Part, Report
+from anyshape.observe.progress import Progress
 from anyshape.tensor.sym_tensor import ROWS
 from anyshape.trace import capture
-from anyshape.trace import tracer as tracing
 from tests.unit.export.files.saved_programs import CASES, Case
 
 if TYPE_CHECKING:
@@ -39,11 +37,6 @@ def program(x: torch.Tensor, n: torch.Tensor) -> torch.Tensor:
 
 def inputs() -> tuple[Any, ...]:
     return torch.randn(4, 3), torch.tensor(5)
-
-
-def state() -> tuple[Any, ...]:
-    methods = [vars(Env)[name] for name in profiles._QUESTIONS]
-    return vars(tracing)["resolve"], methods, dict(ROWS)
 
 
 def read(folder: Path, name: str) -> Any:
@@ -116,26 +109,50 @@ def test_an_op_does_not_count_the_ops_inside_it() -> None:
     assert report.elsewhere == pytest.approx(40e-9)
 
 
-def test_everything_is_as_before_afterwards(tmp_path: Path) -> None:
-    export(program, inputs(), dynamic_shapes=SPEC)
-    before = state()
-    export(program, inputs(), dynamic_shapes=SPEC, profile=tmp_path)
-    assert state() == before
+def test_an_event_holds_those_that_ended_since_it_started() -> None:
+    """At 0 outer: at 1 inner, with a question at 2; at 5 a question. At 20 a question."""
+    recorder = Recorder("f")
+    recorder.start()
+    for event in (
+        Answer(None, "decide", None, True, None, 2, 1),
+        OpCall(None, len, len, None, 1, 3),
+        Answer(None, "decide", None, True, None, 5, 2),
+        OpCall(None, max, max, None, 0, 10),
+        Answer(None, "guard", None, True, None, 20, 4),
+    ):
+        emit(event)
+    recorder.stop()
+    tree = {node.part.name: node for node in recorder.root.inner.values()}
+    assert list(tree) == ["max", "guard"]
+    inner = {node.part.name: node for node in tree["max"].inner.values()}
+    assert {name: node.time for name, node in inner.items()} == {"len": 3, "decide": 2}
+    (asked,) = inner["len"].inner.values()
+    assert (asked.part.kind, asked.time, asked.count) == (QUESTION, 1, 1)
 
 
-def test_everything_is_as_before_after_an_exception(tmp_path: Path) -> None:
+def test_equal_parts_are_summed_up_at_every_depth() -> None:
+    recorder = Recorder("f")
+    recorder.start()
+    for start in (0, 100, 200):
+        emit(Answer(None, "decide", None, True, None, start + 1, 5))
+        emit(OpCall(None, len, len, None, start, 10))
+    recorder.stop()
+    (op,) = recorder.root.inner.values()
+    (asked,) = op.inner.values()
+    assert (op.count, op.time, asked.count, asked.time) == (3, 30, 3, 15)
+
+
+def test_nobody_listens_after_an_exception(tmp_path: Path) -> None:
     def fails(x: torch.Tensor) -> torch.Tensor:
         x.relu()
         raise ValueError("the user's own")
 
-    export(program, inputs(), dynamic_shapes=SPEC)
-    capture(lambda x: x.relu(), (torch.randn(2),))
-    before = state()
     with pytest.raises(ValueError, match="the user's own"):
         export(fails, (torch.randn(3),), profile=tmp_path)
-    assert state() == before
+    assert listeners == {}
     assert list(tmp_path.iterdir()) == []
     export(program, inputs(), dynamic_shapes=SPEC, profile=tmp_path)
+    assert listeners == {}
 
 
 def test_ops_that_are_met_for_the_first_time(tmp_path: Path) -> None:
@@ -143,18 +160,13 @@ def test_ops_that_are_met_for_the_first_time(tmp_path: Path) -> None:
     ROWS.clear()
     try:
         export(program, inputs(), dynamic_shapes=SPEC, profile=tmp_path)
-        assert not any(row.__qualname__.startswith("Recorder") for row in _plain_rows())
     finally:
         ROWS.update(known)
     assert sum(row["calls"] for row in read(tmp_path, "profile.json")["ops"]) > 4
 
 
-def _plain_rows() -> list[Any]:
-    return [row for row in ROWS.values() if hasattr(row, "__qualname__")]
-
-
 def test_other_threads_are_left_alone() -> None:
-    recorder = profiles.Recorder("none")
+    recorder = Recorder("none")
     recorder.start()
     try:
         other = threading.Thread(target=export, args=(program, inputs()))
@@ -165,10 +177,13 @@ def test_other_threads_are_left_alone() -> None:
     assert recorder.root.inner == {}
 
 
-def test_one_profile_at_a_time(tmp_path: Path) -> None:
-    with Profiled(tmp_path, "outer"), pytest.raises(UnsupportedError, match="two profiles"):
-        export(program, inputs(), profile=tmp_path)
-    assert state()[0].__name__ == "resolve"
+def test_a_profile_inside_another(tmp_path: Path) -> None:
+    with Profiled(tmp_path / "outer", "outer"):
+        export(program, inputs(), profile=tmp_path / "inner")
+    outer, inner = [read(tmp_path / name, "profile.json") for name in ("outer", "inner")]
+    for table in ("lines", "ops", "questions", "phases"):
+        calls = [{row.get("name"): row["calls"] for row in data[table]} for data in (outer, inner)]
+        assert calls[0] == calls[1]
 
 
 def test_what_is_no_folder(tmp_path: Path) -> None:
@@ -247,15 +262,6 @@ def test_lines_are_those_of_an_export_without_a_profile(name: str, tmp_path: Pat
     assert made == plain
 
 
-def test_a_stale_line_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Planted: what a function of the user's does inside an op has the line of the op."""
-    timed = profiles.Recorder._timed
-
-    monkeypatch.setattr(profiles.Recorder, "_timed", lambda *args, known: timed(*args, known=True))
-    made, plain = [lines(exported("Nested", folder)) for folder in (tmp_path, None)]
-    assert made != plain
-
-
 # ---------------------------------------------------------------------- a terminal
 
 
@@ -274,20 +280,17 @@ def test_the_table_is_shown_on_a_terminal(tmp_path: Path, monkeypatch: pytest.Mo
 def test_a_long_export_shows_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
-    me = threading.get_ident()
-    found = []
 
     def slow(x: torch.Tensor, n: torch.Tensor) -> torch.Tensor:
         y = x.relu().sigmoid()
         torch._check(n.item() >= 2)
-        found.append(running_tracer(me))
         _wait_for(terminal, "3 ops, 1 asserts")
         return y
 
     with Progress("slow", delay=0, period=0.001):
-        captured = capture(slow, inputs())
+        capture(slow, inputs())
         _wait_for(terminal, "slow: 0")
-    assert found == [captured.tracer]
+    assert listeners == {}
     assert terminal.getvalue().endswith("\r\x1b[K")
 
 

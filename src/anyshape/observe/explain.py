@@ -1,0 +1,32 @@
+"""`explain`: everything that an exported program assumes, with the user's lines."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from anyshape.trace.capture import Captured
+
+
+def explain(name: str, contract: object, variants: Sequence[Captured]) -> str:
+    """The contract of a program, and what each of its variants assumes."""
+    lines = [f"{name}: {len(variants)} variant(s)", str(contract)]
+    for i, variant in enumerate(variants):
+        lines.append(f"variant {i}: {len(variant.graph.nodes)} calls")
+        lines += [f"  {line}" for line in _assumptions(variant)]
+    return "\n".join(lines)
+
+
+def _assumptions(variant: Captured) -> Iterator[str]:
+    env = variant.tracer.env
+    for name, s in env.symbols.items():
+        site = f", made at {s.site}" if s.site else ""
+        yield f"{name} = {s.label}: {s.kind}, {env.range_of(s.expr)}{site}"
+    for title, listed in (("guard", variant.guards), ("assert", variant.runtime_asserts)):
+        yield from (f"{title}: {obligation.describe()}" for obligation in listed)
+    for name, e in env.replacements.items():
+        if e.is_const:
+            yield f"specialized: {env.symbols[name].label} is always {e.c}"
+    yield from (f"deviation: {deviation}" for deviation in variant.deviations)

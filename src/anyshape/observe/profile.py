@@ -1,0 +1,176 @@
+"""`export(..., profile="folder")`: where the time of an export goes.
+
+A recorder listens to ops, answers and phases, and sums them up; the sums become a table, a
+`profile.json` and a `profile.speedscope.json` (see `profile_report.py`).
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+from pathlib import Path
+from time import perf_counter_ns
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from anyshape.errors import ArgumentError
+from anyshape.events import Answer, OpCall, Phase, subscribe
+from anyshape.observe.profile_report import OP, PHASE, QUESTION, Node, Part, Report
+from anyshape.rules.table import Rule
+from anyshape.trace.graph import op_name
+
+if TYPE_CHECKING:
+    from anyshape.events import Site, Subscription
+
+_TABLE: Final = "table"
+_RUNGS: Final = {
+    "_run_user": "user's rule",
+    "_body": "Python body",
+    "_meta_kernel": "meta kernel",
+    "_attribute": "attribute",
+    "_number_function": "numbers",
+}
+
+
+class _Span(NamedTuple):
+    """A timed event that ended, with those inside it. It may turn out to be inside another."""
+
+    start: int
+    part: Part
+    site: Site | None
+    nanoseconds: int
+    inner: dict[Any, Node]
+
+
+class Recorder:
+    """Sums up what this context does: a tree of ops and questions, by the user's lines.
+
+    An event is told when it ends. Those that ended since it started, and belong to no other, are
+    inside it.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.root = Node(Part(PHASE, name), None)
+        self._ended: list[_Span] = []
+        self._parts: dict[Any, Part] = {}
+        self._subscription: Subscription | None = None
+        self._begin = 0
+
+    def start(self) -> None:
+        """Begin to listen."""
+        self._subscription = subscribe(self._hear, OpCall, Answer, Phase)
+        self._begin = perf_counter_ns()
+
+    def stop(self) -> None:
+        """Stop listening; `root` is the tree."""
+        self.root.time = perf_counter_ns() - self._begin
+        if self._subscription is not None:
+            self._subscription.close()
+        for span in self._ended:
+            _add(self.root.inner, span, by_line=True)
+        self._ended = []
+
+    def _hear(self, event: OpCall | Answer | Phase) -> None:
+        ended = self._ended
+        start = event.start
+        inner: dict[Any, Node] = {}
+        first = len(ended)
+        while first and ended[first - 1].start >= start:
+            first -= 1
+        if first < len(ended):
+            for span in ended[first:]:
+                _add(inner, span)
+            del ended[first:]
+        site = None if isinstance(event, Phase) else event.site
+        ended.append(_Span(start, self._part(event), site, event.nanoseconds, inner))
+
+    def _part(self, event: OpCall | Answer | Phase) -> Part:
+        """How an event is named in the report; equal ones have one object."""
+        key: tuple[Any, Any]
+        if isinstance(event, OpCall):
+            key = (event.op, event.handler)
+        else:
+            key = (QUESTION, event.verb) if isinstance(event, Answer) else (PHASE, event.name)
+        part = self._parts.get(key)
+        if part is None:
+            part = self._parts[key] = (_part_of if isinstance(event, OpCall) else Part)(*key)
+        return part
+
+
+def _add(nodes: dict[Any, Node], span: _Span, *, by_line: bool = False) -> None:
+    """Add a span to the sums of its part; `by_line` keeps those of each of the user's lines apart.
+
+    A node keeps the code of its line alive, so the id of the code is unique.
+    """
+    site = span.site if by_line else None
+    key = span.part if site is None else (id(site.code), site.instruction, span.part)
+    node = nodes.get(key)
+    if node is None:
+        node = nodes[key] = Node(span.part, site)
+    node.time += span.nanoseconds
+    node.count += 1
+    _merge(node.inner, span.inner)
+
+
+def _merge(nodes: dict[Any, Node], others: dict[Any, Node]) -> None:
+    for key, other in others.items():
+        node = nodes.get(key)
+        if node is None:
+            nodes[key] = other
+        else:
+            node.time += other.time
+            node.count += other.count
+            _merge(node.inner, other.inner)
+
+
+def _part_of(func: Any, row: Any) -> Part:
+    """How a row of the op table is named in the report."""
+    run, rule = row, None
+    if isinstance(row, functools.partial):
+        run = row.func
+        rule = row.args[0] if row.args and type(row.args[0]) is Rule else None
+    rung = _RUNGS.get(run.__name__, _TABLE if rule is not None else "plain")
+    if rule is None:
+        return Part(OP, op_name(func), rung, rung)
+    code = getattr(rule.function, "__code__", None)
+    file = Path(code.co_filename).name if code is not None else "?"
+    return Part(OP, op_name(func), f"{file} {rule.function.__name__}", rung)
+
+
+class Profiled:
+    """Take a profile of the body of a `with` block, and write it to a folder; None does nothing.
+
+    It covers the current thread and context. An exception in the body goes on, and nothing is
+    written.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str] | None, name: str) -> None:
+        self._folder = None if folder is None else _folder(folder)
+        self._recorder = Recorder(name)
+
+    def __enter__(self) -> bool:
+        """Whether a profile is taken."""
+        if self._folder is not None:
+            self._recorder.start()
+        return self._folder is not None
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if self._folder is None:
+            return
+        self._recorder.stop()
+        if kind is None:
+            report = Report(self._recorder.root)
+            report.write(self._folder)
+            if sys.stderr is not None and sys.stderr.isatty():
+                sys.stderr.write(f"{report}\n")
+
+
+def _folder(folder: Any) -> Path:
+    if not isinstance(folder, str | os.PathLike):
+        raise ArgumentError(f"profile is a folder, not {type(folder).__name__}")
+    path = Path(folder)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as e:
+        raise ArgumentError(f"profile={str(folder)!r} cannot be a folder", why=str(e)) from e
+    return path
