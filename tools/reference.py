@@ -12,6 +12,7 @@ from pathlib import Path
 
 from anyshape import errors
 from anyshape.config import SETTINGS
+from anyshape.events import KINDS
 
 ROOT = Path(__file__).resolve().parent.parent
 PLACE = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -76,12 +77,21 @@ def errors_() -> str:
     return table(["error", "is a", "when"], rows)
 
 
+def events() -> str:
+    """The kinds of events with their fields, in the order of the module."""
+    rows = []
+    for kind in KINDS:
+        fields = ", ".join(f"`{name}`" for name in kind.__annotations__)
+        rows.append([f"`{kind.__name__}`", _prose(kind), fields])
+    return table(["event", "what happened", "fields"], rows)
+
+
 def _prose(documented: object) -> str:
     """The docstring as one line."""
     return " ".join((inspect.getdoc(documented) or "").split())
 
 
-TABLES = {"settings": settings, "errors": errors_}
+TABLES = {"settings": settings, "errors": errors_, "events": events}
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

@@ -178,7 +178,7 @@ class OpCall(NamedTuple):
 
 
 class Deviation(NamedTuple):
-    """Where the program may differ from eager execution: when `condition` holds at run time."""
+    """An op may differ from eager execution: it does where `condition` holds at run time."""
 
     env: Any
     op: str
