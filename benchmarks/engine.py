@@ -4,6 +4,7 @@
     python benchmarks/engine.py --quick          under a minute
     python benchmarks/engine.py --engines ours,symint --workloads bcd
     python benchmarks/engine.py --json out.json  the figures as well
+    python benchmarks/engine.py --growth         only how the cost of N facts grows with N
 
 Each engine runs in a process of its own; each of its workloads has a time limit, after which the
 rest of that workload is given up and shown as `> limit`.
@@ -27,7 +28,8 @@ from typing import NamedTuple, NoReturn
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from benchmarks.adapters import ENGINES, Unsupported, load  # noqa: E402  after the path is set
+from benchmarks import growth  # noqa: E402  after the path is set
+from benchmarks.adapters import ENGINES, Unsupported, load  # noqa: E402
 from benchmarks.table import Result, render  # noqa: E402
 from benchmarks.workload import Plan  # noqa: E402
 from benchmarks.workloads_engine import OWN, WORKLOADS  # noqa: E402
@@ -57,6 +59,9 @@ def main() -> int:
     if options.child:
         _child(options)
         return 0
+    if options.growth:
+        print(growth.table(growth.MOST))
+        return 0
     started = time.time()
     results: list[Result] = []
     for name in options.engines.split(","):
@@ -65,6 +70,9 @@ def main() -> int:
     machine = _machine()
     print(render(results, quick=options.quick))
     print(f"\n{machine}; whole run {seconds:.0f} s")
+    if not options.quick:
+        print("\nN facts of one kind told, and one question about each asked:\n")
+        print(growth.table(growth.MOST))
     if options.json:
         document = {
             "machine": machine,
@@ -81,6 +89,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--engines", default=",".join(ENGINES), help="of " + ", ".join(ENGINES))
     parser.add_argument("--workloads", default="abcdefghijk", help="letters, all by default")
     parser.add_argument("--json", metavar="PATH", help="also write the figures here")
+    parser.add_argument("--growth", action="store_true", help="only the table of growth.py")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     options = parser.parse_args()
     unknown = [n for n in options.engines.split(",") if n not in ENGINES]

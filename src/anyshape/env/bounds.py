@@ -7,8 +7,9 @@ a fixed number of steps: what is not derived is only not known.
 
 from __future__ import annotations
 
+from itertools import islice
 from math import isqrt
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from anyshape.domain import (
     INF,
@@ -24,6 +25,7 @@ from anyshape.domain import (
 )
 from anyshape.env.fact import ContradictionError
 from anyshape.env.knowledge import atom_interval
+from anyshape.env.relation import LOWER, UPPER
 from anyshape.expr import boolean
 from anyshape.expr.node import Expr
 from anyshape.expr.op import FLOORDIV, GROUP, MAXIMUM, PRODUCT, SYMBOL
@@ -39,14 +41,17 @@ if TYPE_CHECKING:
     from anyshape.expr.node import Atom
     from anyshape.expr.row import Op
 
+    Moved: TypeAlias = tuple[Atom, int]
+
 STEPS: Final = 200
+RELATIONS_SCANNED: Final = 1024
 WIDE: Final = 64
 
 
-def narrow_atom(k: Knowledge, atom: Atom, lo: Bound, hi: Bound, fact: Fact) -> bool:
-    """Intersect the range of an atom with [lo, hi]; say whether that changed it."""
+def narrow_atom(k: Knowledge, atom: Atom, lo: Bound, hi: Bound, fact: Fact) -> int:
+    """Intersect the range of an atom with [lo, hi]; return the ends that moved."""
     if lo <= atom.lo and hi >= atom.hi:
-        return False
+        return 0
     old_lo, old_hi = atom.lo, atom.hi
     lo, hi = lower(max(lo, old_lo)), upper(min(hi, old_hi))
     residue = k.residues.get(atom.mark)
@@ -63,47 +68,61 @@ def narrow_atom(k: Knowledge, atom: Atom, lo: Bound, hi: Bound, fact: Fact) -> b
         raise ContradictionError(
             f"{k.brief(atom.node)} cannot be in [{lo}, {hi}]", k.blame.get((atom, side))
         )
-    if lo == old_lo and hi == old_hi:
-        return False
+    ends = 0
     if lo > old_lo:
         k.put(k.blame, (atom, False), fact)
+        ends = LOWER
     if hi < old_hi:
         k.put(k.blame, (atom, True), fact)
-    k.set_bounds(atom, lo, hi)
-    if lo == hi:
-        k.replace(atom, k.pool.const(int(lo)))
-    return True
+        ends |= UPPER
+    if ends:
+        k.set_bounds(atom, lo, hi)
+        if lo == hi:
+            k.replace(atom, k.pool.const(int(lo)))
+    return ends
 
 
-def propagate(k: Knowledge, changed: Iterable[Atom], fact: Fact) -> None:
+def propagate(k: Knowledge, changed: Iterable[Moved], fact: Fact) -> None:
     """Spread what is new about some atoms until nothing changes or the steps are used up."""
     queue = list(changed)
     steps = STEPS
     while queue and steps > 0:
-        atom = queue.pop()
-        for linear in k.linear.get(atom, ()):
-            steps -= 1
-            queue.extend(narrow_terms(k, linear.condition.expr, linear.condition.op, linear.fact))
+        atom, ends = queue.pop()
+        related = k.linear.get(atom)
+        if related is not None:
+            for relation in islice(related.that_narrow(ends), RELATIONS_SCANNED):
+                steps -= 1
+                condition = relation.condition
+                queue.extend(narrow_terms(k, condition.expr, condition.op, relation.fact))
         for parent in atom.parents[-STEPS:]:
             steps -= 1
             if not _is_narrow(parent):
                 continue
-            if _forward(k, parent, fact):
-                queue.append(parent)
+            moved = _forward(k, parent, fact)
+            if moved:
+                queue.append((parent, moved))
             elif parent.lo > NINF or parent.hi < INF:
                 queue.extend(_backward(k, parent, fact))
         if atom.op is not SYMBOL:
             steps -= 1
             queue.extend(_backward(k, atom, fact))
         if len(queue) > STEPS:
-            queue = list(dict.fromkeys(queue))
+            queue = _merged(queue)
+
+
+def _merged(queue: list[Moved]) -> list[Moved]:
+    """The queue with one entry per atom."""
+    ends: dict[Atom, int] = {}
+    for atom, moved in queue:
+        ends[atom] = ends.get(atom, 0) | moved
+    return list(ends.items())
 
 
 def _is_narrow(atom: Atom) -> bool:
     return all(type(a) is not Expr or a.width <= WIDE for a in atom.args)
 
 
-def narrow_terms(k: Knowledge, e: Expr, op: Op, fact: Fact) -> list[Atom]:
+def narrow_terms(k: Knowledge, e: Expr, op: Op, fact: Fact) -> list[Moved]:
     """Tighten the atoms of `e` from `e >= 0` or `e == 0`; return those that changed."""
     if op == boolean.NE:
         return []
@@ -113,9 +132,9 @@ def narrow_terms(k: Knowledge, e: Expr, op: Op, fact: Fact) -> list[Atom]:
     return changed
 
 
-def narrow_sum(k: Knowledge, e: Expr, lo: Bound, hi: Bound, fact: Fact) -> list[Atom]:
+def narrow_sum(k: Knowledge, e: Expr, lo: Bound, hi: Bound, fact: Fact) -> list[Moved]:
     """Tighten the atoms of `e` from `lo <= e <= hi`; return those that changed."""
-    changed: list[Atom] = []
+    changed: list[Moved] = []
     if lo > NINF:
         changed += _from_lower_bound(k, terms(e), e.c - int(lo), 1, fact)
     if hi < INF:
@@ -125,7 +144,7 @@ def narrow_sum(k: Knowledge, e: Expr, lo: Bound, hi: Bound, fact: Fact) -> list[
 
 def _from_lower_bound(
     k: Knowledge, of_e: dict[Atom, int], c: int, sign: int, fact: Fact
-) -> list[Atom]:
+) -> list[Moved]:
     """Tighten atoms from sign * (c + sum) >= 0: each makes up for the others' largest values."""
     total: Bound = sign * c
     unbounded: Atom | None = None
@@ -147,12 +166,12 @@ def _from_lower_bound(
         m = sign * of_e[atom]
         if m > 0:
             others = total - m * atom.hi if unbounded is None else total
-            if narrow_atom(k, atom, ceil_div(-others, m), INF, fact):
-                changed.append(atom)
+            moved = narrow_atom(k, atom, ceil_div(-others, m), INF, fact)
         else:
             others = total - m * atom.lo if unbounded is None else total
-            if narrow_atom(k, atom, NINF, floor_div(others, -m), fact):
-                changed.append(atom)
+            moved = narrow_atom(k, atom, NINF, floor_div(others, -m), fact)
+        if moved:
+            changed.append((atom, moved))
     return changed
 
 
@@ -164,17 +183,17 @@ def has_value(k: Knowledge, atom: Atom) -> bool:
     return any(fact is not None and atom in atoms_below(fact.condition) for fact in facts)
 
 
-def _forward(k: Knowledge, atom: Atom, fact: Fact) -> bool:
-    """Tighten the range of an atom from its operands; say whether that changed it."""
+def _forward(k: Knowledge, atom: Atom, fact: Fact) -> int:
+    """Tighten the range of an atom from its operands; return which ends moved."""
     try:
         return narrow_atom(k, atom, *atom_interval(atom), fact)
     except ContradictionError:
         if has_value(k, atom):
             raise
-        return False  # it has no value, which is no contradiction
+        return 0  # it has no value, which is no contradiction
 
 
-def _backward(k: Knowledge, atom: Atom, fact: Fact) -> list[Atom]:
+def _backward(k: Knowledge, atom: Atom, fact: Fact) -> list[Moved]:
     """Tighten the operands of an atom from its own range."""
     if not _is_narrow(atom) or not has_value(k, atom):
         return []
@@ -188,7 +207,7 @@ def _backward(k: Knowledge, atom: Atom, fact: Fact) -> list[Atom]:
         return _backward_product(k, atom, fact)
     if op is MAXIMUM:
         lowest = atom.lo if len(atom.args) == 1 and atom.lo > 0 else NINF
-        changed: list[Atom] = []
+        changed: list[Moved] = []
         for e in atom.exprs:
             changed += narrow_sum(k, e, lowest, atom.hi, fact)
         return changed
@@ -197,8 +216,8 @@ def _backward(k: Knowledge, atom: Atom, fact: Fact) -> list[Atom]:
     return []
 
 
-def _backward_product(k: Knowledge, atom: Atom, fact: Fact) -> list[Atom]:
-    changed: list[Atom] = []
+def _backward_product(k: Knowledge, atom: Atom, fact: Fact) -> list[Moved]:
+    changed: list[Moved] = []
     for i, exponent in enumerate(atom.data):
         others = Interval(1, 1)
         for j, power in enumerate(atom.data):

@@ -23,12 +23,13 @@ from anyshape.config import config
 from anyshape.domain import INF, NINF
 from anyshape.env.equality import form, form_bool
 from anyshape.env.fact import Verdict
-from anyshape.env.knowledge import FUEL, MATERIALIZE, direction_of
+from anyshape.env.knowledge import FUEL, MATERIALIZE, UNKNOWN_DIRECTION, direction_of
 from anyshape.env.linear import DEPTH, SHALLOW, lower_bound, worth_trying
 from anyshape.env.reals import decide_reals
 from anyshape.env.reduce import reduce
 from anyshape.env.residue import residue_of
 from anyshape.env.small import search
+from anyshape.env.spine import between
 from anyshape.expr import boolean
 from anyshape.expr.boolean import relation
 from anyshape.expr.node import tighten
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
 FULL: Final = 0
 RANGES: Final = 1
 REPLACEMENTS: Final = 2
-SPINE: Final = 4096
 
 
 def verdict(k: Knowledge, b: Bool) -> Verdict:
@@ -127,17 +127,19 @@ def _by_direction(k: Knowledge, e: Expr, op: Op) -> bool | None:
         if e.c % m == 0 and -e.c // m in k.holes.get(atom, ()):  # type: ignore[arg-type]
             k.why = ("hole", e)
             return op == boolean.NE
-    if not k.directions:
+    if not k.directions and not k.direction_holes:
         return None
     key, factor = direction_of(e)
-    known = k.directions.get(key)
-    if known is None:
-        return None
+    known = k.directions.get(key, UNKNOWN_DIRECTION)
     lo, hi = (known.lo, known.hi) if factor > 0 else (known.hi, known.lo)
     low, high = factor * lo + e.c, factor * hi + e.c
     if op == boolean.GE:
         answer = True if low >= 0 else False if high < 0 else None
-    elif low > 0 or high < 0 or (e.c % factor == 0 and -e.c // factor in known.holes):
+    elif (
+        low > 0
+        or high < 0
+        or (e.c % factor == 0 and -e.c // factor in k.direction_holes.get(key, ()))
+    ):
         answer = op == boolean.NE
     else:
         answer = (op == boolean.EQ) if low == high else None
@@ -170,9 +172,12 @@ def _wide(k: Knowledge, e: Expr, op: Op) -> bool | None:
     if not is_fresh(e):
         answer = _by_spine(k, e, op)
         if answer is None:
+            refresh(e)
+            answer = _by_range(k, e, op)
+    if answer is None:
+        cancelled = e.width <= 2 * MATERIALIZE
+        if cancelled or k.is_any_replaced(e.oldest, e.newest):
             answer = sign_of(k, e, op)
-    elif any(e.oldest <= atom.index <= e.newest for atom in k.log):
-        answer = sign_of(k, e, op)
     return answer
 
 
@@ -258,40 +263,20 @@ def _by_elimination(k: Knowledge, e: Expr, op: Op, depth: int) -> bool | None:
 def _by_spine(k: Knowledge, e: Expr, op: Op) -> bool | None:
     """A pending `a - b` where one is a prefix of the other's chain of additions."""
     parts = e.parts
+    if isinstance(parts, tuple) and len(parts) == 1:
+        parts = parts[0].parts
     if isinstance(parts, dict) or len(parts) != 3 or parts[2] != -1:
         return None
     a, b, _ = parts
-    span = _between(a, b)
+    span = between(k.links, a, b)
     if span is None:
-        span = _between(b, a)
+        span = between(k.links, b, a)
         if span is None:
             return None
         span = (-span[1], -span[0])
-    tighten(e, *span)
+    c = e.c - a.c + b.c
+    tighten(e, span[0] + c, span[1] + c)
     return _by_range(k, e, op)
-
-
-def _between(long: Expr, prefix: Expr) -> tuple[int | float, int | float] | None:
-    """The bounds of `long - prefix`, walking down the chain of `long`; None if it is not there."""
-    lo: int | float = 0
-    hi: int | float = 0
-    e = long
-    for _ in range(SPINE):
-        if e is prefix:
-            return lo, hi
-        parts = e.parts
-        if isinstance(parts, dict):
-            return None
-        if len(parts) == 3 and parts[2] == 1:
-            lo += parts[1].lo
-            hi += parts[1].hi
-        elif len(parts) == 1:
-            lo += e.c - parts[0].c
-            hi += e.c - parts[0].c
-        else:
-            return None
-        e = parts[0]
-    return None
 
 
 # ---------------------------------------------------------------------- connectives

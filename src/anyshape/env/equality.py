@@ -109,11 +109,11 @@ def _form(k: Knowledge, e: Expr) -> Expr:
 def _step(k: Knowledge, e: Expr, since: int) -> Expr:
     """`e` with each atom replaced once, where a replacement after number `since` concerns it."""
     of_e = terms(e)
-    new = k.log[since:]
-    hit = any(a in of_e for a in new) or any(
-        a.op is not SYMBOL and _atom_form(k, a) is not a.node for a in of_e
-    )
-    if not hit:
+    if len(k.log) - since < len(of_e):
+        replaced = any(a in of_e for a in k.log[since:])
+    else:
+        replaced = any(a in k.replacements for a in of_e)
+    if not replaced and all(a.op is SYMBOL or _atom_form(k, a) is a.node for a in of_e):
         return e
     out: dict[Atom, int] = {}
     c = e.c

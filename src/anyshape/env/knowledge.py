@@ -7,13 +7,16 @@ only UNKNOWN depends on the version.
 
     atom.lo, atom.hi   the range of each atom
     blame              which fact set an end of an atom's range
-    directions         range and excluded values of a linear direction with two atoms or more
-    linear             by atom: conditions on few atoms that mention it, for propagation
+    directions         the range of a linear direction with two atoms or more
+    holes              excluded values of atoms; `direction_holes`, of directions
+    linear             by atom: relations on few atoms that mention it, see `relation.py`
     residues           congruences of linear directions, single atoms included
-    replacements       atom -> equal expression of older atoms; `log` has them in order, `renamed`
+    replacements       atom -> equal expression of older atoms; `log` has them in order, `replaced`
+                       their indices, sorted, `renamed`
                        those whose relations have yet to be said again in the new spelling
     clauses            disjunctions that are not yet decided; `agenda` has those to look at again
     mentions           by symbol: facts with few symbols, for the search through small domains
+    links              pointers along chains of additions, see `spine.py`
     sources            how to show a symbol to the user
 
 A direction is the linear part of an expression divided by the gcd of its coefficients, with the
@@ -22,9 +25,12 @@ sign that makes its key positive: u - v, 2*v - 2*u + 5 and v - u are one directi
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from anyshape.domain import INF, NINF, Interval
+from anyshape.env.relation import Related
 from anyshape.expr.atom import may_be_undefined, operand_interval
 from anyshape.expr.node import ALWAYS, STALE, Expr, tighten
 from anyshape.expr.real import ANY, CONST, SYMBOL
@@ -32,8 +38,12 @@ from anyshape.expr.show import brief, show
 from anyshape.expr.terms import content, refresh, terms
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from anyshape.domain import Bound, Congruence
     from anyshape.env.fact import Fact
+    from anyshape.env.relation import Relation
+    from anyshape.env.spine import Link
     from anyshape.expr import Bool, Pool
     from anyshape.expr.node import Atom, Operand
 
@@ -43,23 +53,16 @@ FUEL: Final = 160
 
 
 class Direction(NamedTuple):
-    """What is known of a linear direction: range, excluded values, the facts behind the ends."""
+    """The range of a linear direction, and the facts behind its ends."""
 
     lo: Bound
     hi: Bound
-    holes: frozenset[int]
     low_fact: Fact | None
     high_fact: Fact | None
 
 
-UNKNOWN_DIRECTION: Final = Direction(NINF, INF, frozenset(), None, None)
-
-
-class Linear(NamedTuple):
-    """A relation on few atoms (`condition` is `expr >= 0`, `== 0` or `!= 0`) and its fact."""
-
-    condition: Bool
-    fact: Fact
+UNKNOWN_DIRECTION: Final = Direction(NINF, INF, None, None)
+NO_HOLES: Final[Mapping[int, bool]] = MappingProxyType({})
 
 
 class Start(NamedTuple):
@@ -80,17 +83,20 @@ class Knowledge:
         "atom_forms",
         "blame",
         "clauses",
+        "direction_holes",
         "directions",
         "forms",
         "fuel",
         "holes",
         "journal",
         "linear",
+        "links",
         "log",
         "mentions",
         "pool",
         "reductions",
         "renamed",
+        "replaced",
         "replacements",
         "residues",
         "sources",
@@ -105,19 +111,22 @@ class Knowledge:
         self.journal: list[tuple[Any, Any, Any]] = []
         self.blame: dict[tuple[Atom, bool], Fact] = {}
         self.directions: dict[int, Direction] = {}
-        self.linear: dict[Atom, tuple[Linear, ...]] = {}
-        self.holes: dict[Atom, frozenset[int]] = {}
+        self.linear: dict[Atom, Related] = {}
+        self.holes: dict[Atom, dict[int, bool]] = {}
+        self.direction_holes: dict[int, dict[int, bool]] = {}
         self.residues: dict[int, Congruence] = {}
         self.replacements: dict[Atom, Expr] = {}
         self.log: list[Atom] = []
+        self.replaced: list[int] = []
         self.clauses: dict[Bool, Fact] = {}
         self.agenda: dict[Bool, None] = {}
         self.renamed: dict[Atom, None] = {}
-        self.watchers: dict[Atom, tuple[Bool, ...]] = {}
-        self.mentions: dict[Atom, tuple[Bool, ...]] = {}
+        self.watchers: dict[Atom, dict[Bool, bool]] = {}
+        self.mentions: dict[Atom, dict[Bool, bool]] = {}
         self.forms: dict[Expr, tuple[int, Expr]] = {}
         self.atom_forms: dict[Atom, tuple[int, Expr]] = {}
         self.reductions: dict[Atom, tuple[int, Expr]] = {}
+        self.links: dict[Expr, Link] = {}
         self.start = Start(0, 0, 0, 0, 0)
         self.fuel = FUEL
         self.why: object = None
@@ -137,6 +146,29 @@ class Knowledge:
         self.journal.append((table, key, table.get(key)))
         table[key] = value
         self.pool.version += 1
+
+    def file(self, relation: Relation) -> None:
+        """File a relation under each of its atoms."""
+        for atom, coefficient in terms(relation.condition.expr).items():
+            related = self.linear.get(atom)
+            if related is None:
+                related = Related()
+                self.put(self.linear, atom, related)
+            self.put(relation.bucket_in(related, coefficient), relation, True)
+
+    def withdraw(self, relation: Relation) -> None:
+        """Take a relation off the files, because another one says the same in a newer spelling."""
+        for atom, coefficient in terms(relation.condition.expr).items():
+            self.remove(relation.bucket_in(self.linear[atom], coefficient), relation)
+
+    def include(self, table: dict[Any, dict[Any, bool]], key: Any, member: Any) -> None:
+        """Add a member to the set that a table has under a key."""
+        members = table.get(key)
+        if members is None:
+            members = {}
+            self.put(table, key, members)
+        if member not in members:
+            self.put(members, member, True)
 
     def remove(self, table: dict[Any, Any], key: Any) -> None:
         """Remove one entry of one table that is of no more use; nothing is known less."""
@@ -164,6 +196,12 @@ class Knowledge:
         if atom not in self.replacements:
             self.put(self.replacements, atom, by)
             self.log.append(atom)
+            insort(self.replaced, atom.index)
+
+    def is_any_replaced(self, oldest: int, newest: int) -> bool:
+        """Whether an atom with an index from `oldest` to `newest` was replaced."""
+        position = bisect_left(self.replaced, oldest)
+        return position < len(self.replaced) and self.replaced[position] <= newest
 
     # ------------------------------------------------------------------ taking back
 
@@ -190,12 +228,15 @@ class Knowledge:
                 table.pop(key, None)
             else:
                 table[key] = old
+        for atom in self.log[self.start.log :]:
+            del self.replaced[bisect_left(self.replaced, atom.index)]
         del self.log[self.start.log :]
         self.agenda.clear()
         self.renamed.clear()
         self.forms.clear()
         self.atom_forms.clear()
         self.reductions.clear()
+        self.links.clear()
         self._restore_pool()
         self.commit()
 

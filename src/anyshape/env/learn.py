@@ -8,22 +8,24 @@ each comes from, and the knowledge is as before.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from itertools import islice
+from typing import TYPE_CHECKING, Final
 
 from anyshape.domain import INF, NINF, ceil_div, floor_div
 from anyshape.env.bounds import has_value, narrow_atom, narrow_terms, propagate
 from anyshape.env.decide import decide, verdict
-from anyshape.env.equality import form, respelt, solvable, solve_for
+from anyshape.env.equality import form, form_bool, respelt, solvable, solve_for
 from anyshape.env.fact import ContradictionError
 from anyshape.env.knowledge import (
     MATERIALIZE,
     NARROW,
+    NO_HOLES,
     UNKNOWN_DIRECTION,
     Direction,
-    Linear,
     direction_of,
 )
 from anyshape.env.lone_bound import bound_alone
+from anyshape.env.relation import Relation
 from anyshape.env.residue import learn_residues
 from anyshape.errors import ConstraintError
 from anyshape.expr import boolean
@@ -36,10 +38,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from anyshape.domain import Bound
+    from anyshape.env.bounds import Moved
     from anyshape.env.fact import Fact
     from anyshape.env.knowledge import Knowledge
     from anyshape.expr import Bool, Expr
     from anyshape.expr.node import Atom
+
+MENTIONS: Final = 64
 
 
 def learn(k: Knowledge, fact: Fact) -> None:
@@ -94,7 +99,7 @@ def _rival(k: Knowledge, fact: Fact) -> Fact | None:
             if (atom, end) in k.blame:
                 return k.blame[atom, end]
         if atom in k.linear:
-            return k.linear[atom][0].fact
+            return next(iter(k.linear[atom])).fact
     return None
 
 
@@ -126,7 +131,8 @@ def _mention(k: Knowledge, condition: Bool) -> None:
     symbols = symbols_of(condition)
     if len(symbols) <= NARROW:
         for s in symbols:
-            k.put(k.mentions, s, (*k.mentions.get(s, ()), condition))
+            if len(k.mentions.get(s, ())) < MENTIONS:
+                k.include(k.mentions, s, condition)
 
 
 def _learn(k: Knowledge, b: Bool, fact: Fact) -> None:
@@ -164,8 +170,7 @@ def _at_least_zero(k: Knowledge, e: Expr, fact: Fact) -> None:
     if len(of_e) == 1:
         ((atom, m),) = of_e.items()
         lo, hi = (-(e.c // m), INF) if m > 0 else (NINF, e.c // -m)
-        if narrow_atom(k, atom, lo, hi, fact):
-            _spread(k, [atom], fact)
+        _narrow(k, atom, lo, hi, fact)
         return
     _bound_direction(k, e, fact)
     _file(k, ge0(_primitive(e)), fact)
@@ -201,8 +206,8 @@ def _wide(k: Knowledge, e: Expr, fact: Fact) -> None:
     for side, lo, hi in ((above, below.lo, INF), (below, NINF, above.hi)):
         if side.width == 1 and isinstance(side.parts, dict) and not side.c:
             ((atom, m),) = side.parts.items()
-            if m == 1 and narrow_atom(k, atom, lo, hi, fact):
-                _spread(k, [atom], fact)
+            if m == 1:
+                _narrow(k, atom, lo, hi, fact)
 
 
 def _bound_direction(k: Knowledge, e: Expr, fact: Fact) -> None:
@@ -219,25 +224,23 @@ def _bound_direction(k: Knowledge, e: Expr, fact: Fact) -> None:
         bound = floor_div(e.c, -factor)
         if bound < hi:
             hi, high_fact = bound, fact
-    while lo in known.holes and lo <= hi:
+    holes = k.direction_holes.get(key, NO_HOLES)
+    while lo in holes and lo <= hi:
         lo += 1
-    while hi in known.holes and lo <= hi:
+    while hi in holes and lo <= hi:
         hi -= 1
     if lo > hi:
         raise ContradictionError("no value is left", high_fact if factor > 0 else low_fact)
     if (lo, hi) != (known.lo, known.hi):
-        k.put(k.directions, key, Direction(lo, hi, known.holes, low_fact, high_fact))
+        k.put(k.directions, key, Direction(lo, hi, low_fact, high_fact))
         if lo == hi and known.lo != known.hi and len(terms(e)) <= NARROW:
             _zero(k, from_terms(k.pool, terms(e), 0).shift(-int(lo) * factor), fact)
 
 
-def _file(k: Knowledge, condition: Bool, fact: Fact) -> None:
+def _file(k: Knowledge, condition: Bool, fact: Fact, *, is_definition: bool = False) -> None:
     """File a relation on few atoms under each of them, for propagation and elimination."""
-    of_e = terms(condition.expr)
-    if 1 < len(of_e) <= NARROW:
-        linear = Linear(condition, fact)
-        for atom in of_e:
-            k.put(k.linear, atom, (*k.linear.get(atom, ()), linear))
+    if 1 < len(terms(condition.expr)) <= NARROW:
+        k.file(Relation(condition, fact, is_definition=is_definition))
 
 
 # ---------------------------------------------------------------------- zero
@@ -258,22 +261,22 @@ def _zero(k: Knowledge, e: Expr, fact: Fact) -> None:
         of_e = terms(e)
     if len(of_e) == 1:
         ((atom, m),) = of_e.items()
-        if narrow_atom(k, atom, -e.c * m, -e.c * m, fact):  # else it was made with that one value
+        if _narrow(k, atom, -e.c * m, -e.c * m, fact):  # else it was made with that one value
             k.renamed[atom] = None
-            _spread(k, [atom], fact)
         return
-    changed = learn_residues(k, e)
+    divided = learn_residues(k, e)
     _bound_direction_both(k, e, fact)
-    _file(k, eq0(e), fact)
     atom_ = solvable(e) if len(of_e) <= NARROW else None
-    if atom_ is not None and atom_ not in k.replacements:
+    is_definition = atom_ is not None and atom_ not in k.replacements
+    _file(k, eq0(e), fact, is_definition=is_definition)
+    if atom_ is not None and is_definition:
         by = solve_for(e, atom_)
         k.replace(atom_, by)
         _transfer(k, atom_, by, fact)
         k.renamed[atom_] = None
-    changed += narrow_terms(k, e, boolean.EQ, fact)
-    for a in changed:  # an end of a range may have to move to the next member of a congruence
-        narrow_atom(k, a, a.lo, a.hi, fact)
+    changed = [(a, 0) for a in divided] + narrow_terms(k, e, boolean.EQ, fact)
+    # An end of a range may have to move to the next member of a congruence.
+    changed = [(a, moved | narrow_atom(k, a, a.lo, a.hi, fact)) for a, moved in changed]
     _spread(k, changed, fact)
     for side in (e, -e):
         _above_maximum(k, side, fact)
@@ -284,7 +287,7 @@ def _bound_direction_both(k: Knowledge, e: Expr, fact: Fact) -> None:
     key, factor = direction_of(e)
     known = k.directions.get(key, UNKNOWN_DIRECTION)
     value = -e.c // factor
-    if not known.lo <= value <= known.hi or value in known.holes:
+    if not known.lo <= value <= known.hi or value in k.direction_holes.get(key, NO_HOLES):
         low = value < known.lo
         raise ContradictionError("no value is left", known.low_fact if low else known.high_fact)
     if known.lo != known.hi:
@@ -297,38 +300,42 @@ def _transfer(k: Knowledge, atom: Atom, by: Expr, fact: Fact) -> None:
         _at_least_zero(k, by.shift(-int(atom.lo)), k.blame.get((atom, False), fact))
     if atom.hi < by.hi:
         _at_least_zero(k, -by.shift(-int(atom.hi)), k.blame.get((atom, True), fact))
-    for hole in k.holes.get(atom, ()):
+    for hole in k.holes.get(atom, NO_HOLES):
         _not_zero(k, by.shift(-hole), fact)
 
 
 def _replaced(k: Knowledge, atom: Atom) -> None:
-    """Say again, in the new spelling, what mentions a replaced atom or one made of it."""
-    again: dict[Linear, None] = {}
-    conditions: dict[Bool, None] = {}
-    seen = {atom}
+    """Learn again, in the new spelling, what mentions a replaced atom or one made of it."""
+    made = _with_ancestors(atom)
+    related = dict.fromkeys(r for a in made for r in k.linear.get(a, ()) if not r.is_definition)
+    for old in related:
+        e = old.condition.expr
+        new = form(k, e)
+        if new is not e:
+            if len(terms(new)) <= NARROW:
+                k.withdraw(old)
+            _learn(k, relation(old.condition.op, new), old.fact)
+    for a in made[1:]:
+        _same_value(k, a)
+    conditions = dict.fromkeys(c for a in made for c in k.mentions.get(a, ()))
+    inherited = [c for c in islice(conditions, MENTIONS) if form_bool(k, c).op != boolean.TRUE]
+    for s in symbols_of(k.replacements[atom]):
+        for condition in inherited[: MENTIONS - len(k.mentions.get(s, ()))]:
+            k.include(k.mentions, s, condition)
+    for clause in tuple(k.watchers.get(atom, ())):
+        _watch(k, clause)
+
+
+def _with_ancestors(atom: Atom) -> list[Atom]:
+    """The atom, and the atoms that are made of it."""
+    found = {atom: None}
     stack = [atom]
     while stack:
-        a = stack.pop()
-        again.update(dict.fromkeys(k.linear.get(a, ())))
-        conditions.update(dict.fromkeys(k.mentions.get(a, ())))
-        for parent in a.parents:
-            if parent not in seen:
-                seen.add(parent)
+        for parent in stack.pop().parents:
+            if parent not in found:
+                found[parent] = None
                 stack.append(parent)
-    for linear in again:
-        old = linear.condition.expr
-        new = form(k, old)
-        if new is not old:
-            _learn(k, relation(linear.condition.op, new), linear.fact)
-    for a in seen:
-        if a is not atom:
-            _same_value(k, a)
-    by = k.replacements[atom]
-    for s in symbols_of(by):
-        known = k.mentions.get(s, ())
-        k.put(k.mentions, s, (*known, *(c for c in conditions if c not in known)))
-    for clause in k.watchers.get(atom, ()):
-        _watch(k, clause)
+    return list(found)
 
 
 def _same_value(k: Knowledge, atom: Atom) -> None:
@@ -359,12 +366,10 @@ def _not_zero(k: Knowledge, e: Expr, fact: Fact) -> None:
     ((atom, m),) = of_e.items()
     if e.c % m == 0:
         value = -e.c // m
-        k.put(k.holes, atom, k.holes.get(atom, frozenset()) | {value})
+        k.include(k.holes, atom, value)
         lo = atom.lo + 1 if value == atom.lo else atom.lo
         hi = atom.hi - 1 if value == atom.hi else atom.hi
-        if narrow_atom(k, atom, lo, hi, fact):
-            _spread(k, [atom], fact)
-        else:
+        if not _narrow(k, atom, lo, hi, fact):
             _wake(k, [atom])
 
 
@@ -376,7 +381,7 @@ def _not_zero_direction(k: Knowledge, e: Expr, fact: Fact) -> None:
     known = k.directions.get(key, UNKNOWN_DIRECTION)
     if known.lo == known.hi == value:
         raise ContradictionError("the two sides are equal", known.low_fact)
-    k.put(k.directions, key, known._replace(holes=known.holes | {value}))
+    k.include(k.direction_holes, key, value)
     _file(k, ne0(e), fact)
     if value == known.lo:
         _at_least_zero(k, (e if factor > 0 else -e).shift(-abs(factor)), fact)
@@ -413,9 +418,7 @@ def _clause(k: Knowledge, b: Bool, fact: Fact) -> None:
 def _watch(k: Knowledge, clause: Bool) -> None:
     for atom in atoms_below(clause):
         for a in (atom, *symbols_of(k.replacements.get(atom, atom.node))):
-            known = k.watchers.get(a, ())
-            if clause not in known:
-                k.put(k.watchers, a, (*known, clause))
+            k.include(k.watchers, a, clause)
 
 
 def _hull(k: Knowledge, parts: list[Bool], fact: Fact) -> None:
@@ -436,20 +439,28 @@ def _hull(k: Knowledge, parts: list[Bool], fact: Fact) -> None:
         ranges.append((atom, lo, hi))
     if len({r[0] for r in ranges}) == 1:
         atom = ranges[0][0]
-        if narrow_atom(k, atom, min(r[1] for r in ranges), max(r[2] for r in ranges), fact):
-            _spread(k, [atom], fact)
+        _narrow(k, atom, min(r[1] for r in ranges), max(r[2] for r in ranges), fact)
 
 
 # ---------------------------------------------------------------------- consequences
 
 
-def _spread(k: Knowledge, changed: list[Atom], fact: Fact) -> None:
+def _narrow(k: Knowledge, atom: Atom, lo: Bound, hi: Bound, fact: Fact) -> bool:
+    """Intersect the range of an atom with [lo, hi], with what follows; say whether it changed."""
+    moved = narrow_atom(k, atom, lo, hi, fact)
+    if moved:
+        _spread(k, [(atom, moved)], fact)
+    return moved != 0
+
+
+def _spread(k: Knowledge, changed: list[Moved], fact: Fact) -> None:
     """Propagate ranges; note the atoms that became constants and the clauses to look at again."""
     log = len(k.log)
     propagate(k, changed, fact)
-    pinned = k.log[log:] + [a for a in changed if a.lo == a.hi and a in k.replacements]
+    atoms = [a for a, _ in changed]
+    pinned = k.log[log:] + [a for a in atoms if a.lo == a.hi and a in k.replacements]
     k.renamed.update(dict.fromkeys(pinned))
-    _wake(k, [*changed, *pinned])
+    _wake(k, [*atoms, *pinned])
 
 
 def _wake(k: Knowledge, atoms: Iterable[Atom]) -> None:
@@ -457,7 +468,7 @@ def _wake(k: Knowledge, atoms: Iterable[Atom]) -> None:
     if not k.clauses:
         return
     for atom in atoms:
-        k.agenda.update(dict.fromkeys(k.watchers.get(atom, ())))
+        k.agenda.update(dict.fromkeys(k.watchers.get(atom, {})))
 
 
 def _look_again(k: Knowledge) -> None:

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Final
 from anyshape.domain import INF, NINF, ceil_div
 from anyshape.env.knowledge import MATERIALIZE
 from anyshape.env.residue import remainder
-from anyshape.expr import boolean
 from anyshape.expr.op import CHOICE, FLOORDIV, GROUP, MAXIMUM, PRODUCT, ROUNDINGS, SYMBOL
 from anyshape.expr.product import factors, monomial
 from anyshape.expr.real import RATIO, Real
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 
     Terms = dict[Atom, int]
 
-    Relation = tuple[Terms, int, bool]
+    LinearForm = tuple[Terms, int, bool]
 
 DEPTH: Final = 6
 SHALLOW: Final = 2
@@ -58,7 +57,7 @@ class _Elimination:
 
     def __init__(self, k: Knowledge) -> None:
         self.k = k
-        self.assumed: list[Relation] = []
+        self.assumed: list[LinearForm] = []
 
     def lower(self, of_e: Terms, c: int, depth: int) -> Bound:
         """A lower bound of `c + sum(of_e)`."""
@@ -196,7 +195,7 @@ class _Elimination:
     def by_relation(self, of_e: Terms, c: int, atom: Atom, depth: int) -> Iterator[Bound]:
         """With f >= 0 (or f == 0, either sign): |n|*e - |m|*f does not have the atom."""
         m = of_e[atom]
-        for of_f, f_c, both in self.relations(atom):
+        for of_f, f_c, both in self.relations(atom, m > 0):
             n = of_f[atom]
             same = (n > 0) == (m > 0)
             if not same and not both:
@@ -206,14 +205,19 @@ class _Elimination:
             add_into(out, of_f, factor)
             yield ceil_div(self.lower(out, c * scale + factor * f_c, depth), scale)
 
-    def relations(self, atom: Atom) -> Iterator[Relation]:
+    def relations(self, atom: Atom, from_below: bool) -> Iterator[LinearForm]:
+        """What bounds an atom from below, or from above; equalities do both."""
         for assumed in self.assumed:
             if atom in assumed[0]:
                 yield assumed
-        for linear in self.k.linear.get(atom, ()):
-            condition = linear.condition
-            if condition.op != boolean.NE:
-                yield terms(condition.expr), condition.expr.c, condition.op == boolean.EQ
+        related = self.k.linear.get(atom)
+        if related is not None:
+            for relation in related.below if from_below else related.above:
+                e = relation.condition.expr
+                yield terms(e), e.c, False
+            for relation in related.equal:
+                e = relation.condition.expr
+                yield terms(e), e.c, True
 
 
 def _without(of_e: Terms, atom: Atom, scale: int = 1) -> Terms:

@@ -8,6 +8,7 @@ neither can be, the facts contradict each other and nothing is said.
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from anyshape.env.knowledge import direction_of
@@ -63,8 +64,8 @@ def _connected(k: Knowledge, question: Bool) -> Problem | None:
         if replacement is not None:
             reach([replacement])
             problem.add_equality(node.node, replacement)
-        linear = (relation.condition for relation in k.linear.get(node, ()))
-        for fact in (*linear, *k.mentions.get(node, ())):
+        linear = (relation.condition for relation in islice(k.linear.get(node, ()), FACTS))
+        for fact in (*linear, *islice(k.mentions.get(node, ()), FACTS)):
             if fact not in facts and len(facts) < FACTS and len(seen) < NODES:
                 facts[fact] = None
                 reach([fact])
@@ -92,8 +93,8 @@ def _add_direction(k: Knowledge, relation: Bool, problem: Problem) -> None:
     if known is not None:
         ends = (factor * known.lo + e.c, factor * known.hi + e.c)
         problem.add_range(e, min(ends), max(ends))
-        for value in sorted(known.holes):
-            problem.add_hole(e, factor * value + e.c)
+    for value in sorted(k.direction_holes.get(key, ())):
+        problem.add_hole(e, factor * value + e.c)
     residue = k.residues.get(key)
     if residue is not None:
         problem.add_congruence(e, residue.scale(factor).shift(e.c))

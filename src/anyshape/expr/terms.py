@@ -7,7 +7,7 @@ is remembered on the node. The dictionaries are shared between nodes: never chan
 from __future__ import annotations
 
 from math import gcd
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, cast
 
 from anyshape.expr.node import KEY_LIMIT, ONE, Atom, Expr, make_node, refuse, tighten
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from anyshape.expr.pool import Pool
 
     Terms = dict[Atom, int]
+
+STALE_OPERANDS: Final = 16
 
 
 def add_into(out: Terms, terms_: Terms, k: int) -> None:
@@ -168,13 +170,40 @@ def is_fresh(e: Expr) -> bool:
 
 def refresh(e: Expr) -> None:
     """Make the bounds of `e` as tight as the sum of its atoms' bounds is now."""
-    if is_fresh(e):
+    if is_fresh(e) or (type(e.parts) is tuple and _refresh_pending(e)):
         return
     version = e.pool.ranges
     lo, hi, e.sign = _composed(terms(e), e.c)
     if lo > e.lo or hi < e.hi:
         tighten(e, lo, hi)
     e.version = version
+
+
+def _refresh_pending(e: Expr) -> bool:
+    """Refresh a pending sum from its operands, where few of those are stale; else say False.
+
+    Operands whose atoms are apart in age share none, so nothing cancels, and the sum of their fresh
+    bounds is as tight as the sum over the atoms.
+    """
+    version = e.pool.ranges
+    stale = [e]
+    for node in stale:  # grows while it is walked
+        parts = node.parts
+        if isinstance(parts, dict) or len(parts) != 3 or len(stale) > STALE_OPERANDS:
+            return False
+        left, right, _ = parts
+        if not (left.newest < right.oldest or right.newest < left.oldest):
+            return False
+        stale.extend(operand for operand in (left, right) if not is_fresh(operand))
+    for node in reversed(stale):
+        left, right, k = cast("tuple[Expr, Expr, int]", node.parts)
+        ends = (k * right.lo, k * right.hi)
+        c = node.c - left.c - k * right.c
+        lo, hi = left.lo + min(ends) + c, left.hi + max(ends) + c
+        if lo > node.lo or hi < node.hi:
+            tighten(node, lo, hi)
+        node.version = version
+    return True
 
 
 def content(terms_: Iterable[int]) -> int:

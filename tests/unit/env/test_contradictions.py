@@ -38,7 +38,8 @@ def snapshot(env: Env) -> dict[str, Any]:
         "replacements": {n: str(e) for n, e in env.replacements.items()},
         "hints": {n: env.hint_of(s.expr) for n, s in env.symbols.items()},
         "clauses": {str(c) for c in env.knowledge.clauses},
-        "holes": {str(a.node): h for a, h in env.knowledge.holes.items()},
+        "holes": {str(a.node): set(h) for a, h in env.knowledge.holes.items()},
+        "direction_holes": [set(h) for h in env.knowledge.direction_holes.values()],
         "residues": set(env.knowledge.residues.values()),
         "journal": env.knowledge.journal,
     }

@@ -1,0 +1,227 @@
+"""How the cost of N facts of one kind grows with N: seconds, and the factor per doubling of N.
+
+    python benchmarks/growth.py                  500 to 8,000 symbols
+    python benchmarks/growth.py --most 2000      fewer
+
+Each pattern makes its symbols and conditions first, which is not measured. Then it tells the
+environment every condition and asks one question per condition that follows from it. A factor of 2
+is linear; the goal is at most 2.3 for every pattern, told and asked.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import sys
+from itertools import accumulate, pairwise
+from pathlib import Path
+from time import thread_time
+from typing import TYPE_CHECKING, NamedTuple
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from anyshape.env import Env  # noqa: E402  after the path is set
+from anyshape.expr import Bool, Expr, eq0, ge0, maximum, modulo, ne0  # noqa: E402
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+FEWEST = 500
+MOST = 8_000
+GOAL = 2.3
+REPEATS = 3
+
+Pairs = list[tuple[Bool, Bool]]
+
+
+class Pattern(NamedTuple):
+    """`make(env, n)` gives n facts, each with a question that it answers."""
+
+    name: str
+    make: Callable[[Env, int], Pairs]
+
+
+def _size(env: Env) -> Expr:
+    return env.unbacked(size=True)
+
+
+def below_one(env: Env, n: int) -> Pairs:
+    """u_i <= n."""
+    most = _size(env)
+    gaps = [most - _size(env) for _ in range(n)]
+    return [(ge0(e), ge0(e.shift(1))) for e in gaps]
+
+
+def above_one(env: Env, n: int) -> Pairs:
+    """n <= u_i."""
+    least = _size(env)
+    gaps = [_size(env) - least for _ in range(n)]
+    return [(ge0(e), ge0(e.shift(1))) for e in gaps]
+
+
+def chain(env: Env, n: int) -> Pairs:
+    """u_i <= u_(i+1)."""
+    us = [_size(env) for _ in range(n + 1)]
+    gaps = [b - a for a, b in pairwise(us)]
+    return [(ge0(e), ge0(e.shift(1))) for e in gaps]
+
+
+def complements(env: Env, n: int) -> Pairs:
+    """u_i + v_i == n."""
+    total = _size(env)
+    pairs = [(_size(env), _size(env)) for _ in range(n)]
+    return [(eq0(u + v - total), ge0(total - u)) for u, v in pairs]
+
+
+def _twins(env: Env, n: int) -> Pairs:
+    us = [_size(env) for _ in range(n)]
+    return [(eq0(u - v), ge0(u - v)) for u, v in ((u, _size(env)) for u in us)]
+
+
+def twins(env: Env, n: int) -> Pairs:
+    """u_i == v_i, oldest first."""
+    return _twins(env, n)
+
+
+def twins_backwards(env: Env, n: int) -> Pairs:
+    """u_i == v_i, newest first."""
+    return _twins(env, n)[::-1]
+
+
+def equal_chain(env: Env, n: int) -> Pairs:
+    """u_i == u_(i+1), oldest first."""
+    us = [_size(env) for _ in range(n + 1)]
+    gaps = [b - a for a, b in pairwise(us)]
+    return [(eq0(e), ge0(e)) for e in gaps]
+
+
+def equal_chain_backwards(env: Env, n: int) -> Pairs:
+    """u_i == u_(i+1), newest first."""
+    return equal_chain(env, n)[::-1]
+
+
+def multiples(env: Env, n: int) -> Pairs:
+    """u_i % 8 == 0."""
+    eight = env.pool.const(8)
+    four = env.pool.const(4)
+    us = [_size(env) for _ in range(n)]
+    return [(eq0(modulo(u, eight)), eq0(modulo(u, four))) for u in us]
+
+
+def prefixes(env: Env, n: int) -> Pairs:
+    """prefix_i <= total."""
+    total = env.unbacked()
+    sums = list(accumulate(_size(env) for _ in range(n)))
+    gaps = [total - e for e in sums]
+    return [(ge0(e), ge0(e.shift(1))) for e in gaps]
+
+
+def prefixes_of_sum(env: Env, n: int) -> Pairs:
+    """prefix_i <= sum of all, which needs no fact."""
+    sums = list(accumulate(_size(env) for _ in range(n)))
+    gaps = [sums[-1] - e for e in sums]
+    return [(ge0(e), ge0(e.shift(1))) for e in gaps]
+
+
+def different(env: Env, n: int) -> Pairs:
+    """u_i != v_i."""
+    gaps = [_size(env) - _size(env) for _ in range(n)]
+    return [(ne0(e), ne0(-e)) for e in gaps]
+
+
+def different_from_one(env: Env, n: int) -> Pairs:
+    """u_i != n."""
+    one = _size(env)
+    gaps = [_size(env) - one for _ in range(n)]
+    return [(ne0(e), ne0(-e)) for e in gaps]
+
+
+def larger_below_one(env: Env, n: int) -> Pairs:
+    """max(u_i, v_i) <= n."""
+    most = _size(env)
+    pairs = [(_size(env), _size(env)) for _ in range(n)]
+    return [(ge0(most - maximum((u, v))), ge0(most - u)) for u, v in pairs]
+
+
+PATTERNS = (
+    Pattern("u_i <= n", below_one),
+    Pattern("n <= u_i", above_one),
+    Pattern("u_i <= u_(i+1)", chain),
+    Pattern("u_i + v_i == n", complements),
+    Pattern("u_i == v_i, oldest first", twins),
+    Pattern("u_i == v_i, newest first", twins_backwards),
+    Pattern("u_i == u_(i+1), oldest first", equal_chain),
+    Pattern("u_i == u_(i+1), newest first", equal_chain_backwards),
+    Pattern("u_i % 8 == 0", multiples),
+    Pattern("prefix_i <= total", prefixes),
+    Pattern("prefix_i <= sum of all", prefixes_of_sum),
+    Pattern("u_i != v_i", different),
+    Pattern("u_i != n", different_from_one),
+    Pattern("max(u_i, v_i) <= n", larger_below_one),
+)
+
+
+class Times(NamedTuple):
+    """Seconds to tell all facts and to ask all questions, and how many were answered."""
+
+    told: float
+    asked: float
+    proved: int
+
+
+def measure(pattern: Pattern, n: int) -> Times:
+    """The best of a few runs, each in a new environment."""
+    best: Times | None = None
+    for _ in range(REPEATS):
+        env = Env()
+        pairs = pattern.make(env, n)
+        gc.collect()
+        gc.disable()
+        start = thread_time()
+        for fact, _question in pairs:
+            env.assume(fact)
+        told = thread_time()
+        proved = sum(env.prove(question).answer is True for _fact, question in pairs)
+        asked = thread_time()
+        gc.enable()
+        new = Times(told - start, asked - told, proved)
+        best = new if best is None else Times(min(best[0], new[0]), min(best[1], new[1]), proved)
+        if sum(new[:2]) > 2:
+            break
+    assert best is not None
+    return best
+
+
+def table(most: int) -> str:
+    """The whole table as text."""
+    sizes = [FEWEST << i for i in range(20) if FEWEST << i <= most]
+    heads = "".join(f"{n:>9,}" for n in sizes)
+    lines = [f"{'':30}  {'':5}{heads}  worst factor per doubling"]
+    for pattern in PATTERNS:
+        rows = [measure(pattern, n) for n in sizes]
+        for name, column in (("tell", 0), ("ask", 1)):
+            seconds = [row[column] for row in rows]
+            growth = [b / a for a, b in pairwise(seconds)]
+            whole = (seconds[-1] / seconds[0]) ** (1 / max(1, len(seconds) - 1))
+            cells = "".join(f"{1000 * s:>7.1f}ms" for s in seconds)
+            missed = " MISSED" if whole > GOAL else ""
+            open_ = sizes[-1] - rows[-1].proved
+            note = f", {open_} not proved" if column and open_ else ""
+            lines.append(
+                f"{pattern.name if not column else '':30}  {name:5}{cells}"
+                f"  {max(growth, default=0):.2f}, mean {whole:.2f}{missed}{note}"
+            )
+    return "\n".join(lines)
+
+
+def main() -> int:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--most", type=int, default=MOST, help="the largest number of symbols")
+    print(table(parser.parse_args().most))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

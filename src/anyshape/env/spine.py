@@ -1,0 +1,79 @@
+"""The difference of a sum and a prefix of it, without collecting terms.
+
+A sum that grew by additions, `((a + b) + c) + ...`, is a chain from each node to the node before
+it. Each node on a chain gets one more pointer, `far`, to an ancestor at a skew-binary distance
+(Myers, 1983), with the bounds of the difference between the two. So the bounds of `long - prefix`
+are the sum of O(log n) such bounds, after O(1) amortized work per node.
+
+The bounds are those of the time when a pointer was made: true, though perhaps not the tightest.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from anyshape.domain import Bound
+    from anyshape.expr import Expr
+
+    Links = dict[Expr, "Link"]
+
+
+class Link(NamedTuple):
+    """How a node of a chain hangs on the node before it and on an ancestor far away.
+
+    `lo, hi` bound `node - before`; `far_lo, far_hi` bound `node - far`. The root of a chain has
+    depth 0 and hangs on itself.
+    """
+
+    depth: int
+    before: Expr
+    lo: Bound
+    hi: Bound
+    far: Expr
+    far_lo: Bound
+    far_hi: Bound
+
+
+def between(links: Links, long: Expr, prefix: Expr) -> tuple[Bound, Bound] | None:
+    """Bounds of `long - prefix`, where `prefix` is on the chain of `long`; else None."""
+    _link(links, long)
+    end = links.get(prefix)
+    if end is None:
+        return None
+    lo: Bound = 0
+    hi: Bound = 0
+    node, link = long, links[long]
+    while link.depth > end.depth:
+        far = links[link.far]
+        if far.depth >= end.depth:
+            lo, hi, node, link = lo + link.far_lo, hi + link.far_hi, link.far, far
+        else:
+            lo, hi, node = lo + link.lo, hi + link.hi, link.before
+            link = links[node]
+    return (lo, hi) if node is prefix else None
+
+
+def _link(links: Links, e: Expr) -> None:
+    """Link every node of the chain of `e` that is not linked yet."""
+    new: list[tuple[Expr, Bound, Bound]] = []
+    while e not in links:
+        parts = e.parts
+        if type(parts) is tuple and len(parts) == 3 and parts[2] == 1:
+            new.append((e, parts[1].lo, parts[1].hi))
+        elif type(parts) is tuple and len(parts) == 1:
+            new.append((e, e.c - parts[0].c, e.c - parts[0].c))
+        else:
+            links[e] = Link(0, e, 0, 0, e, 0, 0)
+            break
+        e = parts[0]
+    before = e
+    for node, lo, hi in reversed(new):
+        near = links[before]
+        far = links[near.far]
+        if near.depth - far.depth == far.depth - links[far.far].depth:
+            far_lo, far_hi = lo + near.far_lo + far.far_lo, hi + near.far_hi + far.far_hi
+            links[node] = Link(near.depth + 1, before, lo, hi, far.far, far_lo, far_hi)
+        else:
+            links[node] = Link(near.depth + 1, before, lo, hi, before, lo, hi)
+        before = node
