@@ -4,6 +4,7 @@
 #   make test      tests, with coverage        make bench     the engine against other engines
 #   make lint      style, layers, limits       make fuzz      look for wrong verdicts (N=20000)
 #   make type      mypy, strict                make docs      build the documentation
+#   make compat    torch's private names (TORCH=torch==2.11.0 VENV=.venv-2.11)
 #   make coverage  100% branches in the engine (after make test)
 #   make all       lint, type, test, coverage, docs
 
@@ -23,11 +24,14 @@ DEV_STAMP   := $(VENV)/.dev
 BENCH_STAMP := $(VENV)/.bench
 DOCS_STAMP  := $(VENV)/.docs
 
+# What anyshape relies on in torch beyond its public interface, and the signatures of its ops.
+COMPAT := tests/unit/torch_compat tests/unit/rules/test_signature.py
+
 ENGINE := src/anyshape/expr/*,src/anyshape/domain/*,src/anyshape/env/*
 
 .DEFAULT_GOAL := all
 .NOTPARALLEL:
-.PHONY: setup demo test coverage lint type bench fuzz docs fmt all clean
+.PHONY: setup demo test compat coverage lint type bench fuzz docs fmt all clean
 
 setup: $(DEV_STAMP)
 
@@ -70,7 +74,12 @@ lint: setup
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python tools/line_limit.py
 	$(BIN)/python tools/folder_readme.py
+	$(BIN)/python tools/torch_private.py
 	$(BIN)/python tools/reference.py --check
+
+# The same on another release: make compat TORCH=torch==2.11.0 VENV=.venv-2.11
+compat: setup
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile $(COMPAT) $(ARGS)
 
 type: setup
 	$(BIN)/mypy

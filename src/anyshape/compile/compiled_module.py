@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from anyshape.compile.compiled import Compiled
+from anyshape.torch_compat.module_attribute import NON_PERSISTENT, REGISTRIES
 
 if TYPE_CHECKING:
     from anyshape.compile.compiled import Options
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 _OF_COMPILED: Final = frozenset(
     ("entries", "stats", "explain", "reset", "recompilations", "history", "eager_because")
 )
-_SHARED: Final = ("_parameters", "_buffers", "_modules", "_non_persistent_buffers_set")
+_SHARED: Final = (*REGISTRIES, NON_PERSISTENT)
 
 
 class CompiledModule(torch.nn.Module):

@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
-from torch.utils import _pytree as pytree
-
 from anyshape.errors import ArgumentError
 from anyshape.export.files.stand_in import StandIn
 from anyshape.export.files.structure import foreign
+from anyshape.torch_compat import pytree
 from anyshape.trace import tree
 
 if TYPE_CHECKING:

@@ -14,6 +14,8 @@ import sympy  # type: ignore[import-untyped]
 import torch
 
 from anyshape.errors import RuntimeAssertError
+from anyshape.torch_compat.aten_op import ASSERT_SCALAR
+from anyshape.torch_compat.message import GENERATED_CHECK
 from anyshape.trace.codegen import fail
 
 if TYPE_CHECKING:
@@ -39,9 +41,7 @@ class AssertFailures:
 
     def note(self, module: GraphModule) -> None:
         """Take the conditions from a graph that a compiler is about to compile."""
-        for node in module.graph.find_nodes(
-            op="call_function", target=torch.ops.aten._assert_scalar.default
-        ):
+        for node in module.graph.find_nodes(op="call_function", target=ASSERT_SCALAR):
             condition, message = node.args
             given = condition.meta.get("val") if isinstance(condition, torch.fx.Node) else None
             if isinstance(given, torch.SymBool) and message in self._asserts:
@@ -56,7 +56,7 @@ class AssertFailures:
         if last is None:
             return
         line = linecache.getline(last.tb_frame.f_code.co_filename, last.tb_lineno)
-        if not line.strip().startswith("raise RuntimeError("):
+        if not line.strip().startswith(GENERATED_CHECK):
             return
         values = {
             name: sympy.sympify(value)

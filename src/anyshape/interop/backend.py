@@ -14,6 +14,7 @@ import torch
 
 from anyshape.errors import ArgumentError
 from anyshape.events import Lowering, emit, listeners
+from anyshape.torch_compat.dynamo import lookup_backend
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -65,7 +66,7 @@ def find_backend(backend: str | Compiler) -> Backend:
             f"there is no backend {backend!r}",
             fix=f"one of {', '.join(dict.fromkeys([EAGER, INDUCTOR, *known]))}, or a function",
         )
-    return Backend(backend, torch._dynamo.lookup_backend(backend))
+    return Backend(backend, lookup_backend(backend))
 
 
 def lower(captured: Captured, backend: Backend, flat: list[Any]) -> Lowered:

@@ -16,16 +16,19 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import torch
-from torch._dynamo.source import ConstantSource
-from torch._subclasses import FakeTensorMode
-from torch.fx.experimental import _config as fx_config
-from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv
-from torch.utils._sympy.numbers import int_oo
 
 from anyshape.domain import INF, NINF
 from anyshape.expr.python import source
 from anyshape.expr.traverse import symbols_of
 from anyshape.tensor.layout import dense_order
+from anyshape.torch_compat.fake_tensor import (
+    ConstantSource,
+    DimDynamic,
+    FakeTensorMode,
+    ShapeEnv,
+    general_paths,
+    int_oo,
+)
 from anyshape.trace.codegen import Same, guard_function
 
 if TYPE_CHECKING:
@@ -75,14 +78,6 @@ class Fakes(NamedTuple):
     def inputs(self) -> list[Any]:
         """The inputs in order: symbols, then tensors."""
         return [n for n in self.numbers.values() if type(n) is not int] + self.tensors
-
-
-def general_paths() -> AbstractContextManager[Any]:
-    """Torch's switch for the general path."""
-    patched: AbstractContextManager[Any] = fx_config.patch(  # type: ignore[attr-defined]
-        backed_size_oblivious=True
-    )
-    return patched
 
 
 def make_fakes(captured: Captured, flat: list[Any], hints: Mapping[str, Any]) -> Fakes:

@@ -19,6 +19,8 @@ from anyshape.expr.python import source
 from anyshape.rules.autocast import autocast_state
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.sym_tensor import SymSize
+from anyshape.torch_compat.aten_op import ASSERT_SCALAR, assert_true
+from anyshape.torch_compat.thread_state import set_grad_enabled
 from anyshape.trace.execution_modes import MODE_CHANGES, set_autocast, set_inference
 from anyshape.trace.graph import SYMBOLIC, Name, Value, leaves, operand_of
 from anyshape.trace.spelling import OPERATORS, method_name
@@ -79,7 +81,7 @@ _FUNCTIONS: Final[dict[str, Any]] = {
 def to_fx(captured: Captured) -> fx.GraphModule:
     """A module that computes the outputs of a traced program from the flat list of its inputs."""
     graph, asserts = captured.graph, captured.runtime_asserts
-    writer = _Writer(graph, {id(o): _said(o) for o in asserts}, torch._assert)
+    writer = _Writer(graph, {id(o): _said(o) for o in asserts}, assert_true)
     writer.take_leaves(captured.inputs)
     return writer.write(asserts, graph.outputs)
 
@@ -96,7 +98,7 @@ def to_backend_fx(
     `asserts` are by the message to fail with. Symbols in `fixed` are numbers instead of inputs.
     """
     messages = {id(o): message for message, o in asserts.items()}
-    writer = _Writer(graph, messages, torch.ops.aten._assert_scalar.default, for_backend=True)
+    writer = _Writer(graph, messages, ASSERT_SCALAR, for_backend=True)
     writer.take_symbols(inputs, fixed)
     return writer.write(list(asserts.values()), outputs)
 
@@ -182,7 +184,7 @@ class _Writer:
         """Leave the modes as they are now, for compilers run a graph more than once."""
         last = {s.func: s.args[0] for s in self.graph.nodes if s.func in MODE_CHANGES}
         now = {
-            torch._C._set_grad_enabled: torch.is_grad_enabled(),
+            set_grad_enabled: torch.is_grad_enabled(),
             set_inference: False,
             set_autocast: autocast_state(),
             torch.set_default_dtype: torch.get_default_dtype(),

@@ -17,17 +17,21 @@ asserts of the `ShapeEnv` become checks in the generated code; `aten._assert_sca
 from __future__ import annotations
 
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import torch
-from torch._functorch import config as functorch_config
-from torch._guards import TracingContext, tracing
-from torch._inductor import config as inductor_config
-from torch._inductor import custom_graph_pass
-from torch._inductor.compile_fx import compile_fx, compile_fx_inner
-from torch._inductor.dependencies import WeakDep
-from torch._inductor.ir import AssertScalar
-from torch.fx.experimental.symbolic_shapes import SYMPY_INTERP
+
+from anyshape.torch_compat.fake_tensor import SYMPY_INTERP, TracingContext, tracing
+from anyshape.torch_compat.inductor_compiler import (
+    AssertScalar,
+    SchedulerPass,
+    WeakDep,
+    backward_at_once,
+    compile_fx,
+    compile_fx_inner,
+    with_scheduler_pass,
+    without_autograd_cache,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,9 +40,6 @@ if TYPE_CHECKING:
 
     from anyshape.interop.assert_failure import AssertFailures
     from anyshape.interop.fakes import Fakes
-
-
-_Pass: Final[Any] = getattr(custom_graph_pass, "CustomSchedulerPass", object)  # since torch 2.12
 
 
 def compile_with_inductor(
@@ -60,12 +61,11 @@ def compile_with_inductor(
 
     with ExitStack() as stack:
         stack.enter_context(fakes.general)
-        if fakes.names and hasattr(functorch_config, "force_non_lazy_backward_lowering"):
-            patch = functorch_config.patch(force_non_lazy_backward_lowering=True)
-            stack.enter_context(patch)
+        if fakes.names:
+            stack.enter_context(backward_at_once())
         if failures.expected:
-            stack.enter_context(inductor_config.patch(_pre_fusion_custom_pass=ChecksFirst()))
-            stack.enter_context(functorch_config.patch(enable_autograd_cache=False))
+            stack.enter_context(with_scheduler_pass(ChecksFirst()))
+            stack.enter_context(without_autograd_cache())
         stack.enter_context(tracing(context))
         compiled: Any = compile_fx(module, fakes.inputs(), inner_compile=inner)
     made: Callable[..., Any] = compiled
@@ -78,7 +78,7 @@ def _number(text: str, numbers: dict[str, Any]) -> Any:
     return eval(text, {**SYMPY_INTERP, **functions}, numbers)  # printed by torch
 
 
-class ChecksFirst(_Pass):  # type: ignore[misc]
+class ChecksFirst(SchedulerPass):  # type: ignore[misc]
     """Kernels that use an unbacked symbol depend on the checks of it that come before them."""
 
     def __call__(self, nodes: list[Any]) -> list[Any]:

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from torch._guards import TracingContext, tracing
 from torch.fx import Interpreter
-from torch.fx.experimental.symbolic_shapes import compute_unbacked_bindings
 
 from anyshape.errors import BackendError, UnsupportedError
 from anyshape.interop.backend import Backend, Lowered
@@ -18,6 +16,7 @@ from anyshape.interop.fakes import actual_hints, choose_hints, make_fakes
 from anyshape.interop.inductor import compile_with_inductor
 from anyshape.interop.lowering_guards import LoweringGuards
 from anyshape.interop.runtime_wrapper import RuntimeWrapper
+from anyshape.torch_compat.fake_tensor import TracingContext, compute_unbacked_bindings, tracing
 from anyshape.trace.execution_modes import keep_modes
 
 if TYPE_CHECKING:

@@ -13,14 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 import sympy  # type: ignore[import-untyped]
 import torch
-from torch._C._dynamo.guards import TensorGuards
-from torch.utils._sympy.printers import PythonPrinter
 
 from anyshape.interop.fakes import order_of
 from anyshape.symbolic.functions import sym_max, sym_min
 from anyshape.symbolic.sym_bool import SymBool
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.layout import dense_strides, has_strides
+from anyshape.torch_compat.dynamo import tensor_guards
+from anyshape.torch_compat.fake_tensor import PythonPrinter
+from anyshape.torch_compat.tensor_subclass import storage_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -104,10 +105,10 @@ class LoweringGuards:
         tensors = [*[flat[i] for i in self._places], *self._constants]
         counts: dict[int, int] = {}
         for t in tensors:
-            key = t.untyped_storage()._cdata
+            key = storage_id(t.untyped_storage())
             counts[key] = counts.get(key, 0) + 1
         for t in (*[flat[i] for i in self._changed], *self._changed_constants):
-            if counts[t.untyped_storage()._cdata] > 1:
+            if counts[storage_id(t.untyped_storage())] > 1:
                 name = next(n for n, x in zip(self._names, tensors, strict=True) if x is t)
                 return f"{name}, which the program changes, shares its memory with another tensor"
         return None
@@ -129,7 +130,7 @@ def _tensor_guards(tensors: list[torch.Tensor], fakes: Fakes) -> Any:
         else:
             sizes.append(list(t.shape))
             strides.append(list(t.stride()))
-    return TensorGuards(*tensors, dynamic_dims_sizes=sizes, dynamic_dims_strides=strides)
+    return tensor_guards(tensors, sizes, strides)
 
 
 def _lies(x: torch.Tensor, order: tuple[int, ...] | None, strides: tuple[int, ...]) -> bool:

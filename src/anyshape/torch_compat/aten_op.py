@@ -15,6 +15,7 @@ __all__ = [
     "CALLABLE_PRIVATE_OPS",
     "NAMESPACES",
     "VARIABLE_FUNCTIONS",
+    "VARIABLE_FUNCTIONS_PATH",
     "OpOverload",
     "OpOverloadPacket",
     "all_op_names",
@@ -40,6 +41,9 @@ they appear in graphs; generated code spells them by these paths."""
 
 VARIABLE_FUNCTIONS: Final[Any] = torch._C._VariableFunctions
 """The builtin functions behind `torch.*`, among them those that a Python function shadows."""
+
+VARIABLE_FUNCTIONS_PATH: Final = "torch._VF"
+"""The namespace of `VARIABLE_FUNCTIONS` in saved programs."""
 
 assert_true: Final[Any] = torch._assert
 """`assert_true(condition, message)`: an assert as a call, which an fx graph can hold."""

@@ -5,12 +5,15 @@ The functions are torch's own objects, so that a call costs what it costs in tor
 
 from __future__ import annotations
 
+from typing import Final
+
 import torch
 from torch._C import _get_tracing_state as get_tracing_state
 from torch._C import _is_any_autocast_enabled as is_any_autocast_enabled
 from torch._C import _set_grad_enabled as set_grad_enabled
 
 __all__ = [
+    "SET_GRAD_ENABLED",
     "get_tracing_state",
     "is_any_autocast_enabled",
     "set_compiling",
@@ -26,6 +29,9 @@ __all__ = [
 #
 # `get_tracing_state()` is called by torch's own Python functions and reaches the tracer's mode,
 # which must recognize it as no op.
+
+SET_GRAD_ENABLED: Final = "torch._C._set_grad_enabled"
+"""The name of `set_grad_enabled` in saved programs."""
 
 
 def set_compiling(flag: bool) -> bool:

@@ -17,6 +17,7 @@ from anyshape.expr.python import source
 from anyshape.rules.autocast import autocast_state
 from anyshape.tensor.layout import dense_strides, has_strides
 from anyshape.tensor.size import text
+from anyshape.torch_compat.thread_state import is_any_autocast_enabled
 from anyshape.trace.codegen import SAME, defined, truth
 
 if TYPE_CHECKING:
@@ -340,7 +341,7 @@ class Mode(NamedTuple):
             return f"{scope.fixed(self.read.__name__, self.read)}() is {self.value}"
         if self.read is autocast_state:
             if not self.value:
-                active = scope.fixed("autocast", torch._C._is_any_autocast_enabled)
+                active = scope.fixed("autocast", is_any_autocast_enabled)
                 return f"not {active}()"
             return f"{scope.fixed('autocast_state', self.read)}() == {scope.name(self.value)}"
         return f"{scope.fixed('default_dtype', self.read)}() is {self.value}"

@@ -8,6 +8,7 @@ from typing import Any, Final
 import torch
 
 from anyshape.rules.autocast import POLICIES, autocast_state
+from anyshape.torch_compat.thread_state import set_grad_enabled
 
 
 def set_autocast(state: tuple[Any, ...]) -> None:
@@ -52,7 +53,7 @@ class keep_modes:  # noqa: N801  used as a statement of generated code
     def __exit__(self, *_: object) -> None:
         while len(_inference.entered) > self.depth:
             _inference.entered.pop().__exit__(None, None, None)
-        torch._C._set_grad_enabled(self.grad)
+        set_grad_enabled(self.grad)
         if autocast_state() != self.autocast:
             set_autocast(self.autocast)
         if torch.get_default_dtype() is not self.dtype:
@@ -60,7 +61,7 @@ class keep_modes:  # noqa: N801  used as a statement of generated code
 
 
 MODE_CHANGES: Final = (
-    torch._C._set_grad_enabled,
+    set_grad_enabled,
     set_inference,
     set_autocast,
     torch.set_default_dtype,

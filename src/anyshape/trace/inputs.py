@@ -6,7 +6,6 @@ import inspect
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import torch
-from torch.utils import _pytree as pytree
 
 from anyshape.config import config
 from anyshape.errors import ArgumentError
@@ -15,6 +14,7 @@ from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.layout import CONTIGUOUS, Layout, dense_order
 from anyshape.tensor.meta import Meta
 from anyshape.tensor.sym_tensor import SymTensor
+from anyshape.torch_compat import pytree
 from anyshape.trace import tree
 from anyshape.trace.tracer import symbol_name
 

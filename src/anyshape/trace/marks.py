@@ -15,6 +15,7 @@ import torch
 
 from anyshape.errors import ArgumentError, DimError, UnsupportedError
 from anyshape.tensor.current import is_tracing
+from anyshape.torch_compat import dynamo_mark
 from anyshape.trace.inputs import BACKED, STATIC, UNBACKED
 
 _OURS: Final = "_anyshape_marks"
@@ -120,17 +121,17 @@ def _ours(own: dict[str, Any]) -> dict[int, Mark]:
 
 def _of_torch(own: dict[str, Any]) -> list[tuple[int, Mark]]:
     """The marks that torch keeps among the attributes of a tensor; it checks no dimensions."""
-    hints = own.get("_dynamo_hint_overrides") or {}
-    bounds = own.get("_dynamo_unbacked_bounds") or {}
-    ids = own.get("_dynamo_shape_ids") or {}
-    found = [(d, Mark(STATIC)) for d in own.get("_dynamo_static_indices", ())]
-    found += [(d, Mark(BACKED)) for d in own.get("_dynamo_weak_dynamic_indices", ())]
-    found += [(d, Mark(BACKED, strict=True)) for d in own.get("_dynamo_dynamic_indices", ())]
-    for r in own.get("_dynamo_dynamic_range", ()):
+    hints = own.get(dynamo_mark.HINTS) or {}
+    bounds = own.get(dynamo_mark.UNBACKED_BOUNDS) or {}
+    ids = own.get(dynamo_mark.SHAPE_IDS) or {}
+    found = [(d, Mark(STATIC)) for d in own.get(dynamo_mark.STATIC, ())]
+    found += [(d, Mark(BACKED)) for d in own.get(dynamo_mark.MAYBE_DYNAMIC, ())]
+    found += [(d, Mark(BACKED, strict=True)) for d in own.get(dynamo_mark.DYNAMIC, ())]
+    for r in own.get(dynamo_mark.DYNAMIC_RANGES, ()):
         found.append((r.dim, Mark(BACKED, strict=True, min=r.min, max=r.max)))
     for attribute, strict in (
-        ("_dynamo_unbacked_indices", False),
-        ("_dynamo_strict_unbacked_indices", True),
+        (dynamo_mark.UNBACKED, False),
+        (dynamo_mark.STRICT_UNBACKED, True),
     ):
         for d in own.get(attribute, ()):
             lo, hi = bounds.get(d, (None, None))

@@ -7,6 +7,8 @@ from typing import Any, Final
 
 import torch
 
+from anyshape.torch_compat.aten_op import NAMESPACES, is_op, op_path
+
 OPERATORS: Final = {
     "__add__": "+",
     "__sub__": "-",
@@ -39,7 +41,7 @@ def paths() -> dict[Any, str]:
         "torch.special": torch.special,
         "torch.linalg": torch.linalg,
         "torch.fft": torch.fft,
-        "torch._C._nn": torch._C._nn,
+        **NAMESPACES,
         "torch.functional": torch.functional,
     }
     found: dict[Any, str] = {}
@@ -72,10 +74,8 @@ def method_name(func: Any) -> str | None:
 
 def path_of(func: Any) -> str | None:
     """The path of a torch function; None for one from elsewhere."""
-    if isinstance(func, torch._ops.OpOverload):
-        return f"torch.ops.{func.namespace}.{func._opname}.{func._overloadname}"
-    if isinstance(func, torch._ops.OpOverloadPacket):
-        return "torch.ops." + func._qualified_op_name.replace("::", ".")
+    if is_op(func):
+        return op_path(func)
     try:
         path = paths().get(func)
     except TypeError:

@@ -29,7 +29,10 @@ from anyshape.tensor.current import outside
 from anyshape.tensor.layout import CONTIGUOUS, Layout
 from anyshape.tensor.meta import Meta
 from anyshape.tensor.sym_tensor import DUMMY, ROWS, SymSize, SymTensor, make
+from anyshape.torch_compat import pytree
 from anyshape.torch_compat.tensor_subclass import make_subclass
+from anyshape.torch_compat.thread_state import is_any_autocast_enabled, set_grad_enabled
+from anyshape.torch_compat.torch_function import DisableTorchFunction
 from anyshape.trace.execution_modes import set_autocast, set_inference
 from anyshape.trace.graph import CONSTANT, INPUT, RESULT, Graph, Name, Node, Value, leaves
 from anyshape.trace.numbering import number
@@ -46,7 +49,6 @@ _is_inference: Final = torch.is_inference_mode_enabled
 _default_dtype: Final = torch.get_default_dtype
 _KINDS: Final = (torch.Tensor, torch.nn.Parameter)
 _UNFINISHED: Final = (types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType)
-_is_any_autocast: Final = torch._C._is_any_autocast_enabled
 
 
 class Tracer:
@@ -107,7 +109,7 @@ class Tracer:
         """Write a node for a call whose rule gave `out`; the tensors for its results."""
         if type(out) is not Meta:
             return self._record_other(func, args, kwargs, out)
-        if _is_grad_enabled() is not self._grad or self._autocast or _is_any_autocast():
+        if _is_grad_enabled() is not self._grad or self._autocast or is_any_autocast_enabled():
             self._switch_modes()
         if _default_dtype() is not self._dtype or _is_inference() is not self._inference:
             self._switch_modes()
@@ -211,7 +213,7 @@ class Tracer:
         return make(meta, value, self)
 
     def _node(self, func: Any, args: Any, kwargs: Any, site: Site | None = None) -> Node:
-        if _is_grad_enabled() is not self._grad or self._autocast or _is_any_autocast():
+        if _is_grad_enabled() is not self._grad or self._autocast or is_any_autocast_enabled():
             self._switch_modes()
         if _default_dtype() is not self._dtype or _is_inference() is not self._inference:
             self._switch_modes()
@@ -276,7 +278,7 @@ class Tracer:
         return value
 
     def _lift(self, tensor: torch.Tensor) -> Value:
-        with torch._C.DisableTorchFunction():
+        with DisableTorchFunction():
             if type(tensor) not in _KINDS and torch.nn.parameter.is_lazy(tensor):
                 raise UnsupportedError(
                     f"an uninitialized {type(tensor).__name__}", fix="run the module once first"
@@ -387,7 +389,7 @@ class Tracer:
                 f"the program returns a {type(leaf).__name__} with traced values inside",
                 why="its structure is not known, so the values cannot be given back in it",
                 fix="return tensors in tuples, lists and dicts, or register the class with"
-                " torch.utils._pytree.register_pytree_node",
+                f" {pytree.REGISTER}",
             )
         return Scan(self).freeze(leaf)
 
@@ -439,7 +441,7 @@ class Tracer:
             self._mode_change(set_inference, self._inference)
         if _is_grad_enabled() is not self._grad:
             self._grad = _is_grad_enabled()
-            self._mode_change(torch._C._set_grad_enabled, self._grad)
+            self._mode_change(set_grad_enabled, self._grad)
         now = autocast_state()
         if now != self._autocast:
             self._autocast = now

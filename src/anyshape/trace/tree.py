@@ -14,9 +14,9 @@ import functools
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import torch
-from torch.utils import _pytree as pytree
 
 from anyshape.errors import UnsupportedError
+from anyshape.torch_compat import pytree
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -65,7 +65,7 @@ def level(x: Any) -> Level | None:
         names = _names(x)
         keys: list[Any] = [pytree.GetAttrKey(name) for name in names]
         return Level(Fields, (type(x), names), keys, [getattr(x, name) for name in names])
-    kind = pytree._get_node_type(x)
+    kind = pytree.node_type(x)
     handler = pytree.SUPPORTED_NODES.get(kind)
     if handler is None:
         return None
@@ -136,7 +136,7 @@ def _names(x: Any) -> tuple[str, ...]:
                 f"a {cls.__qualname__} with the attribute {name}, which is not one of its fields",
                 why="a dataclass is passed on field by field",
                 fix=f"make {name} a field or a property, or register the class with"
-                " torch.utils._pytree.register_pytree_node",
+                f" {pytree.REGISTER}",
             )
     return tuple([name for name in known if hasattr(x, name)])
 
@@ -154,7 +154,7 @@ def _fields(cls: Any) -> tuple[str, ...]:
         if isinstance(getattr(cls, name, None), property):
             raise UnsupportedError(
                 f"a {cls.__qualname__} whose field {name} is a property",
-                fix="register the class with torch.utils._pytree.register_pytree_node",
+                fix=f"register the class with {pytree.REGISTER}",
             )
     return names
 

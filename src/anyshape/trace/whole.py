@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from torch.utils import _pytree as pytree
-
 from anyshape.errors import UnsupportedError
 from anyshape.rules.result import Many
 from anyshape.tensor.meta import Meta
 from anyshape.tensor.sym_tensor import SymTensor
+from anyshape.torch_compat import pytree
 
 if TYPE_CHECKING:
     from anyshape.trace.tracer import Tracer

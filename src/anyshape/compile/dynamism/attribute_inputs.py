@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from anyshape.compile.dynamism import sources
+from anyshape.torch_compat.module_attribute import BUFFERS, PARAMETERS, REGISTRIES
 from anyshape.trace.attribute import Attribute
 from anyshape.trace.inputs import STATIC
 from anyshape.trace.marks import marks_of
@@ -51,7 +52,7 @@ def _has_marks(root: Any) -> bool:
     modules = [x for x in (root, *_dict(root).values()) if isinstance(x, torch.nn.Module)]
     tables = [_dict(root)]
     for module in {id(m): m for top in modules for m in top.modules()}.values():
-        tables += [module.__dict__, module._parameters, module._buffers]
+        tables += [module.__dict__, module.__dict__[PARAMETERS], module.__dict__[BUFFERS]]
     return any(isinstance(x, torch.Tensor) and x.__dict__ for t in tables for x in t.values())
 
 
@@ -75,7 +76,7 @@ def _below(holder: Any, path: str, above: tuple[int, ...]) -> Iterator[Attribute
     above = (*above, id(holder))
     tables = [own]
     if isinstance(holder, torch.nn.Module):
-        tables += [own["_parameters"], own["_buffers"], own["_modules"]]
+        tables += [own[name] for name in REGISTRIES]
     for table in tables:
         for key, x in table.items():
             name = _step(path, key, attribute=True)
@@ -96,7 +97,7 @@ def _at_path(root: Any, steps: tuple[str, ...]) -> Attribute | None:
         else:
             tables = [holder] if isinstance(holder, dict) else [_dict(holder)]
             if isinstance(holder, torch.nn.Module):
-                tables += [tables[0][t] for t in ("_parameters", "_buffers", "_modules")]
+                tables += [tables[0][t] for t in REGISTRIES]
             table = next((t for t in tables if key in t), {})
         if key not in table:
             return None

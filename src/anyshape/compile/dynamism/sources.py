@@ -17,6 +17,7 @@ import torch
 
 from anyshape.config import SETTINGS, config, listed
 from anyshape.errors import AnyshapeWarning, ConfigError
+from anyshape.torch_compat.module_attribute import BUFFERS, PARAMETERS, REGISTRIES
 from anyshape.trace.inputs import BACKED, STATIC, UNBACKED
 
 if TYPE_CHECKING:
@@ -31,7 +32,6 @@ _LISTS: Final = (
 )
 _HEAD: Final = re.compile(r"""L\[(?:'([^']*)'|"([^"]*)")\]|([^.\[]+)""")
 _STEP: Final = re.compile(r"""\.(\w+)|\[(?:(-?\d+)|'([^']*)'|"([^"]*)")\]""")
-_TABLES: Final = ("_modules", "_parameters", "_buffers")  # where a module keeps its attributes
 _NO_NAME: Final = "\0"
 _MOST: Final = 40  # names in a warning
 
@@ -153,7 +153,7 @@ def _steps(path: str) -> tuple[str, ...]:
         step = _STEP.match(path, place)
     if not steps or place < len(path):
         return (path,)
-    return (steps[0], *(part for part in steps[1:] if part not in _TABLES))
+    return (steps[0], *(part for part in steps[1:] if part not in REGISTRIES))
 
 
 def _spellings(name: str) -> list[str]:
@@ -164,5 +164,5 @@ def _spellings(name: str) -> list[str]:
     if head == "self" and rest:
         owner = "L['self']" + "".join(f"._modules[{part!r}]" for part in rest[:-1])
         found += [f"{owner}.{rest[-1]}"]
-        found += [f"{owner}.{table}[{rest[-1]!r}]" for table in _TABLES[1:]]
+        found += [f"{owner}.{table}[{rest[-1]!r}]" for table in (PARAMETERS, BUFFERS)]
     return found

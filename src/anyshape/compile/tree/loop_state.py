@@ -10,9 +10,7 @@ forward of a compiled module, close.
 
 from __future__ import annotations
 
-import dis
 import functools
-import os
 import sys
 import types
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -24,13 +22,15 @@ from anyshape.symbolic.sym_bool import SymBool
 from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.sym_tensor import SymSize, SymTensor
+from anyshape.torch_compat import bytecode
+from anyshape.torch_compat.call_frame import MODULE_CALL
 from anyshape.trace.graph import RESULT
 from anyshape.trace.state.outside import is_library
 from anyshape.trace.state.substitutes import is_filled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from types import CodeType, FrameType
+    from types import FrameType
 
     from anyshape.tensor.meta import Meta
     from anyshape.trace.graph import Value
@@ -50,7 +50,6 @@ class Unsettled(Exception):
 _PLAIN: Final = (int, float, bool, str, bytes, type(None), torch.dtype, torch.device, type(...))
 _SAME: Final = (torch.Tensor, torch.nn.Module, types.BuiltinFunctionType, types.ModuleType)
 _WHERE: Final = "capture.py"
-_CALLS: Final = os.path.join("nn", "modules", "module.py")  # how modules call their forward
 
 
 def state_of(live: Callable[[], list[Value]]) -> LoopState | None:
@@ -80,17 +79,10 @@ def _is_seen_whole(stack: list[FrameType]) -> bool:
     """Whether the program is in a loop, at a branch of the function itself: a function of Python's
     own in between, as `any` or `sorted`, would have a state that nobody sees.
     """
-    if not stack or not all(f.f_code.co_filename.endswith(_CALLS) for f in stack[1:]):
+    if not stack or not all(f.f_code.co_filename.endswith(MODULE_CALL) for f in stack[1:]):
         return False
     code, at = stack[0].f_code, stack[0].f_lasti
-    return at in _branches(code) and _is_in(at, _rounds(code))
-
-
-@functools.lru_cache(maxsize=1024)
-def _branches(code: CodeType) -> frozenset[int]:
-    """The instructions that ask for the truth of what the function itself has computed."""
-    steps = dis.get_instructions(code)
-    return frozenset(i.offset for i in steps if "_IF_" in i.opname or i.opname == "UNARY_NOT")
+    return at in bytecode.truth_tests(code) and _is_in(at, bytecode.repetitions(code))
 
 
 def _frames() -> Iterator[FrameType]:
@@ -106,24 +98,8 @@ def _frames() -> Iterator[FrameType]:
         frame = frame.f_back
 
 
-@functools.lru_cache(maxsize=1024)
-def _loops(code: CodeType) -> list[tuple[int, int]]:
-    """The ranges of bytecode in which an iterator is in use."""
-    return [(i.offset, int(i.argval)) for i in dis.get_instructions(code) if i.opname == "FOR_ITER"]
-
-
-@functools.lru_cache(maxsize=1024)
-def _rounds(code: CodeType) -> list[tuple[int, int]]:
-    """The ranges of bytecode that are run again by a jump back."""
-    jumps = [i for i in dis.get_instructions(code) if "BACKWARD" in i.opname]
-    return [(int(i.argval), i.offset + 1) for i in jumps]
-
-
-def _is_in(at: int, ranges: list[tuple[int, int]]) -> bool:
-    return any(a <= at < b for a, b in ranges)
-
-
-_HIDES: Final = 0x20 | 0x80 | 0x200  # generators, coroutines, asynchronous generators
+def _is_in(at: int, spans: tuple[bytecode.Span, ...]) -> bool:
+    return any(span.has(at) for span in spans)
 
 
 class _Reader:
@@ -136,7 +112,7 @@ class _Reader:
 
     def frame(self, frame: FrameType) -> Any:
         code, at = frame.f_code, frame.f_lasti
-        if code.co_flags & _HIDES or _is_in(at, _loops(code)):
+        if bytecode.hides_state(code) or _is_in(at, bytecode.iterations(code)):
             raise Unsettled
         names = frame.f_locals
         return (code, at, tuple([(n, self.read(x)) for n, x in names.items()]))

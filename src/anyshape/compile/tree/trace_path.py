@@ -34,6 +34,8 @@ from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor import current
 from anyshape.tensor.sym_tensor import SymTensor
+from anyshape.torch_compat.thread_state import set_grad_enabled
+from anyshape.torch_compat.torch_function import DisableTorchFunction
 from anyshape.trace.capture import Captured, as_assert
 from anyshape.trace.execution_modes import keep_modes, set_autocast, set_inference
 from anyshape.trace.graph import (
@@ -417,7 +419,7 @@ class PathTracer(Tracer):
         assert segment.run is not None
         self.failed = True
         try:
-            with torch._C.DisableTorchFunction(), keep_modes():
+            with DisableTorchFunction(), keep_modes():
                 self._set_modes()
                 out = list(segment.run(self._frame))
         finally:
@@ -436,7 +438,7 @@ class PathTracer(Tracer):
         leaves_ = self.inputs.leaves
         real = {leaf.value: self._flat[i] for i, leaf in enumerate(leaves_) if leaf.value}
         real.update(dict(self.graph.constants))
-        with torch._C.DisableTorchFunction(), torch.no_grad():
+        with DisableTorchFunction(), torch.no_grad():
             for value in self._outer():
                 if value.version != self._versions.get(value, 0):
                     self.undo.append((real[value], real[value].detach().clone()))
@@ -469,7 +471,7 @@ def enter_modes(modes: tuple[Any, ...]) -> None:
     grad, inference, autocast, dtype = modes
     if torch.is_inference_mode_enabled() is not inference:
         set_inference(inference)
-    torch._C._set_grad_enabled(grad)
+    set_grad_enabled(grad)
     set_autocast(autocast)
     torch.set_default_dtype(dtype)
 

@@ -19,6 +19,13 @@ from anyshape.rules.op_name import NOT_OPS, REFUSED
 from anyshape.rules.resolve import resolve
 from anyshape.symbolic.torch_calls import HANDLED
 from anyshape.tensor import shown
+from anyshape.torch_compat.aten_op import (
+    CALLABLE_PRIVATE_OPS,
+    VARIABLE_FUNCTIONS,
+    VARIABLE_FUNCTIONS_PATH,
+    all_op_names,
+)
+from anyshape.torch_compat.thread_state import SET_GRAD_ENABLED, set_grad_enabled
 from anyshape.trace import execution_modes
 from anyshape.trace.spelling import methods, path_of, paths
 
@@ -32,28 +39,12 @@ _OWN: Final[dict[str, Any]] = {
     "anyshape.expect_contiguity": shown.expect_contiguity,
     "anyshape.set_autocast": execution_modes.set_autocast,
     "anyshape.set_inference": execution_modes.set_inference,
-    "torch._C._set_grad_enabled": torch._C._set_grad_enabled,
+    SET_GRAD_ENABLED: set_grad_enabled,
     "torch.set_default_dtype": torch.set_default_dtype,
     "anyshape.set_seed": random.set_seed,
 }
 # Ops that reach files, other processes or raw memory, or that are no part of a program.
 _DENIED: Final = frozenset(("from_file", "set_", "data", "set_data", "_backward", "retain_grad"))
-# What torch's own Python functions call, besides public ops.
-_PRIVATE: Final = """
-    _adaptive_avg_pool2d _adaptive_avg_pool3d _batch_norm_with_update _cdist_forward _chunk_cat
-    _conj _convolution _ctc_loss _embedding_bag _embedding_bag_forward_only _grouped_mm _int_mm
-    _log_softmax _log_softmax_backward_data _lu_with_info _masked_scale _masked_softmax
-    _native_batch_norm_legit _native_multi_head_attention _neg_view _pack_padded_sequence
-    _pad_packed_sequence _reshape_alias _safe_softmax _scaled_mm
-    _scaled_dot_product_attention_math _scaled_dot_product_efficient_attention
-    _scaled_dot_product_flash_attention _scaled_dot_product_flash_attention_for_cpu
-    _scaled_dot_product_cudnn_attention _softmax _softmax_backward_data _to_copy
-    _transformer_encoder_layer_fwd _trilinear _unsafe_index _unsafe_masked_index
-    _unsafe_masked_index_put_accumulate _unsafe_view _upsample_bicubic2d_aa
-    _upsample_bilinear2d_aa _upsample_nearest_exact1d _upsample_nearest_exact2d
-    _upsample_nearest_exact3d _weight_norm _weight_norm_interface
-"""
-_ALLOWED: Final = frozenset(_PRIVATE.split())
 _LIBRARIES: Final = """
     prim c10d _c10d_functional _c10d_functional_autograd symm_mem profiler static_runtime inductor
     cuda onnx tensorexpr debugprims higher_order
@@ -64,7 +55,7 @@ _DENIED_LIBRARIES: Final = frozenset(_LIBRARIES.split())
 @functools.cache
 def _torch_ops() -> frozenset[str]:
     """The names of torch's own ops, without those of TorchScript, some of which reach files."""
-    names = torch._C._dispatch_get_all_op_names()
+    names = all_op_names()
     return frozenset(n[6:].split(".")[0] for n in names if n.startswith("aten::"))
 
 
@@ -72,7 +63,11 @@ def _is_torch_op(name: str) -> bool:
     """Whether torch has an op of that name which a program may call."""
     if name in _DENIED:
         return False
-    if name.startswith("_") and name not in _ALLOWED and not name.startswith("_foreach_"):
+    if (
+        name.startswith("_")
+        and name not in CALLABLE_PRIVATE_OPS
+        and not name.startswith("_foreach_")
+    ):
         return False
     return name in _torch_ops()
 
@@ -90,10 +85,10 @@ def _is_allowed(func: Any) -> bool:
 def _table() -> dict[str, Any]:
     found = {f"torch.Tensor.{name}": f for f, name in methods().items() if _is_allowed(f)}
     found.update({path: f for f, path in paths().items() if _is_allowed(f)})
-    for name in dir(torch._C._VariableFunctions):  # behind Python functions of the same names
-        func = getattr(torch._C._VariableFunctions, name)
+    for name in dir(VARIABLE_FUNCTIONS):  # behind Python functions of the same names
+        func = getattr(VARIABLE_FUNCTIONS, name)
         if callable(func) and path_of(func) is None and _is_allowed(func):
-            found[f"torch._VF.{name}"] = func
+            found[f"{VARIABLE_FUNCTIONS_PATH}.{name}"] = func
     return {**found, **_OWN}
 
 
@@ -140,7 +135,7 @@ def _registered(name: str) -> Any:
     if not allowed:
         raise LoadError(f"the program calls {name[:200]!r}, which is not in the table of ops")
     full = f"{library}::{op}" + (f".{overload}" if overload not in ("", "default") else "")
-    names = torch._C._dispatch_get_all_op_names()
+    names = all_op_names()
     if full not in names and (overload or not any(n.startswith(f"{full}.") for n in names)):
         raise LoadError(
             f"the op {full} is not registered in this process",

@@ -26,6 +26,8 @@ from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.layout import CONTIGUOUS, Layout
 from anyshape.tensor.meta import Meta
+from anyshape.torch_compat.tensor_subclass import make_wrapper_subclass
+from anyshape.torch_compat.torch_function import DisableTorchFunction
 from anyshape.trace.capture import Captured
 from anyshape.trace.codegen import guard_function
 from anyshape.trace.graph import CONSTANT, INPUT, RESULT, SYMBOLIC, Name, Node, Value, operand_of
@@ -267,7 +269,7 @@ class _Variant:
             raise LoadError(f"{where} is a tensor that cannot be: {list(shape)}")
         if checked.flag(grad, where) and not (dtype.is_floating_point or dtype.is_complex):
             raise LoadError(f"{where} requires gradients and is {dtype}")
-        made: torch.Tensor = torch.Tensor._make_wrapper_subclass(
+        made: torch.Tensor = make_wrapper_subclass(
             SavedExample,
             shape,
             strides=strides,
@@ -304,7 +306,7 @@ class _Variant:
         where = f"{self.where}, constants"
         for number in checked.items(data, where):
             tensor = constants[checked.number(number, where, 0, len(constants) - 1)]
-            with torch._C.DisableTorchFunction():
+            with DisableTorchFunction():
                 meta = meta_of_real(tensor)
             value = Value(len(self.graph.constants), CONSTANT, meta)
             self.graph.constants.append((value, tensor))

@@ -9,9 +9,8 @@ from collections import namedtuple
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, final
 
-from torch.utils import _pytree as pytree
-
 from anyshape.errors import ArgumentError, UnsupportedError
+from anyshape.torch_compat import pytree
 from anyshape.trace import tree
 
 if TYPE_CHECKING:

@@ -14,11 +14,11 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
-from torch.utils import _pytree as pytree
 
 from anyshape.errors import LoadError, UnsupportedError
 from anyshape.export.files import checked, plain
 from anyshape.export.files.stand_in import Classes, Foreign, StandIn, qualified
+from anyshape.torch_compat import pytree
 from anyshape.trace import tree
 
 if TYPE_CHECKING:

@@ -13,6 +13,8 @@ import torch
 
 from anyshape.errors import LoadError, UnsupportedError
 from anyshape.export.files import checked
+from anyshape.torch_compat.tensor_subclass import storage_id
+from anyshape.torch_compat.torch_function import DisableTorchFunction
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,11 +33,11 @@ def encode(
     tensors: Sequence[torch.Tensor], names: Sequence[str]
 ) -> tuple[list[dict[str, Any]], bytes]:
     """A record for each tensor, and the safetensors file; `names` are the preferred keys."""
-    with torch._C.DisableTorchFunction(), torch.no_grad():
+    with DisableTorchFunction(), torch.no_grad():
         groups: dict[int, list[int]] = {}
         plain = [_plain(t, name) for t, name in zip(tensors, names, strict=True)]
         for i, t in enumerate(plain):
-            groups.setdefault(t.untyped_storage()._cdata, []).append(i)
+            groups.setdefault(storage_id(t.untyped_storage()), []).append(i)
         records: list[dict[str, Any]] = [{} for _ in tensors]
         entries: dict[str, torch.Tensor] = {}
         for members in groups.values():

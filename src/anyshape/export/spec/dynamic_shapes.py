@@ -11,11 +11,11 @@ import inspect
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
-from torch.utils import _pytree as pytree
 
 from anyshape.errors import ArgumentError, ConstraintError
 from anyshape.export.spec import dim as dims
 from anyshape.export.spec.dim import Derived, Dim, Hint, from_text, from_torch
+from anyshape.torch_compat import pytree
 from anyshape.trace import tree
 from anyshape.trace.inputs import BACKED, parameter_names
 from anyshape.trace.marks import marks_of

@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import torch
 from torch.nn import functional as F  # noqa: N812  as everybody calls it
-from torch.utils import _pytree as pytree
 
 from anyshape.env.site import Site, is_framework, user_site
 from anyshape.errors import AnyshapeError, UnsupportedError
@@ -31,6 +30,9 @@ from anyshape.rules.random import set_seed
 from anyshape.symbolic.sym_bool import SymBool
 from anyshape.tensor.current import current, is_tracing
 from anyshape.tensor.sym_tensor import ESCAPED
+from anyshape.torch_compat import pytree
+from anyshape.torch_compat.message import TORCHSCRIPT
+from anyshape.torch_compat.torch_function import DisableTorchFunction
 from anyshape.trace.state.substitutes import is_filled
 from anyshape.trace.whole import record_whole
 
@@ -87,7 +89,7 @@ _SOURCES: Final[tuple[tuple[Any, tuple[str, ...]], ...]] = (
     (uuid, ("uuid1", "uuid4")),
     (secrets, _SECRETS),
 )
-_WRAPPED: Final = (ESCAPED, "TorchScript interpreter")
+_WRAPPED: Final = (ESCAPED, TORCHSCRIPT)
 _TRANSFORMS: Final = ("vmap", "grad", "grad_and_value", "vjp", "jvp", "jacrev", "jacfwd", "hessian")
 
 
@@ -324,7 +326,7 @@ def _states(codes: Iterable[Any], *, alone: bool) -> _States:
 def _need_same(states: _States, site: Site | None) -> None:
     if states[0] is not None and random.getstate() != states[0]:
         raise _baked("Python's random", site)
-    with torch._C.DisableTorchFunction():
+    with DisableTorchFunction():
         same = all(torch.equal(g.get_state(), state) for g, state in states[1])
     if not same:
         raise _refusal(

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from anyshape.errors import EffectError
+from anyshape.torch_compat.module_attribute import REGISTRIES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-_REGISTRIES: Final = ("_parameters", "_buffers", "_modules")
 _OWN: Final = frozenset(torch.nn.Module().__dict__)
 _CONTAINERS: Final = (dict, list, set)
 
@@ -31,7 +31,7 @@ class _Snapshot:
         own = module.__dict__
         self.attributes = own.copy()
         self.ids = _ids(own)
-        names = [*_REGISTRIES, *[n for n in own.keys() - _OWN if type(own[n]) in _CONTAINERS]]
+        names = [*REGISTRIES, *[n for n in own.keys() - _OWN if type(own[n]) in _CONTAINERS]]
         self.containers = [(n, own[n], own[n].copy(), _ids(own[n])) for n in names]
 
     def changed(self) -> list[str]:
@@ -60,7 +60,7 @@ def _ids(held: Any) -> list[Any]:
 
 
 def _differences(name: str, held: Any, content: Any) -> list[str]:
-    if name not in _REGISTRIES:
+    if name not in REGISTRIES:
         return [name]
     return [k for k in {**held, **content} if held.get(k) is not content.get(k)]
 

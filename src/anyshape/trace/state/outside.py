@@ -11,8 +11,6 @@ from __future__ import annotations
 
 import collections
 import datetime
-import dis
-import functools
 import math
 import os
 import sys
@@ -23,6 +21,8 @@ import torch
 
 from anyshape.env.site import is_framework
 from anyshape.errors import EffectError, UnsupportedError
+from anyshape.torch_compat.bytecode import catches, global_names
+from anyshape.torch_compat.module_attribute import HOOKS, REGISTRIES
 from anyshape.trace.state.substitutes import is_filled
 
 if TYPE_CHECKING:
@@ -32,10 +32,7 @@ if TYPE_CHECKING:
 _PLAIN: Final = (int, bool, str, bytes, type(None))
 _SMALL: Final = 64  # items of a container that are looked at
 _MANY: Final = 20_000  # things that are looked at in all
-_REGISTRIES: Final = ("_parameters", "_buffers", "_modules")
-_HOOKS: Final = ("_forward_hooks", "_forward_pre_hooks")
 _CONTAINERS: Final = (list, tuple, dict, set, frozenset, collections.deque)
-_GLOBAL: Final = ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL")
 _NOW: Final = frozenset(("now", "utcnow", "today"))
 _MISSING: Final = object()
 
@@ -167,8 +164,8 @@ class Outside:
         if is_framework(f.__code__.co_filename):
             return
         self._names |= _names_in(f.__code__)
-        self.catches = self.catches or _catches(f.__code__)
-        for name in _globals_in(f.__code__):
+        self.catches = self.catches or catches(f.__code__)
+        for name in global_names(f.__code__):
             if name in f.__globals__:
                 self._read(f.__globals__, name, name)
         for name, cell in zip(f.__code__.co_freevars, f.__closure__ or (), strict=True):
@@ -231,11 +228,11 @@ class Outside:
         for name in self._names & own.keys():
             self._read(own, name, f"{label}.{name}")
         if isinstance(x, torch.nn.Module):
-            for registry in _REGISTRIES:
+            for registry in REGISTRIES:
                 for key in own[registry]:
                     self._read(own[registry], key, f"{label}.{key}")
                 self._count(own[registry], label)
-            for hooks in _HOOKS:
+            for hooks in HOOKS:
                 self._count(own[hooks], f"{label}.{hooks}")
         self._class(type(x))
 
@@ -410,15 +407,6 @@ class _Metas:
         return True
 
 
-@functools.lru_cache(maxsize=4096)
-def _catches(code: CodeType) -> bool:
-    """Whether a function has an `except` or a `finally`."""
-    steps = [i.opname for i in dis.get_instructions(code)]
-    after = [steps[i + 1] for i, name in enumerate(steps) if name == "PUSH_EXC_INFO"]
-    inner = [c for c in code.co_consts if isinstance(c, types.CodeType)]
-    return any(name != "WITH_EXCEPT_START" for name in after) or any(map(_catches, inner))
-
-
 def is_library(cls: type) -> bool:
     """Whether a class belongs to torch, to Python itself, to this system or to no source at all."""
     module = sys.modules.get(cls.__module__)
@@ -427,14 +415,6 @@ def is_library(cls: type) -> bool:
 
 def _is_code(x: Any) -> bool:
     return callable(x) or isinstance(x, property | staticmethod | classmethod)
-
-
-@functools.lru_cache(maxsize=4096)
-def _globals_in(code: CodeType) -> frozenset[str]:
-    """The global names that a function reads or sets."""
-    names = {str(i.argval) for i in dis.get_instructions(code) if i.opname in _GLOBAL}
-    inner = [c for c in code.co_consts if isinstance(c, types.CodeType)]
-    return frozenset(names).union(*map(_globals_in, inner))
 
 
 def _names_in(code: CodeType) -> set[str]:

@@ -11,8 +11,7 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-import torch
-
+from anyshape.torch_compat.thread_state import set_compiling
 from anyshape.trace.execution_modes import keep_modes
 
 if TYPE_CHECKING:
@@ -77,8 +76,7 @@ def quietly() -> Iterator[None]:
         _collect()
     with _Shared.lock:
         if _Shared.running == 0:
-            _Shared.compiling = torch.compiler._is_compiling_flag
-            torch.compiler._is_compiling_flag = True
+            _Shared.compiling = set_compiling(True)
         _Shared.running += 1
     try:
         with rested(), keep_modes():
@@ -87,4 +85,4 @@ def quietly() -> Iterator[None]:
         with _Shared.lock:
             _Shared.running -= 1
             if _Shared.running == 0:
-                torch.compiler._is_compiling_flag = _Shared.compiling
+                set_compiling(_Shared.compiling)

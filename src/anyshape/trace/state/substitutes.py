@@ -169,7 +169,7 @@ def modules_of(fn: Any) -> dict[int, torch.nn.Module]:
         module = todo.pop()
         if id(module) not in found:
             found[id(module)] = module
-            todo += [m for m in module._modules.values() if m is not None]
+            todo += module.children()
     return found
 
 

@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+import pytest
+import torch
+
+from anyshape.torch_compat import module_attribute as attribute
+
+
+@pytest.fixture
+def module():
+    made = torch.nn.Module()
+    made.weight = torch.nn.Parameter(torch.ones(2))
+    made.register_buffer("kept", torch.ones(2))
+    made.register_buffer("passing", torch.ones(2), persistent=False)
+    made.inner = torch.nn.ReLU()
+    return made
+
+
+@pytest.mark.parametrize(
+    ("registry", "names"),
+    [
+        (attribute.PARAMETERS, ["weight"]),
+        (attribute.BUFFERS, ["kept", "passing"]),
+        (attribute.MODULES, ["inner"]),
+        (attribute.NON_PERSISTENT, ["passing"]),
+    ],
+)
+def test_a_registry_holds_what_was_assigned(module, registry, names):
+    assert list(module.__dict__[registry]) == names
+
+
+@pytest.mark.parametrize("registry", attribute.REGISTRIES)
+def test_a_registry_is_where_attributes_are_read(module, registry):
+    (name, *_) = module.__dict__[registry]
+    module.__dict__[registry][name] = None
+    assert getattr(module, name) is None
+
+
+def test_hooks_run_around_forward():
+    module = torch.nn.ReLU()
+    module.register_forward_hook(lambda *_: None)
+    module.register_forward_pre_hook(lambda *_: None)
+    assert [len(module.__dict__[name]) for name in attribute.HOOKS] == [1, 1]
