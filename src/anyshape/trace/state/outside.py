@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import collections
 import datetime
+import functools
 import math
 import os
 import sys
