@@ -23,10 +23,10 @@ from anyshape.domain import INF, NINF, Bound
 from anyshape.errors import UnsupportedError
 from anyshape.expr import bitwise, choice, division, extremum, product, real, rounding
 from anyshape.expr.atom import symbol
-from anyshape.expr.boolean import compare_reals, conj, constant, disj, negate
+from anyshape.expr.boolean import conj, constant, disj, negate
+from anyshape.expr.comparison import compare
 from anyshape.expr.node import Expr
 from anyshape.expr.op import COMPARE, OPS
-from anyshape.expr.parse import compare
 from anyshape.expr.pool import Pool
 from anyshape.expr.real import Real, Span, real_const, real_symbol
 
@@ -159,7 +159,7 @@ CONDITION_ROWS = (
         for sign, meaning in COMPARE.items()
     ),
     *(
-        Row("rr", lambda x, y, sign=sign: compare_reals(sign, x, y), meaning)
+        Row("rr", lambda x, y, sign=sign: compare(sign, x, y), meaning)
         for sign, meaning in COMPARE.items()
     ),
     Row("bb", lambda a, b: conj(a.pool, (a, b)), lambda a, b: a and b),

@@ -27,7 +27,7 @@ from anyshape.env import Env, Fact
 from anyshape.env.learn import learn
 from anyshape.expr import Bool, Expr
 from anyshape.expr.bitwise import bit_and, bit_or, bit_xor, left_shift, right_shift
-from anyshape.expr.boolean import compare_reals
+from anyshape.expr.comparison import compare
 from anyshape.expr.real import FLOAT, RATIO, Real, apply, real_const
 from anyshape.expr.rounding import ceil, floor, nearest, trunc
 
@@ -317,7 +317,7 @@ class World:
         if self.wild and rng.random() < 0.05:
             (x, text), (y, other) = self.real(depth - 1), self.real(depth - 1)
             sign = rng.choice(["==", "!=", "<", "<=", ">", ">="])
-            return Claim(compare_reals(sign, x, y), f"({text} {sign} {other})", ())
+            return Claim(compare(sign, x, y), f"({text} {sign} {other})", ())
         return self.relation(self.expression(depth))
 
     def real(self, depth: int) -> tuple[Real, str]:

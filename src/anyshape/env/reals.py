@@ -1,4 +1,4 @@
-"""Comparisons of reals, decided by the spans of both sides."""
+"""Comparisons with reals, decided by the spans of both sides."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from anyshape.expr.node import Expr
 from anyshape.expr.real import CONST, SYMBOL, Real, Span, span_of
+from anyshape.expr.real import span as rounded_span
 from anyshape.expr.terms import refresh
 from anyshape.expr.traverse import nodes_below
 
@@ -14,8 +15,14 @@ if TYPE_CHECKING:
     from anyshape.expr import Bool
 
 
-def span(r: Real) -> Span:
-    """The span of a real from the present bounds of the integers in it."""
+def span(r: Real | Expr) -> Span:
+    """The span of a number from the present bounds of the integers in it.
+
+    The ends of an integer are its own bounds, which are not rounded.
+    """
+    if type(r) is Expr:
+        refresh(r)
+        return Span(r.lo, r.hi, False)
     spans: dict[object, Span] = {}
     for node in nodes_below((r,)):
         if type(node) is not Real:
@@ -31,11 +38,11 @@ def _of_operand(operand: Real | Expr, spans: dict[object, Span]) -> Span:
     if type(operand) is not Expr:
         return spans[operand]
     refresh(operand)
-    return Span(float(operand.lo), float(operand.hi), False)
+    return rounded_span(operand)
 
 
 def decide_reals(k: Knowledge, b: Bool) -> bool | None:
-    """The truth of a comparison of reals where their spans decide it."""
+    """The truth of a comparison with a real where their spans decide it."""
     (left, right), (sign,) = b.args, b.data
     a, c = span(left), span(right)
     if a.nan or c.nan:

@@ -1,10 +1,10 @@
-"""Conditions over expressions: relations with zero, and/or, comparisons of reals.
+"""Conditions over expressions: relations with zero, and/or, comparisons with reals.
 
 Invariants
     * Interned per pool: `is` is structural equality. `and`/`or` are flat and without order.
     * The integer relations are `e >= 0`, `e == 0` and `e != 0` only, so that each has its negation
       in the same set: not (e >= 0) is (-e - 1 >= 0). Negations are pushed to the leaves; only a
-      comparison of reals keeps a `not` (a NaN makes both `a < b` and `a >= b` false).
+      comparison with a real keeps a `not` (a NaN makes both `a < b` and `a >= b` false).
     * Constructors fold what is a constant by structure, also `b and not b` and `b or not b`; they
       never look at bounds.
     * The operands of `and`/`or` know their negations, so a negation is one step, however deep.
@@ -12,13 +12,11 @@ Invariants
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 from anyshape.expr.node import STALE, Expr, Interned
 from anyshape.expr.op_condition import (
     AND,
-    COMPARE,
     EQ,
     FALSE,
     GE,
@@ -29,7 +27,6 @@ from anyshape.expr.op_condition import (
     RELATIONS,
     TRUE,
 )
-from anyshape.expr.real import real_const
 from anyshape.expr.row import builds
 
 if TYPE_CHECKING:
@@ -51,14 +48,13 @@ __all__ = [
     "RELATIONS",
     "TRUE",
     "Bool",
-    "compare_reals",
     "conj",
     "constant",
     "disj",
     "eq0",
-    "equals",
     "false",
     "ge0",
+    "make_comparison",
     "make_condition",
     "ne0",
     "negate",
@@ -228,28 +224,15 @@ def relation(op: Op, e: Expr) -> Bool:
     return ge0(e) if op is GE else _equality(e, op)
 
 
-def compare_reals(sign: str, left: Real, right: Real) -> Bool:
-    """The comparison `left sign right` of two reals, `sign` one of == != < <= > >=."""
-    if sign in (">", ">="):
-        sign, left, right = sign.replace(">", "<"), right, left
+def make_comparison(sign: str, left: Expr | Real, right: Expr | Real) -> Bool:
+    """The comparison `left sign right` as it stands, `sign` one of == != < <=.
+
+    For `anyshape.expr.comparison`, which finds simpler forms.
+    """
     pool = left.pool
-    if left.constant is not None and right.constant is not None:
-        return constant(pool, COMPARE[sign](left.constant, right.constant))
     key = (REAL, sign, left, right)
     node = pool.bools.get(key)
     return _new(pool, REAL, (left, right), key, (sign,)) if node is None else node
-
-
-@builds(REAL)
-def _compare(left: Real, right: Real, sign: str) -> Bool:
-    return compare_reals(sign, left, right)
-
-
-def equals(r: Real, value: float) -> Bool:
-    """Whether a real has this value; NaN, which equals nothing, is what differs from itself."""
-    if math.isnan(value):
-        return compare_reals("!=", r, r)
-    return compare_reals("==", r, real_const(r.pool, value))
 
 
 def conj(pool: Pool, operands: Iterable[Bool]) -> Bool:

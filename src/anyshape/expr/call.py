@@ -93,7 +93,8 @@ def _op(name: str) -> Function | None:
     return Function(op.takes, partial(construct, op)) if op is not None and op.is_call else None
 
 
-def _integer_or_real(value: object) -> Expr | Real:
+def integer_or_real(value: object) -> Expr | Real:
+    """The value, which must be an integer or a real."""
     return value if isinstance(value, Expr) else number(value)
 
 
@@ -104,7 +105,7 @@ def _anything(value: object) -> object:
 _KINDS: Final[dict[str, Callable[[object], object]]] = {
     "i": integer,
     "r": number,
-    "n": _integer_or_real,
+    "n": integer_or_real,
     "b": truth,
     "a": _anything,
 }

@@ -1,5 +1,5 @@
 """The table of conditions: the three relations of an integer with zero, and/or/not, and the
-comparison of reals, whose sign is its data.
+comparison of two numbers of which one is a real, whose sign is its data.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ NOT: Final = Op(
 )
 REAL: Final = Op(
     "real",
-    "rr",
+    "nn",
     CONDITION,
     value=lambda x, y, sign: COMPARE[sign](x, y),
     text="{0:SUM} {2} {1:SUM}",

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 from anyshape.errors import ParseError, UnsupportedError
 from anyshape.expr import boolean, division, product
 from anyshape.expr.boolean import Bool
-from anyshape.expr.call import call, integer, named, number, truth
+from anyshape.expr.call import call, integer, integer_or_real, named, number, truth
+from anyshape.expr.comparison import compare
 from anyshape.expr.layout import MAX_TEXT
 from anyshape.expr.name import RESERVED
 from anyshape.expr.node import Expr
@@ -230,26 +231,12 @@ class _Parser:
 # ---------------------------------------------------------------------- meaning of the signs
 
 
-def compare(sign: str, left: Expr, right: Expr) -> Bool:
-    """The condition `left sign right`, `sign` one of == != < <= > >=."""
-    if sign == "==":
-        return boolean.eq0(left - right)
-    if sign == "!=":
-        return boolean.ne0(left - right)
-    if sign in ("<", ">"):
-        left, right = (left, right) if sign == "<" else (right, left)
-        return boolean.ge0((right - left).shift(-1))
-    return boolean.ge0(right - left if sign == "<=" else left - right)
-
-
 def _negative(value: object) -> Expr | Real:
     return make_real(NEG, value) if isinstance(value, Real) else -integer(value)
 
 
 def _comparison(sign: str, left: object, right: object) -> Bool:
-    if isinstance(left, Real) or isinstance(right, Real):
-        return boolean.compare_reals(sign, number(left), number(right))
-    return compare(sign, integer(left), integer(right))
+    return compare(sign, integer_or_real(left), integer_or_real(right))
 
 
 def _arithmetic(sign: str, left: object, right: object) -> Expr | Real:

@@ -6,7 +6,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 from anyshape.errors import UnsupportedError, latest
 from anyshape.expr import atom as atoms
-from anyshape.expr import bitwise, boolean, choice, division, extremum, product, real, rounding
+from anyshape.expr import (
+    bitwise,
+    boolean,
+    choice,
+    comparison,
+    division,
+    extremum,
+    product,
+    real,
+    rounding,
+)
 from anyshape.expr.row import CONDITION, INTEGER, REAL
 
 if TYPE_CHECKING:
@@ -18,7 +28,7 @@ if TYPE_CHECKING:
     from anyshape.expr.row import Op
 
 # Imported for their constructors, which are bound to the rows of their ops.
-CONSTRUCTORS: Final = (bitwise, choice, division, extremum, product, rounding)
+CONSTRUCTORS: Final = (bitwise, choice, comparison, division, extremum, product, rounding)
 _MAKE: Final[dict[str, Callable[..., Any]]] = {
     INTEGER: atoms.make_atom,
     REAL: real.make_real,

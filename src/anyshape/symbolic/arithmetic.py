@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 
 from anyshape.errors import UnsupportedError
 from anyshape.expr import bitwise, division, product, real
-from anyshape.expr.boolean import compare_reals, ge0, negate
+from anyshape.expr.boolean import ge0, negate
+from anyshape.expr.comparison import compare
 from anyshape.expr.node import Expr
 from anyshape.expr.real import Real, real_const
 from anyshape.symbolic import definedness
 from anyshape.symbolic.definedness import applied, need_natural, need_nonzero, usually
 from anyshape.symbolic.operand import env_of, node_of, number, to_real
+from anyshape.symbolic.sym_bool import SymBool
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,6 +52,15 @@ def operate(sign: str, left: Any, right: Any) -> Any:
         return NotImplemented
     made = reals(env, to_real(x, env), to_real(y, env))
     return number(made, env) if type(made) is Real else made
+
+
+def comparison(sign: str, left: Any, right: Any) -> Any:
+    """`left sign right` of numbers as a `SymBool`; it asks nothing."""
+    env = env_of(left, right)
+    x, y = node_of(left, env), node_of(right, env)
+    if x is None or y is None:
+        return NotImplemented
+    return SymBool(compare(sign, x, y), env)
 
 
 def methods(sign: str) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:
@@ -108,7 +119,7 @@ def _real_ratio(env: Env, x: Real, y: Real) -> Real:
 def _real_power(env: Env, x: Real, y: Real) -> Any:
     """`x ** y`; the complex power of a negative base is computed at the values seen."""
     if not _is_whole(y):
-        natural = negate(compare_reals("<", x, real_const(x.pool, 0.0)))
+        natural = negate(compare("<", x, real_const(x.pool, 0.0)))
         if not usually(env, natural, lambda: f"a complex power: the base is {env.text(x)}"):
             return env.real_value(x) ** env.real_value(y)
     definedness.need_power(env, x, y, definedness.ZERO_TO_NEGATIVE)

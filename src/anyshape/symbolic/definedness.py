@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from anyshape.env.fact import DIVISION, DOMAIN, OVERFLOW, RULE
 from anyshape.expr import real
-from anyshape.expr.boolean import compare_reals, disj, ge0, ne0, negate
+from anyshape.expr.boolean import disj, ge0, ne0, negate
+from anyshape.expr.comparison import compare
 from anyshape.expr.node import Expr
 from anyshape.expr.op import OPS
 from anyshape.expr.real import Real, real_const
@@ -106,7 +107,7 @@ def need_nonzero(env: Env, divisor: Expr | Real, refusal: Refusal) -> None:
         if divisor.lo <= 0 <= divisor.hi:
             ensure(env, ne0(divisor), refusal)
     else:
-        ensure(env, _compare("!=", divisor, 0.0), refusal)
+        ensure(env, _compare("!=", divisor, 0.0), refusal)  # type: ignore[arg-type]  # a real
 
 
 def need_natural(env: Env, n: Expr, refusal: Refusal) -> None:
@@ -129,7 +130,7 @@ def need_finite(env: Env, x: Real) -> None:
         return
     finite = _compare("<", real.apply("abs", x), math.inf)
     if not env.decide(finite) and not env.hint_for_guard(finite):
-        ensure(env, compare_reals("==", x, x), NAN_TO_INT)
+        ensure(env, compare("==", x, x), NAN_TO_INT)
     ensure(env, finite, INFINITY_TO_INT)
 
 
@@ -139,8 +140,8 @@ def need_power(env: Env, base: Real, exponent: Real, refusal: Refusal) -> None:
     ensure(env, disj(env.pool, (zero_base, negate(_compare("<", exponent, 0.0)))), refusal)
 
 
-def _compare(sign: str, x: Expr | Real, bound: float) -> Bool:
-    return compare_reals(sign, x, real_const(x.pool, bound))  # type: ignore[arg-type]
+def _compare(sign: str, x: Real, bound: float) -> Bool:
+    return compare(sign, x, real_const(x.pool, bound))
 
 
 def _may_be_special(node: object) -> bool:

@@ -13,15 +13,14 @@ import torch
 
 from anyshape.env.site import is_asked_by_user
 from anyshape.errors import NoHashError
-from anyshape.expr import boolean, real, rounding
+from anyshape.expr import real, rounding
 from anyshape.expr.show import show
 from anyshape.symbolic import definedness
-from anyshape.symbolic.arithmetic import methods, operate
+from anyshape.symbolic.arithmetic import comparison, methods, operate
 from anyshape.symbolic.definedness import applied, need_finite, need_not
 from anyshape.symbolic.format import layout_of
 from anyshape.symbolic.missing_methods import refuse_inherited
-from anyshape.symbolic.operand import real_of, register
-from anyshape.symbolic.sym_bool import SymBool
+from anyshape.symbolic.operand import register
 from anyshape.symbolic.sym_int import SymInt, specialize
 from anyshape.symbolic.torch_calls import NumberNode, TorchFunction
 
@@ -86,29 +85,23 @@ class SymFloat(torch.SymFloat):
         need_not(self.env, "<", self.value, 0.0, definedness.SQUARE_ROOT)
         return SymFloat(applied(self.env, "sqrt", self.value), self.env)
 
-    def _compare(self, sign: str, other: Any) -> Any:
-        right = real_of(other, self.env)
-        if right is None:
-            return NotImplemented
-        return SymBool(boolean.compare_reals(sign, self.value, right), self.env)
-
     def __eq__(self, other: object) -> Any:
-        return self._compare("==", other)
+        return comparison("==", self, other)
 
     def __ne__(self, other: object) -> Any:
-        return self._compare("!=", other)
+        return comparison("!=", self, other)
 
     def __lt__(self, other: Any) -> Any:
-        return self._compare("<", other)
+        return comparison("<", self, other)
 
     def __le__(self, other: Any) -> Any:
-        return self._compare("<=", other)
+        return comparison("<=", self, other)
 
     def __gt__(self, other: Any) -> Any:
-        return self._compare(">", other)
+        return comparison(">", self, other)
 
     def __ge__(self, other: Any) -> Any:
-        return self._compare(">=", other)
+        return comparison(">=", self, other)
 
     def _rounded(self, build: Callable[[Real], Expr]) -> SymInt:
         """The integer that a rounding gives; NaN and infinity have none."""
@@ -130,8 +123,7 @@ class SymFloat(torch.SymFloat):
         return self._rounded(rounding.nearest) if digits is None else round(float(self), digits)
 
     def __bool__(self) -> bool:
-        zero = real.real_const(self.env.pool, 0.0)
-        return self.env.guard(boolean.compare_reals("!=", self.value, zero))
+        return self.env.guard((self != 0.0).condition)
 
     def __float__(self) -> float:
         return self.env.real_value(self.value)

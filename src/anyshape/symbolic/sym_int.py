@@ -11,7 +11,6 @@ It is a subclass of torch's own class, so that torch's argument parser takes it,
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import torch
@@ -19,11 +18,11 @@ import torch
 from anyshape.env.site import is_asked_by_user
 from anyshape.errors import NoHashError
 from anyshape.expr import boolean, extremum, product
-from anyshape.expr.boolean import constant, eq0, ge0, ne0
+from anyshape.expr.boolean import eq0, ge0, ne0
 from anyshape.expr.node import Expr
 from anyshape.expr.real import FLOAT
 from anyshape.expr.show import show
-from anyshape.symbolic.arithmetic import methods, operate
+from anyshape.symbolic.arithmetic import comparison, methods, operate
 from anyshape.symbolic.definedness import applied
 from anyshape.symbolic.format import layout_of
 from anyshape.symbolic.missing_methods import refuse_inherited
@@ -155,7 +154,7 @@ class SymInt(torch.SymInt):
             if self.expr is right:
                 return _bool(boolean.true(env.pool), env)
             return _bool(eq0(self.expr - right), env)
-        return _other(self, other, "__eq__")
+        return comparison("==", self, other)
 
     def __ne__(self, other: object) -> Any:
         equal = self.__eq__(other)
@@ -164,22 +163,22 @@ class SymInt(torch.SymInt):
     def __ge__(self, other: Any) -> Any:
         if type(other) is int:
             return _at_least(self.expr, other, self.env)
-        return _order(self, other, "__ge__", 0)
+        return _order(self, other, ">=")
 
     def __gt__(self, other: Any) -> Any:
         if type(other) is int:
             return _at_least(self.expr, other + 1, self.env)
-        return _order(self, other, "__gt__", 1)
+        return _order(self, other, ">")
 
     def __le__(self, other: Any) -> Any:
         if type(other) is int:
             return _at_least(-self.expr, -other, self.env)
-        return _order(self, other, "__le__", 0)
+        return _order(self, other, "<=")
 
     def __lt__(self, other: Any) -> Any:
         if type(other) is int:
             return _at_least(-self.expr, 1 - other, self.env)
-        return _order(self, other, "__lt__", 1)
+        return _order(self, other, "<")
 
     # ------------------------------------------------------------------ values
 
@@ -296,43 +295,15 @@ def _at_least(e: Expr, bound: int, env: Env) -> SymBool:
 # ---------------------------------------------------------------------- comparisons
 
 
-def _order(n: SymInt, other: Any, method: str, strict: int) -> Any:
+def _order(n: SymInt, other: Any, sign: str) -> Any:
     """A comparison with another symbolic integer, or with what is neither it nor an `int`."""
     if type(other) is not SymInt:
-        return _other(n, other, method)
+        return comparison(sign, n, other)
     if other.env is not n.env:
         same_env(n.env, other.env)
-    left, right = (n.expr, other.expr) if method[2] == "l" else (other.expr, n.expr)
+    left, right = (n.expr, other.expr) if sign[0] == "<" else (other.expr, n.expr)
     difference = right - left
-    return _bool(ge0(difference.shift(-1) if strict else difference), n.env)
-
-
-def _other(n: SymInt, other: Any, method: str) -> Any:
-    """A comparison with a truth value or a float; `NotImplemented` for anything else."""
-    kind = type(other)
-    if kind is SymBool or (isinstance(other, int) and kind is not SymInt):
-        return getattr(n, method)(int(other))
-    if not isinstance(other, float):
-        return NotImplemented
-    if not hasattr(other, "env") and method in _EXACT and abs(other) < 1 << 64:
-        return _exactly(n, float(other), method)
-    return getattr(n.__sym_float__(), method)(other)
-
-
-_EXACT: Final = {
-    "__eq__": math.floor,
-    "__lt__": math.ceil,
-    "__ge__": math.ceil,
-    "__le__": math.floor,
-    "__gt__": math.floor,
-}
-
-
-def _exactly(n: SymInt, other: float, method: str) -> Any:
-    """A comparison with a float, which Python makes without rounding the integer."""
-    if method == "__eq__" and not other.is_integer():
-        return _bool(constant(n.env.pool, False), n.env)
-    return getattr(n, method)(_EXACT[method](other))
+    return _bool(ge0(difference if len(sign) == 2 else difference.shift(-1)), n.env)
 
 
 def specialize(n: SymInt) -> int:

@@ -18,7 +18,8 @@ from anyshape.expr import (
 )
 from anyshape.expr.atom import intern_atom, may_be_undefined, operand_interval, within
 from anyshape.expr.bitwise import bit_and
-from anyshape.expr.boolean import Bool, compare_reals
+from anyshape.expr.boolean import Bool
+from anyshape.expr.comparison import compare
 from anyshape.expr.name import RESERVED
 from anyshape.expr.node import Atom
 from anyshape.expr.op import FLOORDIV
@@ -32,7 +33,7 @@ def inverse(x: Expr) -> Real:
 
 
 def below(x: Real, y: Real) -> Bool:
-    return compare_reals("<", x, y)
+    return compare("<", x, y)
 
 
 def atom_of(e: Expr) -> Atom:
@@ -87,7 +88,7 @@ def test_parents_are_the_atoms_directly_above() -> None:
     f = real_symbol(pool, "f", None)
     half = floordiv(x, pool.const(2))
     above = bit_and(half + y, y)
-    either = disj(pool, [ge0(half), compare_reals("<", f, apply("float", y))])
+    either = disj(pool, [ge0(half), compare("<", f, apply("float", y))])
     choice = choose(either, x, pool.zero)
     rounded = floor(apply("add", apply("float", x), apply("float", x)))
     assert atom_of(half).parents == [atom_of(above), atom_of(choice)]

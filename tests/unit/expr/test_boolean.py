@@ -16,12 +16,12 @@ from anyshape.expr.boolean import (
     OR,
     REAL,
     TRUE,
-    compare_reals,
     constant,
     false,
     relation,
     true,
 )
+from anyshape.expr.comparison import compare
 from anyshape.expr.op import COMPARE
 from anyshape.expr.real import real_const, real_symbol
 
@@ -36,7 +36,7 @@ def conditions() -> tuple[Pool, list[Bool]]:
         ge0(x),
         eq0(x - y),
         ne0(y.shift(-2)),
-        compare_reals("<", f, real_const(pool, 1.5)),
+        compare("<", f, real_const(pool, 1.5)),
     ]
     pairs = [
         build(pool, [a, b]) for a, b in itertools.combinations(leaves, 2) for build in (conj, disj)
@@ -126,13 +126,13 @@ def test_relations_of_cancelled_sums_are_constants() -> None:
 def test_comparisons_of_reals() -> None:
     pool = Pool()
     f, one, nan = real_symbol(pool, "f", None), real_const(pool, 1.0), real_const(pool, math.nan)
-    assert compare_reals(">", f, one) is compare_reals("<", one, f)
-    assert compare_reals(">=", f, one) is compare_reals("<=", one, f)
-    assert compare_reals("<", f, one).op == REAL
-    assert negate(compare_reals("<", f, one)).op == NOT
+    assert compare(">", f, one) is compare("<", one, f)
+    assert compare(">=", f, one) is compare("<=", one, f)
+    assert compare("<", f, one).op == REAL
+    assert negate(compare("<", f, one)).op == NOT
     for sign, holds in COMPARE.items():
-        assert compare_reals(sign, one, nan) is constant(pool, holds(1.0, math.nan))
-        assert compare_reals(sign, one, one) is constant(pool, holds(1.0, 1.0))
+        assert compare(sign, one, nan) is constant(pool, holds(1.0, math.nan))
+        assert compare(sign, one, one) is constant(pool, holds(1.0, 1.0))
 
 
 def test_hints() -> None:
@@ -149,11 +149,11 @@ def test_hints() -> None:
         (ne0(s - t), False),
         (ge0(u), None),
         (eq0((u + s) - (u + t)), True),
-        (compare_reals("<", f, one), False),
-        (compare_reals("<", g, one), None),
-        (compare_reals("<", one, g), None),
-        (negate(compare_reals("<", f, one)), True),
-        (negate(compare_reals("<", g, one)), None),
+        (compare("<", f, one), False),
+        (compare("<", g, one), None),
+        (compare("<", one, g), None),
+        (negate(compare("<", f, one)), True),
+        (negate(compare("<", g, one)), None),
         (conj(pool, [ge0(s), ge0(t.shift(-5))]), False),
         (disj(pool, [ge0(s), ge0(t.shift(-5))]), True),
         (conj(pool, [ge0(s), disj(pool, [ne0(s), eq0(t)])]), True),

@@ -25,8 +25,8 @@ from anyshape.expr import (
 )
 from anyshape.expr import division as division_module
 from anyshape.expr.bitwise import bit_and, bit_or, bit_xor, left_shift, right_shift
-from anyshape.expr.boolean import compare_reals, eq0, ne0
-from anyshape.expr.parse import compare
+from anyshape.expr.boolean import eq0, ne0
+from anyshape.expr.comparison import compare
 from anyshape.expr.real import FLOAT, RATIO, apply
 from anyshape.expr.rounding import ceil, floor, nearest, trunc
 from tests.unit.expr.exhaustive import Case, assert_bounds, assert_hint, assert_value
@@ -131,7 +131,7 @@ def either(x: Expr, y: Expr) -> Bool:
 
 
 def below_half(x: Expr, y: Expr) -> Bool:
-    return compare_reals("<", apply(FLOAT, x), apply(RATIO, y, const(y, 2)))
+    return compare("<", apply(FLOAT, x), apply(RATIO, y, const(y, 2)))
 
 
 CONDITIONS = {

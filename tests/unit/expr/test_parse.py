@@ -10,8 +10,9 @@ from anyshape.errors import ParseError
 from anyshape.expr import Bool, Expr, Pool, Real, evaluate, multiply, parse, show, symbol
 from anyshape.expr.boolean import constant, eq0, ge0, ne0
 from anyshape.expr.call import FUNCTIONS
+from anyshape.expr.comparison import compare
 from anyshape.expr.layout import MAX_TEXT
-from anyshape.expr.parse import MAX_DIGITS, MAX_NESTING, compare
+from anyshape.expr.parse import MAX_DIGITS, MAX_NESTING
 from anyshape.expr.real import apply, real_const, real_symbol
 
 SECONDS = 10.0

@@ -207,10 +207,10 @@ def test_comparisons_with_floats_are_exact(env: ShapeEnv) -> None:
     assert str(u < 2.0) == "u0 <= 1"
     assert str(u >= 2.0) == "2 <= u0"
     assert str(2.0 <= u) == "2 <= u0"  # noqa: SIM300  the reflected comparison
-    assert str(u < math.inf) == "float(u0) < inf"
-    nan = math.nan
-    assert str(u == nan) == "float(u0) == nan"
-    assert str(u < 1e300) == "float(u0) < 1e+300"
+    inf, nan = math.inf, math.nan
+    assert [str(u < inf), str(u == -inf), str(u == nan)] == ["True", "False", "False"]
+    assert [str(u != nan), str(u >= nan)] == ["True", "False"]
+    assert str(u < 1e300) == "u0 < 1e+300"
 
 
 def test_truth_values_combine_without_asking(env: ShapeEnv) -> None:
@@ -384,7 +384,7 @@ def test_torch_functions(env: ShapeEnv) -> None:
     assert str(torch.sym_sum([u, n, 3])) == "s0 + u0 + 3"
     assert torch.sym_max(3, 4) == 4
     assert str(torch.sym_ite(u == 3, n, n + 1)) == str(sym_ite(u == 3, n, n + 1))
-    needed = ["f0 == f0", "abs(f0) < inf", "not (float(u0) < 0.0)", "not (f0 < 0.0)"]
+    needed = ["f0 == f0", "abs(f0) < inf", "0 <= u0", "not (f0 < 0.0)"]
     assert texts(env) == ["2 <= s0", *needed]  # what `int` and `sqrt` need
 
 

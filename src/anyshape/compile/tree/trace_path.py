@@ -25,7 +25,8 @@ from anyshape.env.site import capture as capture_site
 from anyshape.errors import AnyshapeError
 from anyshape.events import Answer, GraphBreak, emit, listeners
 from anyshape.expr import eq0, negate
-from anyshape.expr.boolean import Bool, equals
+from anyshape.expr.boolean import Bool
+from anyshape.expr.comparison import equals
 from anyshape.expr.node import Expr
 from anyshape.expr.traverse import names_of
 from anyshape.rules.table import PURE
