@@ -13,7 +13,7 @@ from anyshape.compile.cache.entry import Entry
 from anyshape.compile.cache.guard_function import need_expected
 from anyshape.compile.cache.recompilation import Reason, Stats
 from anyshape.compile.dynamism.attribute_inputs import attributes_of
-from anyshape.compile.dynamism.policy import Policy
+from anyshape.compile.dynamism.policy import Choice, Policy
 from anyshape.compile.dynamism.store import StoredHistory
 from anyshape.compile.tree.segment import Segment, Stop, key_of, walk
 from anyshape.compile.tree.segment_program import lower_segment
@@ -38,25 +38,26 @@ from anyshape.expr.traverse import symbols_of
 from anyshape.interop.backend import EAGER, Lowered, find_backend, lower
 from anyshape.observe import recompile_log
 from anyshape.tensor.current import is_tracing
-from anyshape.trace.capture import capture
-from anyshape.trace.inputs import BACKED, STATIC, Inputs
+from anyshape.trace.arguments import Arguments
+from anyshape.trace.capture import capture_call
+from anyshape.trace.size_chooser import BACKED, STATIC, EachSize
 from anyshape.trace.state.outside import Outside
 from anyshape.trace.state.snapshot import Snapshot
-from anyshape.trace.tracer import Tracer
+from anyshape.trace.tracer import TraceOptions, Tracer
 from anyshape.trace.tree import unflatten
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
-    from anyshape.trace.attribute import Attribute
     from anyshape.trace.capture import Captured
-    from anyshape.trace.inputs import Spot
+    from anyshape.trace.size_chooser import SizeChooser
 
 _KEPT: Final = 256  # events
-CHOSEN, SEEN, FIXED = range(3)  # how the sizes of a trace are taken
-# under which sizes that were seen decide, and nothing else does
+# settings under which the sizes of the call decide, and nothing else does
 _HINTS: Final = {"backed_size_oblivious": False, "specialize_zero_one": False}
-_RAISED: Final = (ConstraintViolation, ConfigError)  # what no eager run makes better
+_RAISED: Final = (ConstraintViolation, ConfigError)  # errors that an eager fallback cannot fix
+_BY_HINT: Final = EachSize(lambda spot: BACKED if type(spot.value) is int else STATIC)
+_STATIC: Final = EachSize(lambda spot: STATIC)
 
 
 class Options(NamedTuple):
@@ -67,6 +68,20 @@ class Options(NamedTuple):
     backend: Any
     recompile_limit: int | None
     on_deviation: str
+
+
+class _Traced(NamedTuple):
+    """A call that was traced: its entry, and the flat outputs if it has run."""
+
+    entry: Entry
+    out: list[Any] | None
+
+
+class _Failed(NamedTuple):
+    """A call that could not be traced; `catches` if the function may handle errors itself."""
+
+    error: Exception
+    catches: bool
 
 
 class Compiled:
@@ -170,12 +185,11 @@ class Compiled:
             if len(self.entries) >= self._limit:
                 return self._beyond_limit(args, kwargs)
             attributes = attributes_of(self.fn)
-            inputs = Inputs(self.fn, args, kwargs, attributes)
+            call = Arguments.of(self.fn, args, kwargs, attributes)
             if stance == "eager_then_compile" and not self.stats.calls:
-                self.history.note(inputs.names, inputs.examples)
+                self.history.note(call.names, call.flat)
                 return self._eagerly(args, kwargs)
-            how = SEEN if any(reason.exact for reason in reasons) else CHOSEN
-            return self._trace(args, kwargs, inputs, attributes, how)
+            return self._compile(call, exact=any(reason.exact for reason in reasons))
 
     @property
     def _limit(self) -> int:
@@ -211,75 +225,78 @@ class Compiled:
             f"{_name(self.fn)} runs eagerly from now on: {why}", AnyshapeWarning, stacklevel=5
         )
 
-    def _trace(
-        self,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        inputs: Inputs,
-        attributes: list[Attribute],
-        how: int,
-    ) -> Any:
-        """Trace a call and run it, with sizes as the policy has it, decided by those seen, or
-        static.
+    def _compile(self, call: Arguments, *, exact: bool) -> Any:
+        """Trace a call and run it.
+
+        Its sizes are those of the policy, unless `exact`. A trace at general sizes may fail at an
+        op that needs more than is known of them: then the sizes of the call decide the questions of
+        the program, and if that fails too, all sizes are static.
         """
-        flat = inputs.examples
-        choice: Any = self._policy.choice(inputs.names, flat, attributes)
-        if how != CHOSEN:
-            choice = _seen if how == SEEN else _static
-        root = Segment()
-        whole = self.options.fullgraph
-        tracer = Tracer() if whole else self._path(root, flat, (), list(flat))
-        tracer.records_print = tracer.refuses_changed_objects = True
-        before = Snapshot()
-        outside = Outside(self.fn, inputs.names, flat, attributes)
-        try:
-            outside.need_still()
-            with config.patch(**_HINTS) if how == SEEN else nullcontext():
-                captured = capture(
-                    self.fn, args, kwargs, dynamic=choice, tracer=tracer, attributes=attributes
-                )
-            captured.raises_on_deviation = self.options.on_deviation == "raise"
-            outside.need_unchanged()
-            if how == CHOSEN:
-                choice.check(captured)
-            need_expected(captured, flat)
-            entry, out = self._keep(captured, tracer, outside, choice, attributes, flat)
-        except Exception as e:
-            outside.undo()
-            if isinstance(tracer, PathTracer):
-                before.restore()
-                tracer.take_back()
-            if how != FIXED and (isinstance(e, ShapeError) or getattr(e, "by_rule", False)):
-                return self._trace(args, kwargs, inputs, attributes, how + 1)
-            asserted = isinstance(e, RuntimeAssertError) and not outside.catches
-            if whole or asserted or isinstance(e, _RAISED):
-                raise
-            error = e
-        else:
-            if out is None:
-                return self._run(entry, list(flat), args, kwargs)
-            return unflatten(out, captured.out_spec)
-        result = self._eagerly(args, kwargs)
+        chosen = self._policy.choice(call.names, call.flat, call.attributes)
+        ladder: list[SizeChooser] = [_BY_HINT, _STATIC] if exact else [chosen, _BY_HINT, _STATIC]
+        made = self._trace(call, ladder[0])
+        for choose in ladder[1:]:
+            if isinstance(made, _Failed) and _is_too_general(made.error):
+                made = self._trace(call, choose)
+        if isinstance(made, _Traced):
+            if made.out is None:
+                return self._run(made.entry, list(call.flat), call.args, call.kwargs)
+            return unflatten(made.out, made.entry.captured.out_spec)
+        error = made.error
+        asserted = isinstance(error, RuntimeAssertError) and not made.catches
+        if self.options.fullgraph or asserted or isinstance(error, _RAISED):
+            raise error
+        result = self._eagerly(call.args, call.kwargs)
         if isinstance(error, EffectError) and not self._had_effects:
             self._had_effects = True  # it may be of the first call only
         else:
             self._give_up(f"it cannot be traced: {error}")
         return result
 
-    def _path(self, root: Segment, flat: Any, script: Any, frame: list[Any]) -> PathTracer:
-        tracer = PathTracer(root, flat, script, frame)
-        tracer.follows = self.options.on_deviation == "follow"
-        return tracer
+    def _trace(self, call: Arguments, choose: SizeChooser) -> _Traced | _Failed:
+        """Trace a call with these sizes and keep the program; after an error, all is as before."""
+        flat = call.flat
+        whole = self.options.fullgraph
+        tracer = (
+            Tracer(options=self._tracing)
+            if whole
+            else PathTracer(Segment(), flat, (), list(flat), self._tracing)
+        )
+        before = Snapshot()
+        outside = Outside(self.fn, call.names, flat, call.attributes)
+        try:
+            outside.need_still()
+            with config.patch(**_HINTS) if choose is _BY_HINT else nullcontext():
+                captured = capture_call(self.fn, call, choose, tracer)
+            captured.raises_on_deviation = self.options.on_deviation == "raise"
+            outside.need_unchanged()
+            if type(choose) is Choice:
+                choose.check(captured)
+            need_expected(captured, flat)
+            return self._keep(captured, tracer, outside, choose, call)
+        except Exception as e:
+            outside.undo()
+            if isinstance(tracer, PathTracer):
+                before.restore()
+                tracer.take_back()
+            return _Failed(e, outside.catches)
+
+    @property
+    def _tracing(self) -> TraceOptions:
+        return TraceOptions(
+            records_print=True,
+            refuses_changed_objects=True,
+            lists_deviations=self.options.on_deviation == "follow",
+        )
 
     def _keep(
         self,
         captured: Captured,
         tracer: Tracer,
         outside: Outside,
-        choice: Any,
-        attributes: Sequence[Any],
-        flat: list[Any],
-    ) -> tuple[Entry, list[Any] | None]:
+        choose: SizeChooser,
+        call: Arguments,
+    ) -> _Traced:
         """Make an entry of a trace; with what the call returns, if it has run by now."""
         exact = self._exact(captured) if self.options.on_deviation == "specialize" else ()
         program: Segment | Lowered
@@ -289,12 +306,13 @@ class Compiled:
             self._lower_parts(tracer)
             program = tracer.root
         else:
-            program = lower(captured, self._backend, flat)
-        entry = Entry(captured, attributes, outside, choice, layouts=self._layouts, exact=exact)
+            program = lower(captured, self._backend, call.flat)
+        layouts = self._layouts
+        entry = Entry(captured, call.attributes, outside, choose, layouts=layouts, exact=exact)
         entry.serve(program)
         self.stats.traces += 1
         self.entries = [entry, *self.entries]
-        return entry, out
+        return _Traced(entry, out)
 
     def _lower_parts(self, tracer: PathTracer) -> None:
         """Have the backend run the segments that a trace made."""
@@ -339,21 +357,13 @@ class Compiled:
                     return result
                 stop = Stop([*stop.answers, *result.answers], result.frame)
                 return self._extend(entry, flat, args, kwargs, stop, before)
-            tracer = self._path(entry.root, flat, stop.answers, stop.frame)
-            tracer.records_print = tracer.refuses_changed_objects = True
-            names = entry.captured.inputs.names
-            outside = Outside(self.fn, names, flat, entry.attributes)
+            tracer = PathTracer(entry.root, flat, stop.answers, stop.frame, self._tracing)
+            call = Arguments.of(self.fn, args, kwargs, entry.attributes)
+            outside = Outside(self.fn, call.names, flat, entry.attributes)
             self.stats.extensions += 1
             try:
-                with config.patch(**_HINTS) if entry.choice is _seen else nullcontext():
-                    captured = capture(
-                        self.fn,
-                        args,
-                        kwargs,
-                        dynamic=entry.choice,
-                        tracer=tracer,
-                        attributes=entry.attributes,
-                    )
+                with config.patch(**_HINTS) if entry.choose is _BY_HINT else nullcontext():
+                    captured = capture_call(self.fn, call, entry.choose, tracer)
                 outside.need_unchanged()
                 out = tracer.finish(captured.graph.outputs, captured.out_spec)
             except Exception as e:
@@ -439,12 +449,10 @@ class Compiled:
         return f"<compiled {_name(self.fn)}: {len(self.entries)} entries>"
 
 
-def _seen(spot: Spot) -> str:
-    return BACKED if type(spot.value) is int else STATIC
-
-
-def _static(_: Spot) -> str:
-    return STATIC
+def _is_too_general(error: Exception) -> bool:
+    """Whether a trace failed for what an op needs of sizes that were not known."""
+    of_rule = isinstance(error, RuntimeAssertError) and error.by_rule
+    return of_rule or isinstance(error, ShapeError)
 
 
 def _name(fn: Any) -> str:

@@ -20,6 +20,7 @@ from anyshape.expr.real import Real
 from anyshape.expr.traverse import nodes_below
 from anyshape.trace.capture import Captured, capture
 from anyshape.trace.codegen import guard_function
+from anyshape.trace.tracer import Tracer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -98,13 +99,13 @@ def explore(
             found.is_complete = False
             return found
         wanted = {labels[n]: v for n, v in values.items()}
+        tracer = Tracer()
         try:
-            variant = capture(fn, args, kwargs, dynamic=SizeSymbols(spec, wanted))
+            variant = capture(fn, args, kwargs, dynamic=SizeSymbols(spec, wanted), tracer=tracer)
             guards = variant.guards
             found.variants.append(variant)
         except Exception as e:
-            where = getattr(e, "env", None)
-            guards = [] if where is None else where.guards
+            guards = tracer.env.guards  # of the branch that raised
             if not guards or isinstance(e, UnsupportedError):
                 raise
             found.refused.append(Refused(guards, e, guard_function(guards, names)))

@@ -14,10 +14,12 @@ from anyshape.events import TraceEnd, TraceStart, emit, listeners
 from anyshape.expr.boolean import negate
 from anyshape.tensor import current
 from anyshape.trace import tree
+from anyshape.trace.arguments import Arguments, parameter_names
 from anyshape.trace.attribute import replaced
 from anyshape.trace.codegen import Program
 from anyshape.trace.input_contract import InputContract
-from anyshape.trace.inputs import BACKED, STATIC, UNBACKED, Inputs, Spot, parameter_names
+from anyshape.trace.inputs import Inputs
+from anyshape.trace.size_chooser import BACKED, as_chooser
 from anyshape.trace.state.contents import Contents
 from anyshape.trace.state.hazards import escapes_named, guarded_python, need_no_exact_types
 from anyshape.trace.state.module_state import kept_modules
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from anyshape.events import Deviation
     from anyshape.trace.attribute import Attribute
     from anyshape.trace.graph import Graph
+    from anyshape.trace.size_chooser import Chosen, SizeChooser, Spot
 
 
 class Captured:
@@ -112,19 +115,27 @@ def capture(
     args: tuple[Any, ...] = (),
     kwargs: dict[str, Any] | None = None,
     *,
-    dynamic: str | Callable[[Spot], Any] = BACKED,
+    dynamic: str | SizeChooser | Callable[[Spot], Chosen] = BACKED,
     tracer: Tracer | None = None,
     attributes: Sequence[Attribute] = (),
 ) -> Captured:
     """Trace `fn` on these inputs.
 
-    `dynamic` is "static", "backed" or "unbacked" for all sizes of all tensors, or a function from a
-    `Spot` to one of these, or to a pair of one and a dict of `min`, `max`. The `attributes` of
-    modules are inputs too, after those of the call.
+    `dynamic` is "static", "backed" or "unbacked" for all sizes of all tensors, a function from a
+    `Spot` to one of these or to a pair of one and a dict of `min`, `max`, or a `SizeChooser`. The
+    `attributes` of modules are inputs too, after those of the call.
     """
-    tracer = tracer or Tracer()
+    arguments = Arguments.of(fn, args, kwargs or {}, attributes)
+    tracer = Tracer() if tracer is None else tracer
+    return capture_call(fn, arguments, as_chooser(dynamic), tracer)
+
+
+def capture_call(
+    fn: Callable[..., Any], arguments: Arguments, choose: SizeChooser, tracer: Tracer
+) -> Captured:
+    """Trace a call of `fn` whose arguments are flat already, and tell those who listen."""
     with announced(fn, tracer):
-        return _capture(fn, args, kwargs or {}, dynamic, tracer, attributes)
+        return trace_call(fn, arguments, choose, tracer)
 
 
 @contextmanager
@@ -145,22 +156,14 @@ def announced(fn: Any, tracer: Tracer) -> Iterator[None]:
         emit(TraceEnd(name, tracer, error, start, perf_counter_ns() - start))
 
 
-def _capture(
-    fn: Callable[..., Any],
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-    dynamic: str | Callable[[Spot], Any],
-    tracer: Tracer,
-    attributes: Sequence[Attribute],
+def trace_call(
+    fn: Callable[..., Any], arguments: Arguments, choose: SizeChooser, tracer: Tracer
 ) -> Captured:
-    if isinstance(dynamic, str):
-        if dynamic not in (STATIC, BACKED, UNBACKED):
-            raise ArgumentError(f"dynamic cannot be {dynamic!r}", fix="static, backed or unbacked")
-        kind = dynamic
-        dynamic = lambda spot: STATIC if spot.dim is None else kind  # noqa: E731
-    inputs = Inputs(fn, args, kwargs, attributes)
+    """Trace a call of `fn`."""
+    args, _, attributes, names, examples, in_spec = arguments
+    inputs = Inputs(names, examples, in_spec)
     tracer.inputs = inputs
-    stand_ins = inputs.symbolize(tracer, dynamic)
+    stand_ins = inputs.symbolize(tracer, choose)
     count = len(stand_ins) - len(attributes)
     modules = modules_of(fn).values()
     codes = codes_of(fn, modules)
@@ -183,13 +186,10 @@ def _capture(
             flat, out_spec = tree.flatten(result, shapes=True)
             if latest.refusal is not None:
                 raise latest.refusal  # the program caught it, which says nothing of eager execution
-            contents.need_same(result, objects=tracer.refuses_changed_objects)
+            contents.need_same(result, objects=tracer.options.refuses_changed_objects)
         tracer.graph.outputs = [tracer.output(leaf) for leaf in flat]
         for key in keys_of(out_spec):
             tracer.need_plain(key)
-    except Exception as e:
-        e.env = tracer.env  # type: ignore[attr-defined]  # which branch it was that raised
-        raise
     finally:
         current.leave(before)
         tracer.close()

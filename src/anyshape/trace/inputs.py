@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
@@ -14,44 +13,15 @@ from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.layout import CONTIGUOUS, Layout, dense_order
 from anyshape.tensor.meta import Meta
 from anyshape.tensor.sym_tensor import SymTensor
-from anyshape.torch_compat import pytree
-from anyshape.trace import tree
+from anyshape.trace.size_chooser import BACKED, STATIC, UNBACKED, Known, Spot
 from anyshape.trace.tracer import symbol_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
-    from anyshape.trace.attribute import Attribute
     from anyshape.trace.graph import Value
+    from anyshape.trace.size_chooser import SizeChooser
     from anyshape.trace.tracer import Tracer
-
-STATIC: Final = "static"
-BACKED: Final = "backed"
-UNBACKED: Final = "unbacked"
-
-
-class Spot(NamedTuple):
-    """A size or a number among the inputs: leaf number `leaf`, named `source`; `dim` is None for a
-    number.
-    """
-
-    leaf: int
-    source: str
-    dim: int | None
-    value: Any
-
-
-class Known(NamedTuple):
-    """A size that is already a number: bound to this place, or a relation of the input contract.
-
-    Where it binds, `symbol` (the size itself, if None) is `(size - constant) / factor`.
-    """
-
-    size: Any
-    binds: bool
-    symbol: Any = None
-    factor: int = 1
-    constant: int = 0
 
 
 class Bind(NamedTuple):
@@ -120,17 +90,10 @@ class Kind:
 class Inputs:
     """The inputs of one trace: what the program gets instead, and what binds the symbols."""
 
-    def __init__(
-        self,
-        fn: Any,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        attributes: Sequence[Attribute] = (),
-    ) -> None:
-        pairs, self.spec = tree.flatten_with_path((args, kwargs))
-        names = parameter_names(fn, args)
-        self.names = [_name(path, names) for path, _ in pairs] + [a.name for a in attributes]
-        self.examples = [leaf for _, leaf in pairs] + [a.owner[a.key] for a in attributes]
+    def __init__(self, names: list[str], examples: list[Any], spec: Any) -> None:
+        self.names = names
+        self.examples = examples
+        self.spec = spec
         self.leaves: list[Leaf] = []
         self.binds: list[Bind] = []
         self.relations: list[tuple[int, int | None, SymInt]] = []  # sizes that must be equal
@@ -138,23 +101,19 @@ class Inputs:
     @classmethod
     def of_leaves(cls, leaves: list[Leaf], binds: list[Bind]) -> Inputs:
         """Inputs that are symbolic already."""
-        inputs = cls(None, (), {})
-        inputs.names = [leaf.name for leaf in leaves]
+        inputs = cls([leaf.name for leaf in leaves], [], None)
         inputs.leaves, inputs.binds = leaves, binds
         return inputs
 
-    def symbolize(self, tracer: Tracer, choose: Callable[[Spot], Any]) -> list[Any]:
+    def symbolize(self, tracer: Tracer, choose: SizeChooser) -> list[Any]:
         """The leaves to run the program with, in order."""
-        separate = getattr(choose, "separate", False)
-        prepare = getattr(choose, "prepare", None)
-        if prepare is not None:
-            prepare(tracer.env, self.example_sizes())
+        choose.prepare(tracer.env, self.example_sizes())
         made: dict[int, Any] = {}
         places: dict[int, int] = {}
         stand_ins = []
         for i, example in enumerate(self.examples):
             if isinstance(example, torch.Tensor):
-                stand_in = None if separate else made.get(id(example))
+                stand_in = None if choose.separate else made.get(id(example))
                 if stand_in is None:
                     stand_in = made[id(example)] = self._tensor(tracer, i, example, choose)
                     places[id(example)] = i
@@ -192,9 +151,7 @@ class Inputs:
                 found[i, None] = x
         return found
 
-    def _tensor(
-        self, tracer: Tracer, i: int, t: torch.Tensor, choose: Callable[[Spot], Any]
-    ) -> SymTensor:
+    def _tensor(self, tracer: Tracer, i: int, t: torch.Tensor, choose: SizeChooser) -> SymTensor:
         if type(t) is SymTensor:
             raise ArgumentError(f"{self.names[i]} is a traced tensor of another trace")
         if t.layout is not torch.strided:
@@ -208,15 +165,15 @@ class Inputs:
         self.leaves.append(Leaf(self.names[i], stand_in._value, t, shape))
         return stand_in
 
-    def _size(self, tracer: Tracer, spot: Spot, choose: Callable[[Spot], Any]) -> Any:
+    def _size(self, tracer: Tracer, spot: Spot, choose: SizeChooser) -> Any:
         kind = choose(spot)
         n = spot.value
-        if type(kind) is Known:
+        if isinstance(kind, Known):
             return self._known(spot, kind)
-        if isinstance(kind, tuple):
+        known: dict[str, Any] = {}
+        if not isinstance(kind, str):
             kind, known = kind
-        else:
-            known = {}
+            known = dict(known)
         if kind == STATIC:
             return int(n)
         if kind == BACKED:
@@ -243,16 +200,17 @@ class Inputs:
             self.relations.append((spot.leaf, spot.dim, size))
         return size
 
-    def _number(self, tracer: Tracer, i: int, x: Any, choose: Callable[[Spot], Any]) -> Any:
+    def _number(self, tracer: Tracer, i: int, x: Any, choose: SizeChooser) -> Any:
         if type(x) not in (int, float, bool):
             return x
         spot = Spot(i, self.names[i], None, x)
         kind = choose(spot)
         known: dict[str, Any] = {}
-        if type(kind) is Known:
+        if isinstance(kind, Known):
             return self._known(spot, kind)
-        if isinstance(kind, tuple):
+        if not isinstance(kind, str):
             kind, known = kind
+            known = dict(known)
         if kind == STATIC:
             return x
         env = tracer.env
@@ -283,44 +241,3 @@ def _layout(t: torch.Tensor) -> Layout:
     if order is None:
         return Layout(strides=tuple(t.stride()), offset=offset)
     return Layout(order=order, offset=offset)
-
-
-def _plain_names(target: Any) -> list[str] | None:
-    """The names of the positional parameters of a Python function, found without a signature."""
-    bound = hasattr(target, "__self__")
-    code = getattr(target, "__code__", None)
-    if code is None or hasattr(target, "__wrapped__"):
-        return None
-    return list(code.co_varnames[int(bound) : code.co_argcount])
-
-
-def parameter_names(fn: Any, args: tuple[Any, ...]) -> list[str]:
-    """The names of the positional arguments of a call."""
-    target = fn.forward if isinstance(fn, torch.nn.Module) else fn
-    plain = _plain_names(target)
-    if plain is not None and len(plain) >= len(args):
-        return plain[: len(args)]
-    try:
-        parameters = list(inspect.signature(target).parameters.values())
-    except (TypeError, ValueError):
-        return [f"args[{i}]" for i in range(len(args))]
-    names: list[str] = []
-    for i in range(len(args)):
-        p = parameters[i] if i < len(parameters) else None
-        variadic = next((q for q in parameters if q.kind is inspect.Parameter.VAR_POSITIONAL), None)
-        if p is not None and p.kind in (
-            inspect.Parameter.POSITIONAL_ONLY,
-            inspect.Parameter.POSITIONAL_OR_KEYWORD,
-        ):
-            names.append(p.name)
-        elif variadic is not None:
-            names.append(f"{variadic.name}[{i - parameters.index(variadic)}]")
-        else:
-            names.append(f"args[{i}]")
-    return names
-
-
-def _name(path: Any, names: list[str]) -> str:
-    where, first, *rest = path
-    head = names[first.idx] if where.idx == 0 else str(first.key)
-    return head + pytree.keystr(tuple(rest))

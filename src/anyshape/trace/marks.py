@@ -16,7 +16,7 @@ import torch
 from anyshape.errors import ArgumentError, DimError, UnsupportedError
 from anyshape.tensor.current import is_tracing
 from anyshape.torch_compat import dynamo_mark
-from anyshape.trace.inputs import BACKED, STATIC, UNBACKED
+from anyshape.trace.size_chooser import BACKED, STATIC, UNBACKED
 
 _OURS: Final = "_anyshape_marks"
 _STRENGTH: Final = {STATIC: 0, BACKED: 1, UNBACKED: 2}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import types
 from contextlib import contextmanager
 from time import perf_counter_ns
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 
 import torch
 
@@ -51,11 +51,28 @@ _KINDS: Final = (torch.Tensor, torch.nn.Parameter)
 _UNFINISHED: Final = (types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType)
 
 
-class Tracer:
-    """One run of one program. `call` is the door for every torch function."""
+class TraceOptions(NamedTuple):
+    """How a program is traced.
 
-    def __init__(self, env: Env | None = None) -> None:
+    `records_print`: what the program prints is printed when it runs. `refuses_changed_objects`: it
+    may change no object among its arguments, not only no list or dict. `lists_deviations`: where
+    eager execution differs is listed, and not asserted.
+    """
+
+    records_print: bool = False
+    refuses_changed_objects: bool = False
+    lists_deviations: bool = True
+
+
+_DEFAULT: Final = TraceOptions()
+
+
+class Tracer:
+    """One run of one program. `call` receives every torch function."""
+
+    def __init__(self, env: Env | None = None, options: TraceOptions = _DEFAULT) -> None:
         self.env = Env() if env is None else env
+        self.options = options
         self.env.undecided = lambda p: answer_for_torch(self.env, p)
         self.graph = Graph()
         self.deviations: list[Deviation] = []
@@ -66,8 +83,6 @@ class Tracer:
         self.asked_grad = False
         self.depth = 0
         self.closed = False
-        self.refuses_changed_objects = False  # also those that are no lists or dicts
-        self.records_print = False  # what the program prints is printed when it runs
         self.has_run = False  # whether parts of the program were run while it was traced
         self.mode: Any = None
         self.inputs: Any = None

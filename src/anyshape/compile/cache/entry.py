@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from anyshape.interop.backend import Lowered
     from anyshape.trace.attribute import Attribute
     from anyshape.trace.capture import Captured
+    from anyshape.trace.size_chooser import SizeChooser
     from anyshape.trace.state.outside import Outside
     from anyshape.trace.tracer import Tracer
 
@@ -35,7 +36,7 @@ class Entry:
         captured: Captured,
         attributes: Sequence[Attribute],
         outside: Outside,
-        choice: Any,
+        choose: SizeChooser,
         *,
         layouts: bool,
         exact: Sequence[Obligation] = (),
@@ -44,7 +45,7 @@ class Entry:
         captured.tracer.release()
         self.captured = captured
         self.attributes = attributes
-        self.choice = choice
+        self.choose = choose
         self.checked = GuardFunction(captured, attributes, outside, layouts=layouts, exact=exact)
         self.check = self.checked.run
         self.root: Segment | None = None

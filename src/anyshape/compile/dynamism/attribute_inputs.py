@@ -17,8 +17,8 @@ import torch
 from anyshape.compile.dynamism import sources
 from anyshape.torch_compat.module_attribute import BUFFERS, PARAMETERS, REGISTRIES
 from anyshape.trace.attribute import Attribute
-from anyshape.trace.inputs import STATIC
 from anyshape.trace.marks import marks_of
+from anyshape.trace.size_chooser import STATIC
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

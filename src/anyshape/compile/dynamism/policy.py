@@ -22,8 +22,8 @@ from anyshape.env.decide import interval_text
 from anyshape.errors import ArgumentError, RuntimeAssertError
 from anyshape.expr import eq0
 from anyshape.symbolic.sym_int import SymInt
-from anyshape.trace.inputs import BACKED, STATIC, UNBACKED, Known
 from anyshape.trace.marks import marks_of
+from anyshape.trace.size_chooser import BACKED, STATIC, UNBACKED, Known
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from anyshape.expr import Expr
     from anyshape.trace.attribute import Attribute
     from anyshape.trace.capture import Captured
-    from anyshape.trace.inputs import Spot
     from anyshape.trace.marks import Mark
+    from anyshape.trace.size_chooser import Chosen, Spot
 
     Key = tuple[int, int | None]  # a leaf and a dimension of it; None for a number
 
@@ -102,11 +102,13 @@ def _static(source: str, dim: int | None, x: Any) -> str:
 
 
 class Choice:
-    """The choices for one call; `capture` calls it with each size and number.
+    """The `SizeChooser` of one call.
 
-    They stay what they are, whatever is seen or set later: another branch of the same program may
-    be traced then. It keeps no input alive.
+    Its choices stay what they are, whatever is seen or set later: another branch of the same
+    program may be traced then. It keeps no input alive.
     """
+
+    separate = False
 
     def __init__(self, kinds: Mapping[Key, str], marks: Mapping[Key, Mark]) -> None:
         self._kinds = kinds
@@ -114,13 +116,13 @@ class Choice:
         self._env: Env | None = None
         self._by_id: dict[str, tuple[str, Expr]] = {}
 
-    def prepare(self, env: Env, examples: dict[tuple[int, int | None], Any]) -> None:
+    def prepare(self, env: Env, sizes: Mapping[Key, Any]) -> None:
         """Begin a trace in `env`."""
         self._env = env
         self._by_id = {}
 
-    def __call__(self, spot: Spot) -> Any:
-        """What the size or number is, as `capture` takes it."""
+    def __call__(self, spot: Spot) -> Chosen:
+        """What the size or number is."""
         place = spot.leaf, spot.dim
         mark = self._marks.get(place)
         if mark is not None:
@@ -134,7 +136,7 @@ class Choice:
         """Raise if the program needs less than what a mark said would vary."""
         need_free(captured, {p: mark for p, mark in self._marks.items() if mark.strict})
 
-    def _marked(self, spot: Spot, mark: Mark) -> Any:
+    def _marked(self, spot: Spot, mark: Mark) -> Chosen:
         if mark.kind == STATIC:
             return STATIC
         if mark.kind == UNBACKED and mark.shape_id is not None:

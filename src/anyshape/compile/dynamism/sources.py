@@ -18,7 +18,7 @@ import torch
 from anyshape.config import SETTINGS, config, listed
 from anyshape.errors import AnyshapeWarning, ConfigError
 from anyshape.torch_compat.module_attribute import BUFFERS, PARAMETERS, REGISTRIES
-from anyshape.trace.inputs import BACKED, STATIC, UNBACKED
+from anyshape.trace.size_chooser import BACKED, STATIC, UNBACKED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

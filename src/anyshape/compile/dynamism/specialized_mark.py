@@ -10,7 +10,7 @@ from anyshape.env.decide import interval_text
 from anyshape.env.fact import DECLARED, POLICY
 from anyshape.errors import ConstraintViolation
 from anyshape.export.explore import names_in
-from anyshape.trace.inputs import BACKED
+from anyshape.trace.size_chooser import BACKED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -24,6 +24,7 @@ from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.sym_tensor import SymSize, SymTensor
 from anyshape.torch_compat import bytecode
 from anyshape.torch_compat.call_frame import MODULE_CALL
+from anyshape.trace.capture import trace_call
 from anyshape.trace.graph import RESULT
 from anyshape.trace.state.outside import is_library
 from anyshape.trace.state.substitutes import is_filled
@@ -49,7 +50,6 @@ class Unsettled(Exception):
 
 _PLAIN: Final = (int, float, bool, str, bytes, type(None), torch.dtype, torch.device, type(...))
 _SAME: Final = (torch.Tensor, torch.nn.Module, types.BuiltinFunctionType, types.ModuleType)
-_WHERE: Final = "capture.py"
 
 
 def state_of(live: Callable[[], list[Value]]) -> LoopState | None:
@@ -91,7 +91,7 @@ def _frames() -> Iterator[FrameType]:
     while frame is not None:
         code = frame.f_code
         if is_own(code.co_filename):
-            if code.co_name == "capture" and code.co_filename.endswith(_WHERE):
+            if code is trace_call.__code__:
                 return
         else:
             yield frame

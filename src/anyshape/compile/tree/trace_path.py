@@ -49,7 +49,7 @@ from anyshape.trace.graph import (
     operand_of,
 )
 from anyshape.trace.inputs import Bind
-from anyshape.trace.tracer import Tracer
+from anyshape.trace.tracer import TraceOptions, Tracer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -148,10 +148,15 @@ class PathTracer(Tracer):
     """
 
     def __init__(
-        self, root: Segment, flat: Sequence[Any], script: Sequence[Any], frame: list[Any]
+        self,
+        root: Segment,
+        flat: Sequence[Any],
+        script: Sequence[Any],
+        frame: list[Any],
+        options: TraceOptions,
     ) -> None:
         env = PathEnv()
-        super().__init__(env)
+        super().__init__(env, options)
         env.path = self
         env.undecided = None
         env.concrete = True
@@ -165,7 +170,6 @@ class PathTracer(Tracer):
         self.parts: list[SegmentProgram] = []  # the segments that were made
         self.failed = False  # whether a segment raised, and not the program
         self.settling = False
-        self.follows = True  # whether deviations from eager execution are listed, and not asserted
         self._flat = flat
         self._frame = frame
         self._order: list[Any] | None = None
@@ -384,7 +388,7 @@ class PathTracer(Tracer):
             binds = [Bind(str(v), i, None) for i, v in enumerate(self._order) if type(v) is Name]
         asserts = self.paths.asserts_since(self._asserts)
         self._asserts = len(self.paths.facts)
-        if not self.follows:
+        if not self.options.lists_deviations:
             asserts += [as_assert(d, self.env) for d in self.deviations[self._deviations :]]
         self._deviations = len(self.deviations)
         self._need_frame(graph, [Name(bind.name) for bind in binds], asserts)

@@ -132,7 +132,7 @@ class _Variant:
         self.scope = ScopeReader(part["terms"], sites, f"{where}, terms", self.tracer.env)
         self.values: dict[str, Value] = {}
         self.results: set[int] = set()
-        self.inputs = Inputs.__new__(Inputs)
+        self.inputs = Inputs([], [], None)
         self._inputs(part)
         self._constants(part["constants"], constants)
         guards = self.scope.obligations(part["guards"], f"{where}, guards")
@@ -172,7 +172,6 @@ class _Variant:
     def _inputs(self, part: dict[str, Any]) -> None:
         where, inputs = f"{self.where}, inputs", self.inputs
         inputs.spec = structure.decode(part["in_tree"], f"{self.where}, in_tree", self.classes)
-        inputs.leaves = []
         for i, leaf in enumerate(checked.items(part["inputs"], where)):
             inputs.leaves.append(self._leaf(leaf, i, f"{where}[{i}]"))
         inputs.names = [leaf.name for leaf in inputs.leaves]
@@ -180,7 +179,6 @@ class _Variant:
         if inputs.spec.num_leaves != len(inputs.leaves):
             raise LoadError(f"{where}: {len(inputs.leaves)} for {inputs.spec.num_leaves} places")
         where = f"{self.where}, binds"
-        inputs.binds = []
         for bind in checked.items(part["binds"], where):
             name, i, d, factor, constant = checked.items(bind, where, 5)
             if type(name) is not str or not self._is_symbol(name):
@@ -195,7 +193,6 @@ class _Variant:
         if len({bind.name for bind in inputs.binds}) != len(inputs.binds):
             raise LoadError(f"{where} has a symbol twice")
         where = f"{self.where}, relations"
-        inputs.relations = []
         for relation in checked.items(part["relations"], where):
             i, d, n = checked.items(relation, where, 3)
             size = self._size(n, where)

@@ -17,8 +17,9 @@ from anyshape.export.spec import dim as dims
 from anyshape.export.spec.dim import Derived, Dim, Hint, from_text, from_torch
 from anyshape.torch_compat import pytree
 from anyshape.trace import tree
-from anyshape.trace.inputs import BACKED, parameter_names
+from anyshape.trace.arguments import parameter_names
 from anyshape.trace.marks import marks_of
+from anyshape.trace.size_chooser import BACKED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

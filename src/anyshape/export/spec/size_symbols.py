@@ -17,18 +17,20 @@ from anyshape.expr.parse import parse
 from anyshape.expr.show import show
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.size import plain
-from anyshape.trace.inputs import BACKED, STATIC, UNBACKED, Known
+from anyshape.trace.size_chooser import BACKED, STATIC, UNBACKED, Known
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from anyshape.env import Env
     from anyshape.export.spec.dynamic_shapes import Spec
-    from anyshape.trace.inputs import Spot
+    from anyshape.trace.size_chooser import Chosen, Spot
 
 
 class SizeSymbols:
-    """Chooses what each size among the inputs is; `values` replace those of the example.
+    """The `SizeChooser` of an export; `values` replace those of the example.
 
-    Inputs are `separate`: that one tensor was given twice in the example means nothing.
+    Inputs are `separate`: one tensor that is given twice in the example means nothing.
     """
 
     separate = True
@@ -40,13 +42,13 @@ class SizeSymbols:
         self.bound: set[str] = set()
         self.env: Env | None = None
 
-    def prepare(self, env: Env, examples: dict[tuple[int, int | None], int]) -> None:
+    def prepare(self, env: Env, sizes: Mapping[tuple[int, int | None], Any]) -> None:
         """Make the symbols of all names, before any input is looked at."""
         self.env = env
         alone: dict[str, int] = {}
         inside: dict[str, tuple[Derived, int]] = {}
         for place, entry in self.spec.entries.items():
-            value = examples[place]
+            value = sizes[place]
             if isinstance(entry, Dim):
                 alone.setdefault(entry.name, value)
             elif isinstance(entry, Derived):
@@ -71,7 +73,7 @@ class SizeSymbols:
             raise ConstraintError(f"a size of {value} in the example is not {entry.text}")
         return (value - constant) // factor
 
-    def __call__(self, spot: Spot) -> Any:
+    def __call__(self, spot: Spot) -> Chosen:
         """What a size or number among the inputs is."""
         entry = self.spec.entry(spot.leaf, spot.dim)
         if isinstance(entry, int):

@@ -114,7 +114,7 @@ def _sqrt(x: Any) -> Any:
 
 
 def _print(*words: Any, **named: Any) -> None:
-    if not is_tracing() or not current().records_print:
+    if not is_tracing() or not current().options.records_print:
         builtins.print(*words, **named)  # noqa: T201  the user's
         return
     for word in words:

@@ -15,8 +15,9 @@ from anyshape.compile.dynamism.attribute_inputs import attributes_of
 from anyshape.compile.dynamism.policy import Policy
 from anyshape.config import config
 from anyshape.trace import capture
+from anyshape.trace.arguments import Arguments
 from anyshape.trace.attribute import replaced
-from anyshape.trace.inputs import BACKED, STATIC, UNBACKED, Inputs
+from anyshape.trace.size_chooser import BACKED, STATIC, UNBACKED
 
 
 class Layer(torch.nn.Module):
@@ -173,8 +174,8 @@ def test_stand_ins_are_there_inside_and_gone_after() -> None:
 def traced(model: Any, *args: Any, dynamic: Any = None, **lists: Any) -> Any:
     with config.patch(**lists):
         named = attributes_of(model)
-        inputs = Inputs(model, args, {}, named)
-        choice = Policy(dynamic).choice(inputs.names, inputs.examples, named)
+        inputs = Arguments.of(model, args, {}, named)
+        choice = Policy(dynamic).choice(inputs.names, inputs.flat, named)
     return capture(model, args, dynamic=choice, attributes=named)
 
 

@@ -15,7 +15,6 @@ from torch._dynamo import decorators as theirs
 import anyshape
 from anyshape.errors import ArgumentError, DataDependentError, DimError, UnsupportedError
 from anyshape.trace import capture, marks
-from anyshape.trace.inputs import BACKED, STATIC, UNBACKED
 from anyshape.trace.marks import (
     Mark,
     mark_dynamic,
@@ -24,6 +23,7 @@ from anyshape.trace.marks import (
     marks_of,
     maybe_mark_dynamic,
 )
+from anyshape.trace.size_chooser import BACKED, STATIC, UNBACKED
 
 DYNAMIC = Mark(BACKED, strict=True)
 MAYBE = Mark(BACKED)

@@ -23,7 +23,8 @@ from anyshape.errors import (
     RuntimeAssertError,
 )
 from anyshape.trace import capture
-from anyshape.trace.inputs import BACKED, STATIC, UNBACKED, Inputs, Spot
+from anyshape.trace.arguments import Arguments
+from anyshape.trace.size_chooser import BACKED, STATIC, UNBACKED, Spot
 
 
 def chosen(policy: Policy, **values: Any) -> dict[tuple[str, int | None], str]:
@@ -47,8 +48,8 @@ def only(policy: Policy, x: Any) -> str:
 
 
 def traced(fn: Any, *args: Any, policy: Policy | None = None) -> Any:
-    inputs = Inputs(fn, args, {})
-    choice = (policy or Policy()).choice(inputs.names, inputs.examples)
+    inputs = Arguments.of(fn, args, {})
+    choice = (policy or Policy()).choice(inputs.names, inputs.flat)
     captured = capture(fn, args, dynamic=choice)
     choice.check(captured)
     return captured
@@ -282,8 +283,8 @@ def test_one_tensor_given_twice_has_one_size() -> None:
 
 def test_a_choice_serves_more_than_one_trace() -> None:
     args = tuple(same_batch((4, 2), (4, 3)))
-    inputs = Inputs(lambda x, y: (x, y), args, {})
-    choice = Policy().choice(["x", "y"], inputs.examples)
+    inputs = Arguments.of(lambda x, y: (x, y), args, {})
+    choice = Policy().choice(["x", "y"], inputs.flat)
     for _ in range(2):
         captured = capture(lambda x, y: x.sum() + y.sum(), args, dynamic=choice)
         with pytest.raises(RuntimeAssertError):

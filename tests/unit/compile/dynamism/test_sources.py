@@ -14,7 +14,8 @@ from anyshape.compile.dynamism import sources
 from anyshape.compile.dynamism.sources import current, warn_unmatched
 from anyshape.config import config
 from anyshape.errors import AnyshapeWarning, ConfigError
-from anyshape.trace.inputs import BACKED, STATIC, UNBACKED, Inputs
+from anyshape.trace.arguments import Arguments
+from anyshape.trace.size_chooser import BACKED, STATIC, UNBACKED
 
 NAMES = [
     "x",
@@ -93,7 +94,7 @@ def test_the_names_are_those_of_a_trace() -> None:
     def f(x: Any, batch: Any, *args: Any, **kwargs: Any) -> None: ...
 
     t = torch.zeros(2)
-    inputs = Inputs(f, (t, [t, {"a, b": t}], 3), {"c d": t})
+    inputs = Arguments.of(f, (t, [t, {"a, b": t}], 3), {"c d": t})
     assert inputs.names == ["x", "batch[0]", "batch[1]['a, b']", "args[0]", "c d"]
     lists = ["L['x']", "L['batch'][1]['a, b']", "L['args'][0]", "L['c d']"]
     with config.patch(unbacked_sources=lists):

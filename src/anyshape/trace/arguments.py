@@ -1,0 +1,85 @@
+"""The arguments of a call as flat leaves, with the names that users know them by."""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import torch
+
+from anyshape.torch_compat import pytree
+from anyshape.trace import tree
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from anyshape.trace.attribute import Attribute
+
+
+class Arguments(NamedTuple):
+    """The arguments of one call: in `flat` and `names` the leaves of `args` and `kwargs`, then the
+    attributes that are inputs too.
+    """
+
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    attributes: Sequence[Attribute]
+    names: list[str]
+    flat: list[Any]
+    spec: Any  # the structure of `args` and `kwargs`
+
+    @classmethod
+    def of(
+        cls,
+        fn: Any,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        attributes: Sequence[Attribute] = (),
+    ) -> Arguments:
+        """Flatten the arguments of a call of `fn`."""
+        pairs, spec = tree.flatten_with_path((args, kwargs))
+        heads = parameter_names(fn, args)
+        names = [_name(path, heads) for path, _ in pairs] + [a.name for a in attributes]
+        flat = [leaf for _, leaf in pairs] + [a.owner[a.key] for a in attributes]
+        return cls(args, kwargs, attributes, names, flat, spec)
+
+
+def _plain_names(target: Any) -> list[str] | None:
+    """The names of the positional parameters of a Python function, found without a signature."""
+    bound = hasattr(target, "__self__")
+    code = getattr(target, "__code__", None)
+    if code is None or hasattr(target, "__wrapped__"):
+        return None
+    return list(code.co_varnames[int(bound) : code.co_argcount])
+
+
+def parameter_names(fn: Any, args: tuple[Any, ...]) -> list[str]:
+    """The names of the positional arguments of a call."""
+    target = fn.forward if isinstance(fn, torch.nn.Module) else fn
+    plain = _plain_names(target)
+    if plain is not None and len(plain) >= len(args):
+        return plain[: len(args)]
+    try:
+        parameters = list(inspect.signature(target).parameters.values())
+    except (TypeError, ValueError):
+        return [f"args[{i}]" for i in range(len(args))]
+    names: list[str] = []
+    for i in range(len(args)):
+        p = parameters[i] if i < len(parameters) else None
+        variadic = next((q for q in parameters if q.kind is inspect.Parameter.VAR_POSITIONAL), None)
+        if p is not None and p.kind in (
+            inspect.Parameter.POSITIONAL_ONLY,
+            inspect.Parameter.POSITIONAL_OR_KEYWORD,
+        ):
+            names.append(p.name)
+        elif variadic is not None:
+            names.append(f"{variadic.name}[{i - parameters.index(variadic)}]")
+        else:
+            names.append(f"args[{i}]")
+    return names
+
+
+def _name(path: Any, names: list[str]) -> str:
+    where, first, *rest = path
+    head = names[first.idx] if where.idx == 0 else str(first.key)
+    return head + pytree.keystr(tuple(rest))
