@@ -5,6 +5,7 @@
 #   make lint      style, layers, limits       make fuzz      look for wrong verdicts (N=20000)
 #   make type      mypy, strict                make docs      build the documentation
 #   make compat    torch's private names (TORCH=torch==2.11.0 VENV=.venv-2.11)
+#   make imports   draw the import graphs of the docs (needs Graphviz)
 #   make coverage  100% branches in the engine (after make test)
 #   make all       lint, type, test, coverage, docs
 
@@ -31,7 +32,7 @@ ENGINE := src/anyshape/expr/*,src/anyshape/domain/*,src/anyshape/env/*
 
 .DEFAULT_GOAL := all
 .NOTPARALLEL:
-.PHONY: setup demo test compat coverage lint type bench fuzz docs fmt all clean
+.PHONY: setup demo test compat coverage lint type bench fuzz docs imports fmt all clean
 
 setup: $(DEV_STAMP)
 
@@ -90,7 +91,11 @@ bench: $(BENCH_STAMP)
 fuzz: setup
 	$(BIN)/python -m tests.soundness.fuzz $(N)
 
+imports: setup
+	$(BIN)/python tools/import_graph.py
+
 docs: $(DOCS_STAMP)
+	$(BIN)/python tools/import_graph.py --check
 	$(BIN)/sphinx-build -E -W --keep-going -n -q -b html docs docs/_build/html
 
 fmt: setup
