@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from anyshape.domain import Congruence, Interval
+from anyshape.env import elimination
 from anyshape.env import env as environment
 from anyshape.env import learn as learning
-from anyshape.env import linear
 from anyshape.env.knowledge import Knowledge
 from tests.soundness import fuzz, wide
 from tests.soundness.fuzz import Tally
@@ -64,7 +64,7 @@ def _product_without_signs(patch: pytest.MonkeyPatch) -> None:
 
 
 def _no_remainders(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(linear, "remainder", lambda _k, _x, _d: 0)
+    patch.setattr(elimination, "remainder", lambda _k, _x, _d: 0)
 
 
 def _division_passes_congruences(patch: pytest.MonkeyPatch) -> None:

@@ -73,9 +73,9 @@ def test_an_unknown_of_z3_is_asked_once_per_version() -> None:
     env, question = _in((), "u0 <= u1")
     with config.patch(solver="z3"):
         assert env.prove(question).answer is None
-        version = env.pool.version
+        version = env.knowledge.version
         assert env.prove(question).answer is None
-        assert env.pool.version == version
+        assert env.knowledge.version == version
         env.assume(condition(env, "u0 < u1"))
         assert env.prove(question).answer is True
 

@@ -21,12 +21,14 @@ from anyshape.config import config
 from anyshape.domain import INF, NINF, Interval
 from anyshape.env import fact as origin
 from anyshape.env.announce import tell_equalities, tell_symbol, timed
-from anyshape.env.decide import FULL, decide, interval_text, nonnegative, verdict
+from anyshape.env.decide import decide, verdict
 from anyshape.env.equality import form, form_bool
 from anyshape.env.fact import Fact
-from anyshape.env.knowledge import FUEL, Knowledge, atom_interval
+from anyshape.env.knowledge import Knowledge, atom_interval
 from anyshape.env.learn import learn, refusal
 from anyshape.env.obligation import Obligation, minimal, natural, unbacked_in
+from anyshape.env.question import FULL, Question
+from anyshape.env.reason import interval_text
 from anyshape.env.reduce import reduce
 from anyshape.env.site import capture, user_locals
 from anyshape.env.symbol import BACKED, UNBACKED, Symbol
@@ -201,8 +203,7 @@ class Env:
     def simplify(self, e: Expr) -> Expr:
         """The same value under all facts, in fewer words."""
         k = self.knowledge
-        k.fuel = FUEL
-        result = reduce(k, form(k, e), nonnegative)
+        result = reduce(Question(k), form(k, e))
         refresh(result)
         return self.pool.const(int(result.lo)) if result.lo == result.hi else result
 
@@ -288,15 +289,13 @@ class Env:
 
     def guard_or(self, p: Bool, fallback: bool) -> bool:
         """`guard`, but `fallback` where only the run could tell; then nothing is recorded."""
-        if p.verdict is not None:
-            return p.verdict
         if listeners and Answer in listeners and not self.is_timed:
             return timed(self, "guard_or", p, self.guard_or, p, fallback)
-        backed = self.hint_for_guard(p) is not None
-        if backed and not config.backed_size_oblivious:
-            return self.guard(p)
-        effort = FULL if backed else config.aggressive_guard_free_semantics
-        answer = decide(self.knowledge, p, effort)
+        answer = decide(self.knowledge, p, config.aggressive_guard_free_semantics)
+        if answer is None and self.hint_for_guard(p) is not None:
+            if not config.backed_size_oblivious:
+                return self.guard(p)
+            answer = decide(self.knowledge, p)
         return fallback if answer is None else answer
 
     def defer(self, p: Bool, message: Message | None = None) -> None:

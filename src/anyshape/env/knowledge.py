@@ -1,68 +1,54 @@
-"""The state that all reasoning shares: everything learnt, and a journal to take it back.
+"""The state that all reasoning shares: everything learnt, and a journal to roll it back.
 
 Knowledge only grows. Each piece is written through a method here that also writes the journal, so a
-fact that turns out to contradict the others is undone as a whole; only `bound`, for what is sure to
-stay, writes none. `pool.version` rises with every change; answers YES and NO stay valid for ever,
-only UNKNOWN depends on the version.
+fact that contradicts the others is undone as a whole; only `bound`, for what cannot contradict
+anything, writes none.
 
     atom.lo, atom.hi   the range of each atom
     blame              which fact set an end of an atom's range
-    directions         the range of a linear direction with two atoms or more
+    directions         by key: the range of a linear direction with two atoms or more
     holes              excluded values of atoms; `direction_holes`, of directions
     linear             by atom: relations on few atoms that mention it, see `relation.py`
     residues           congruences of linear directions, single atoms included
     replacements       atom -> equal expression of older atoms; `log` has them in order, `replaced`
-                       their indices, sorted, `renamed`
-                       those whose relations have yet to be said again in the new spelling
+                       their indices, sorted, `renamed` those whose relations have yet to be
+                       restated in the new spelling
     clauses            disjunctions that are not yet decided; `agenda` has those to look at again
     mentions           by symbol: facts with few symbols, for the search through small domains
+    told               conditions that facts state word for word, with their truth
     links              pointers along chains of additions, see `spine.py`
     sources            how to show a symbol to the user
 
-A direction is the linear part of an expression divided by the gcd of its coefficients, with the
-sign that makes its key positive: u - v, 2*v - 2*u + 5 and v - u are one direction.
+What is derived from these tables on demand is memoized with a stamp (`anyshape.env.memo`). There
+are two counters. `version` rises with everything learnt, and stamps answers and reductions; the
+length of `log`, the number of replacements, stamps spellings, which depend on nothing else. An
+answer YES or NO stays valid for ever, because knowledge only grows; its stamp serves `roll_back`
+alone, which drops what was concluded from a refused fact. The bounds of expressions are memoized on
+their nodes, by the same rule: see `anyshape.expr.pool`.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from anyshape.domain import INF, NINF, Interval
+from anyshape.env.memo import Memo
 from anyshape.env.relation import Related
 from anyshape.expr.atom import may_be_undefined, operand_interval
 from anyshape.expr.node import ALWAYS, STALE, Expr, tighten
 from anyshape.expr.real import ANY, CONST, SYMBOL
 from anyshape.expr.show import brief, show
-from anyshape.expr.terms import content, refresh, terms
+from anyshape.expr.terms import refresh, terms
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from anyshape.domain import Bound, Congruence
+    from anyshape.env.direction import Direction
     from anyshape.env.fact import Fact
     from anyshape.env.relation import Relation
     from anyshape.env.spine import Link
     from anyshape.expr import Bool, Pool
     from anyshape.expr.node import Atom, Operand
-
-NARROW: Final = 8
-MATERIALIZE: Final = 16
-FUEL: Final = 160
-
-
-class Direction(NamedTuple):
-    """The range of a linear direction, and the facts behind its ends."""
-
-    lo: Bound
-    hi: Bound
-    low_fact: Fact | None
-    high_fact: Fact | None
-
-
-UNKNOWN_DIRECTION: Final = Direction(NINF, INF, None, None)
-NO_HOLES: Final[Mapping[int, bool]] = MappingProxyType({})
 
 
 class Start(NamedTuple):
@@ -76,17 +62,17 @@ class Start(NamedTuple):
 
 
 class Knowledge:
-    """All tables; see the module. Writers are the methods below, nobody else."""
+    """All tables; see the module. Only the methods below write them."""
 
     __slots__ = (
         "agenda",
+        "answers",
         "atom_forms",
         "blame",
         "clauses",
         "direction_holes",
         "directions",
         "forms",
-        "fuel",
         "holes",
         "journal",
         "linear",
@@ -101,8 +87,9 @@ class Knowledge:
         "residues",
         "sources",
         "start",
+        "told",
+        "version",
         "watchers",
-        "why",
     )
 
     def __init__(self, pool: Pool) -> None:
@@ -123,13 +110,14 @@ class Knowledge:
         self.renamed: dict[Atom, None] = {}
         self.watchers: dict[Atom, dict[Bool, bool]] = {}
         self.mentions: dict[Atom, dict[Bool, bool]] = {}
-        self.forms: dict[Expr, tuple[int, Expr]] = {}
-        self.atom_forms: dict[Atom, tuple[int, Expr]] = {}
-        self.reductions: dict[Atom, tuple[int, Expr]] = {}
         self.links: dict[Expr, Link] = {}
+        self.told: dict[Bool, bool] = {}
+        self.answers: Memo[Bool, tuple[bool | None, object]] = Memo()
+        self.reductions: Memo[Atom, tuple[Expr, int]] = Memo()
+        self.forms: Memo[Expr, Expr] = Memo()
+        self.atom_forms: Memo[Atom, Expr] = Memo()
+        self.version = 0
         self.start = Start(0, 0, 0, 0, 0)
-        self.fuel = FUEL
-        self.why: object = None
 
     def text(self, operand: Operand) -> str:
         """An expression over the sources of its symbols, exactly."""
@@ -145,7 +133,7 @@ class Knowledge:
         """Write one entry of one table."""
         self.journal.append((table, key, table.get(key)))
         table[key] = value
-        self.pool.version += 1
+        self.version += 1
 
     def file(self, relation: Relation) -> None:
         """File a relation under each of its atoms."""
@@ -179,7 +167,7 @@ class Knowledge:
         """Write the range of an atom, and of the expression that is the atom alone."""
         self.journal.append((None, atom, (atom.lo, atom.hi)))
         atom.lo, atom.hi = lo, hi
-        self.pool.version += 1
+        self.version += 1
         self.pool.changed(atom)
         tighten(atom.node, lo, hi)
 
@@ -187,7 +175,7 @@ class Knowledge:
         """Write one end of a range (`end`: the upper one) with its fact, for good: no journal."""
         self.blame[atom, end] = fact
         atom.lo, atom.hi = lo, hi
-        self.pool.version += 1
+        self.version += 1
         self.pool.changed(atom)
         tighten(atom.node, lo, hi)
 
@@ -203,7 +191,12 @@ class Knowledge:
         position = bisect_left(self.replaced, oldest)
         return position < len(self.replaced) and self.replaced[position] <= newest
 
-    # ------------------------------------------------------------------ taking back
+    def tell(self, condition: Bool, truth: bool, fact: Fact) -> None:
+        """Record what a fact states word for word, for good: no journal."""
+        self.told[condition] = truth
+        self.answers[condition] = (self.version, (truth, ("known", fact)))
+
+    # ------------------------------------------------------------------ rolling back
 
     def begin(self) -> None:
         """Start writing the journal."""
@@ -211,7 +204,7 @@ class Knowledge:
         pool = self.pool
         pool.undo = []
         self.start = Start(
-            len(self.log), pool.version, len(pool.atoms), len(pool.nodes), pool.count
+            len(self.log), self.version, len(pool.atoms), len(pool.nodes), pool.count
         )
 
     def commit(self) -> None:
@@ -233,17 +226,17 @@ class Knowledge:
         del self.log[self.start.log :]
         self.agenda.clear()
         self.renamed.clear()
-        self.forms.clear()
-        self.atom_forms.clear()
-        self.reductions.clear()
+        self.version += 1
+        self.answers.forget(self.start.version)
+        self.forms.forget(self.start.log)
+        self.atom_forms.forget(self.start.log)
         self.links.clear()
         self._restore_pool()
         self.commit()
 
     def _restore_pool(self) -> None:
-        """Give nodes, reals, atoms and conditions their former bounds; new ones start afresh."""
+        """Give nodes, reals and atoms their former bounds; new ones start afresh."""
         pool, start = self.pool, self.start
-        pool.version += 1
         pool.ranges += 1
         for node, lo, hi in reversed(pool.undo or ()):
             node.lo, node.hi = lo, hi
@@ -260,21 +253,6 @@ class Knowledge:
             atom.partial = may_be_undefined(atom)
         for atom in pool.atoms:
             atom.node.version = ALWAYS
-        for b in pool.bools.values():
-            if b.verdict_version > start.version:
-                b.verdict = b.reason = None
-                b.verdict_version = STALE
-
-
-def direction_of(e: Expr) -> tuple[int, int]:
-    """The key of the direction of `e`, and the factor by which `e - e.c` is longer than it."""
-    key = e.linear_key
-    factor = 1
-    if e.width <= MATERIALIZE or type(e.parts) is dict:
-        factor = content(terms(e).values())
-    if key < 0:
-        factor = -factor
-    return key // factor, factor
 
 
 def atom_interval(atom: Atom) -> Interval:

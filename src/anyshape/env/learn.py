@@ -12,24 +12,18 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from anyshape.domain import INF, NINF, ceil_div, floor_div
-from anyshape.env.bounds import has_value, narrow_atom, narrow_terms, propagate
 from anyshape.env.decide import decide, verdict
+from anyshape.env.direction import NO_HOLES, UNKNOWN_DIRECTION, Direction, direction_of
 from anyshape.env.equality import form, form_bool, respelt, solvable, solve_for
 from anyshape.env.fact import ContradictionError
-from anyshape.env.knowledge import (
-    MATERIALIZE,
-    NARROW,
-    NO_HOLES,
-    UNKNOWN_DIRECTION,
-    Direction,
-    direction_of,
-)
+from anyshape.env.limit import MATERIALIZE, NARROW
 from anyshape.env.lone_bound import bound_alone
+from anyshape.env.propagation import has_value, narrow_atom, narrow_terms, propagate
 from anyshape.env.relation import Relation
 from anyshape.env.residue import learn_residues
 from anyshape.errors import ConstraintError
 from anyshape.expr import boolean
-from anyshape.expr.boolean import eq0, ge0, ne0, negate, relation
+from anyshape.expr.boolean import RELATIONS, eq0, ge0, ne0, negate, relation
 from anyshape.expr.op import MAXIMUM, SYMBOL
 from anyshape.expr.terms import content, from_terms, terms
 from anyshape.expr.traverse import atoms_below, symbols_of
@@ -38,9 +32,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from anyshape.domain import Bound
-    from anyshape.env.bounds import Moved
     from anyshape.env.fact import Fact
     from anyshape.env.knowledge import Knowledge
+    from anyshape.env.propagation import Moved
     from anyshape.expr import Bool, Expr
     from anyshape.expr.node import Atom
 
@@ -104,25 +98,16 @@ def _rival(k: Knowledge, fact: Fact) -> Fact | None:
 
 
 def _remember(k: Knowledge, fact: Fact) -> None:
-    """The condition itself, as asked again in the same words, and its negation where no range,
-    direction or clause tells it.
-    """
+    """Keep the condition word for word, and its negation where no range or direction tells it."""
     condition = fact.condition
-    _settle(k, condition, True, fact)
-    if condition.op not in (boolean.GE, boolean.EQ, boolean.NE):
-        _settle(k, negate(condition), False, fact)
-
-
-def _settle(k: Knowledge, b: Bool, truth: bool, fact: Fact) -> None:
-    if b.verdict is None:
-        b.verdict = truth
-        b.reason = ("known", fact)
-        b.verdict_version = k.pool.version
+    k.tell(condition, True, fact)
+    if condition.op not in RELATIONS:
+        k.tell(negate(condition), False, fact)
 
 
 def _mention(k: Knowledge, condition: Bool) -> None:
     """File the fact under its symbols for the search through small domains."""
-    if condition.op in (boolean.GE, boolean.EQ, boolean.NE):
+    if condition.op in RELATIONS:
         e = condition.expr
         if e.width > NARROW:
             return
@@ -159,7 +144,7 @@ def _at_least_zero(k: Knowledge, e: Expr, fact: Fact) -> None:
     if e.lo >= 0:
         return
     if e.width > MATERIALIZE and not isinstance(e.parts, dict):
-        _wide(k, e, fact)
+        _long_sum(k, e, fact)
         return
     e = form(k, e)
     of_e = terms(e)
@@ -196,7 +181,7 @@ def _primitive(e: Expr) -> Expr:
     return e if g == 1 else from_terms(e.pool, {a: v // g for a, v in terms(e).items()}, e.c // g)
 
 
-def _wide(k: Knowledge, e: Expr, fact: Fact) -> None:
+def _long_sum(k: Knowledge, e: Expr, fact: Fact) -> None:
     """A long pending sum: its direction by key, and the ends of its two sides; all in O(1)."""
     _bound_direction(k, e, fact)
     parts = e.parts

@@ -15,8 +15,8 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
 from anyshape.domain import EVERYTHING, NATURAL, Interval
+from anyshape.env.direction import direction_of
 from anyshape.env.fact import ORIGINS
-from anyshape.env.knowledge import direction_of
 from anyshape.expr import boolean
 from anyshape.expr.boolean import RELATIONS, Bool
 from anyshape.expr.node import Atom, Expr
@@ -195,7 +195,7 @@ def _interval(operand: object, known: dict[object, Interval]) -> Interval:
 def _truth(b: Bool, known: dict[object, Interval]) -> Interval:
     """[1, 1] for proved, [0, 1] for open."""
     proved = False
-    if b.op in (boolean.GE, boolean.EQ, boolean.NE):
+    if b.op in RELATIONS:
         lo, hi = _interval(b.expr, known)
         if b.op == boolean.GE:
             proved = lo >= 0

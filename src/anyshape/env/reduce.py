@@ -5,7 +5,7 @@ max(0, a, b)                             without the operands that another one i
 m*(x // d) with d | m, x % d == r known  (m/d) * (x - r)
 (k*y + x) // y with y != 0 known         k + x // y
 x // y with 0 <= x < y known             0
-ite(c, a, 0) with c decided by ranges    a or 0
+ite(c, a, 0) with c decided             a or 0
 floor(x / y) with |x| < 2**53            x // y; likewise ceil and trunc
 """
 
@@ -13,7 +13,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from anyshape.env.equality import form
 from anyshape.env.knowledge import atom_interval
+from anyshape.env.reading import by_congruence, by_reading
 from anyshape.env.residue import remainder
 from anyshape.expr import boolean
 from anyshape.expr.division import floordiv, floordiv_const
@@ -29,41 +31,41 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from anyshape.env.knowledge import Knowledge
+    from anyshape.env.question import Question
     from anyshape.expr.node import Atom
-
-    Ask = Callable[[Knowledge, Expr], bool | None]
 
 EXACT: Final = 1 << 53
 MANY: Final = 16
 ROUNDS: Final = 64
+NOWHERE: Final = 1 << 30
 
 
-def reduce(k: Knowledge, e: Expr, ask: Ask) -> Expr:
-    """`e` with its atoms reduced; `ask` answers whether an expression is at least zero."""
+def reduce(q: Question, e: Expr) -> Expr:
+    """`e` with its atoms reduced, within the budget of a question."""
     for _ in range(ROUNDS):
-        step = _step(k, e, ask)
+        step = _step(q, e)
         if step is e:
             break
         e = step
     return e
 
 
-def _step(k: Knowledge, e: Expr, ask: Ask) -> Expr:
+def _step(q: Question, e: Expr) -> Expr:
     of_e = terms(e)
     if all(a.op is SYMBOL for a in of_e):
         return e
     out: dict[Atom, int] = {}
     c = e.c
     for atom, m in of_e.items():
-        by = _reduced(k, atom, ask)
-        exact = _exact_division(k, atom, m) if by is atom.node else None
+        by = _reduced(q, atom)
+        exact = _exact_division(q.knowledge, atom, m) if by is atom.node else None
         if exact is not None:
             c += exact.c
             add_into(out, terms(exact), 1)
         else:
             c += m * by.c
             add_into(out, terms(by), m)
-    return e if out == of_e and c == e.c else from_terms(k.pool, out, c)
+    return e if out == of_e and c == e.c else from_terms(e.pool, out, c)
 
 
 def _exact_division(k: Knowledge, atom: Atom, m: int) -> Expr | None:
@@ -77,66 +79,82 @@ def _exact_division(k: Knowledge, atom: Atom, m: int) -> Expr | None:
     return None if rest is None else x.shift(-rest).scale(m // y.c)
 
 
-def _reduced(k: Knowledge, atom: Atom, ask: Ask) -> Expr:
+def _reduced(q: Question, atom: Atom) -> Expr:
+    """The reduction of one atom; the atom itself where the budget does not suffice."""
     if atom.op is SYMBOL:
         return atom.node
-    known = k.reductions.get(atom)
-    if known is not None and known[0] == k.pool.version:
-        return known[1]
-    k.reductions[atom] = (k.pool.version, atom.node)  # what a question inside this one sees
-    lo, hi = atom_interval(atom)
-    if max(lo, atom.lo) == min(hi, atom.hi):
-        result = k.pool.const(int(max(lo, atom.lo)))
-    else:
-        result = _RULES.get(atom.op.name, _keep)(k, atom, ask)
-    k.reductions[atom] = (k.pool.version, result)
+    k = q.knowledge
+    known = k.reductions.at(atom, k.version)
+    if known is not None:
+        result, cost = known
+        return result if not cost or q.spend(cost) else atom.node
+    under_way = q.reducing.get(atom)
+    if under_way is not None:
+        q.reentered = min(q.reentered, under_way)
+        return atom.node
+    depth = q.reducing[atom] = len(q.reducing)
+    before = q.steps
+    result = _reduce_atom(q, atom)
+    del q.reducing[atom]
+    cost = before - q.steps
+    if cost and q.steps < 0:
+        return atom.node
+    if q.reentered >= depth:
+        q.reentered = NOWHERE
+        k.reductions[atom] = (k.version, (result, cost))
     return result
 
 
-def _keep(_k: Knowledge, atom: Atom, _ask: Ask) -> Expr:
-    return atom.node
+def _reduce_atom(q: Question, atom: Atom) -> Expr:
+    lo, hi = atom_interval(atom)
+    lo, hi = max(lo, atom.lo), min(hi, atom.hi)
+    if lo == hi:
+        return atom.pool.const(int(lo))
+    rule = _RULES.get(atom.op.name)
+    return atom.node if rule is None else rule(q, atom)
 
 
-def _maximum(k: Knowledge, atom: Atom, ask: Ask) -> Expr:
-    candidates: list[Expr] = [k.pool.zero, *atom.args]  # type: ignore[list-item]
+def _maximum(q: Question, atom: Atom) -> Expr:
+    candidates: list[Expr] = [atom.pool.zero, *atom.args]  # type: ignore[list-item]
     if len(candidates) > MANY:
         return atom.node
     kept: list[Expr] = []
     for i, e in enumerate(candidates):
         rivals = kept + candidates[i + 1 :]
-        if not any(ask(k, rival - e) for rival in rivals):
+        if not any(q.is_nonnegative(rival - e) for rival in rivals):
             kept.append(e)
     return atom.node if len(kept) == len(candidates) else maximum(kept)
 
 
-def _product(k: Knowledge, atom: Atom, ask: Ask) -> Expr:
-    operands = [_step(k, factor, ask) for factor in atom.args]  # type: ignore[arg-type]
+def _product(q: Question, atom: Atom) -> Expr:
+    operands = [_step(q, factor) for factor in atom.args]  # type: ignore[arg-type]
     same = all(a is b for a, b in zip(operands, atom.args, strict=True))
     return atom.node if same else rebuild(atom, operands)
 
 
-def _division(k: Knowledge, atom: Atom, ask: Ask) -> Expr:
+def _division(q: Question, atom: Atom) -> Expr:
     x, y = atom.exprs
     if y.is_const:
         return atom.node
-    positive = ask(k, y.shift(-1))
-    if not positive and not ask(k, -y.shift(1)) and not _is_nonzero(k, y):
+    positive = q.is_nonnegative(y.shift(-1))
+    if not positive and not q.is_nonnegative(-y.shift(1)) and not _is_excluded(q, y):
         return atom.node
     whole, rest = _split(x, y)
     if whole is not None:
         return whole + floordiv(rest, y)
-    if positive and ask(k, x) and ask(k, (y - x).shift(-1)):
-        return k.pool.zero
+    if positive and q.is_nonnegative(x) and q.is_nonnegative((y - x).shift(-1)):
+        return atom.pool.zero
     return atom.node
 
 
-def _is_nonzero(k: Knowledge, y: Expr) -> bool:
-    refresh(y)
-    of_y = terms(y)
-    if len(of_y) == 1 and not y.c:
-        atom = next(iter(of_y))
-        return 0 in k.holes.get(atom, ())
-    return boolean.ne0(y).verdict is True
+def _is_excluded(q: Question, y: Expr) -> bool:
+    """Whether a fact, a range, an excluded value or a congruence says that `y` is not 0."""
+    k = q.knowledge
+    if boolean.ne0(y) in k.told:
+        return True
+    y = form(k, y)
+    answer = by_reading(q, y, boolean.NE)
+    return (by_congruence(q, y, boolean.NE) if answer is None else answer) is True
 
 
 def _split(x: Expr, y: Expr) -> tuple[Expr | None, Expr]:
@@ -160,23 +178,17 @@ def _split(x: Expr, y: Expr) -> tuple[Expr | None, Expr]:
     return from_terms(x.pool, whole, whole_c), from_terms(x.pool, rest, x.c)
 
 
-def _choice(k: Knowledge, atom: Atom, ask: Ask) -> Expr:
+def _choice(q: Question, atom: Atom) -> Expr:
     condition, e = atom.args
     assert isinstance(condition, boolean.Bool)
     assert type(e) is Expr
-    answer = condition.verdict
-    if answer is None and condition.op == boolean.GE:
-        answer = ask(k, condition.expr)
-    elif answer is None and condition.op in (boolean.EQ, boolean.NE):
-        refresh(condition.expr)
-        if condition.expr.lo > 0 or condition.expr.hi < 0:
-            answer = condition.op == boolean.NE
+    answer = q.holds(condition)
     if answer is None:
         return atom.node
-    return e if answer else k.pool.zero
+    return e if answer else atom.pool.zero
 
 
-def _rounding(k: Knowledge, atom: Atom, ask: Ask) -> Expr:
+def _rounding(_q: Question, atom: Atom) -> Expr:
     r = atom.args[0]
     assert type(r) is Real
     if r.op not in (FLOAT, RATIO):
@@ -196,7 +208,7 @@ def _rounding(k: Knowledge, atom: Atom, ask: Ask) -> Expr:
     return {"floor": down, "ceil": up}.get(atom.op.name, atom.node)
 
 
-_RULES: Final[dict[str, Callable[[Knowledge, Atom, Ask], Expr]]] = {
+_RULES: Final[dict[str, Callable[[Question, Atom], Expr]]] = {
     MAXIMUM.name: _maximum,
     PRODUCT.name: _product,
     FLOORDIV.name: _division,

@@ -10,8 +10,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from anyshape.domain import EVERY_INTEGER, congruence, solve
+from anyshape.env.direction import direction_of
 from anyshape.env.fact import ContradictionError
-from anyshape.env.knowledge import NARROW, direction_of
+from anyshape.env.limit import NARROW
 from anyshape.expr.op import FLOORDIV, GROUP, PRODUCT
 from anyshape.expr.terms import from_terms, terms
 

@@ -11,9 +11,8 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from anyshape.env.knowledge import direction_of
-from anyshape.expr import boolean
-from anyshape.expr.boolean import Bool
+from anyshape.env.direction import direction_of
+from anyshape.expr.boolean import RELATIONS, Bool
 from anyshape.expr.node import Atom
 from anyshape.expr.terms import terms
 from anyshape.expr.traverse import nodes_below
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from anyshape.env.knowledge import Knowledge
     from anyshape.expr import Expr
 
-LIMIT: Final = 400_000
+RESOURCES: Final = 400_000
 FACTS: Final = 64
 NODES: Final = 512
 
@@ -35,9 +34,9 @@ def ask(k: Knowledge, b: Bool) -> bool | None:
     problem = _connected(k, b)
     if problem is None:
         return None
-    if problem.satisfiable(b, False, LIMIT) is False:
-        return None if problem.satisfiable(b, True, LIMIT) is False else True
-    return False if problem.satisfiable(b, True, LIMIT) is False else None
+    if problem.satisfiable(b, False, RESOURCES) is False:
+        return None if problem.satisfiable(b, True, RESOURCES) is False else True
+    return False if problem.satisfiable(b, True, RESOURCES) is False else None
 
 
 def _connected(k: Knowledge, question: Bool) -> Problem | None:
@@ -85,7 +84,7 @@ def _add_atom(k: Knowledge, atom: Atom, problem: Problem) -> None:
 
 def _add_direction(k: Knowledge, relation: Bool, problem: Problem) -> None:
     """What is known of the direction of a relation, which may come from facts on many atoms."""
-    if relation.op not in (boolean.GE, boolean.EQ, boolean.NE) or not terms(relation.expr):
+    if relation.op not in RELATIONS or not terms(relation.expr):
         return
     e = relation.expr
     key, factor = direction_of(e)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from anyshape.expr.node import STALE, Expr, Interned
+from anyshape.expr.node import Expr, Interned
 from anyshape.expr.op_condition import (
     AND,
     EQ,
@@ -67,9 +67,7 @@ class Bool(Interned):
     """One interned condition.
 
     `args` are the operands; the `data` of a comparison of reals is its sign. Only a relation has an
-    `expr`: what it compares with zero.
-    `opposite` is the negation once that was asked for. `verdict`, `reason` and `verdict_version`
-    are a slot for the environment's answer.
+    `expr`: what it compares with zero. `opposite` is the negation once that was asked for.
     """
 
     __slots__ = (
@@ -80,9 +78,6 @@ class Bool(Interned):
         "op",
         "opposite",
         "pool",
-        "reason",
-        "verdict",
-        "verdict_version",
     )
 
     pool: Pool
@@ -92,9 +87,6 @@ class Bool(Interned):
     expr: Expr
     index: int
     opposite: Bool | None
-    verdict: bool | None
-    reason: object
-    verdict_version: int
 
     @property
     def hint(self) -> bool | None:
@@ -145,9 +137,6 @@ def _new(
     node.data = data
     pool.count = node.index = pool.count + 1
     node.opposite = None
-    node.verdict = None
-    node.reason = None
-    node.verdict_version = STALE
     pool.bools[key] = node
     return node
 

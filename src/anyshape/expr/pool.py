@@ -38,10 +38,10 @@ def _mark(index: int) -> int:
 class Pool:
     """The intern tables of one environment; expressions of two pools never meet.
 
-    `version` counts everything that was learnt; `ranges` counts the changes of atoms' bounds,
-    `changed_at` has the number of the last one by index of the atom, `blocks` the latest of each
-    block of 64, and `latest` is the index of the atom that changed last. `undo` takes the former
-    bounds of nodes while somebody may have to take changes back, else it is None.
+    `ranges` counts the changes of atoms' bounds, `changed_at` has the number of the last one by
+    index of the atom, `blocks` the latest of each block of 64, and `latest` is the index of the
+    atom that changed last. `undo` takes the former bounds of nodes while a rollback is possible,
+    else it is None.
     """
 
     __slots__ = (
@@ -57,7 +57,6 @@ class Pool:
         "ranges",
         "reals",
         "undo",
-        "version",
         "zero",
     )
 
@@ -68,7 +67,6 @@ class Pool:
         self.reals: dict[object, Real] = {}
         self.memo: dict[object, Atom] = {}
         self.by_name: dict[str, Expr | Real] = {}
-        self.version = 0
         self.ranges = 0
         self.changed_at: list[int] = []
         self.blocks: list[int] = []

@@ -10,9 +10,9 @@ import pytest
 from anyshape import ShapeEnv, check, config, sym_ite, sym_sum
 from anyshape.domain import INF, Interval
 from anyshape.env import Env
-from anyshape.env.decide import explain, interval_text
 from anyshape.env.fact import Fact
 from anyshape.env.learn import learn
+from anyshape.env.reason import explain, interval_text
 from anyshape.errors import ConstraintError, UnsupportedError
 from anyshape.expr import Expr, disj, eq0, ge0, ne0
 from anyshape.expr.division import floordiv_const
@@ -580,6 +580,6 @@ def test_a_planted_wrong_congruence_is_caught(monkeypatch: pytest.MonkeyPatch) -
     """Negative control: a rung that takes everything for odd is seen in the table."""
     from anyshape.domain import congruence
 
-    monkeypatch.setattr("anyshape.env.decide.residue_of", lambda *_: congruence(2, 1))
+    monkeypatch.setattr("anyshape.env.reading.residue_of", lambda *_: congruence(2, 1))
     with pytest.raises((AssertionError, ConstraintError)):
         test_congruences("u0 % 6 == 4", "(u0*u0) % 6 == 4", True)

@@ -6,7 +6,7 @@ import pytest
 
 from anyshape.domain import INF, NINF, Interval
 from anyshape.env import Env
-from anyshape.env.decide import FULL, RANGES, REPLACEMENTS
+from anyshape.env.question import FULL, RANGES, REPLACEMENTS
 from anyshape.errors import ConstraintError, DataDependentError, RuntimeAssertError
 from anyshape.expr import Bool, Expr, evaluate, maximum, parse
 
@@ -38,7 +38,7 @@ class Scene:
             [o.text for o in env.runtime_asserts],
             {n: str(e) for n, e in env.replacements.items()},
             [env.range_of(e) for e in (self.s, self.t, self.u, self.v)],
-            env.pool.version,
+            env.knowledge.version,
         )
 
 

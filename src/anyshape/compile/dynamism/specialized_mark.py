@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from anyshape.config import config
 from anyshape.domain import INF, Interval
-from anyshape.env.decide import interval_text
 from anyshape.env.fact import DECLARED, POLICY
+from anyshape.env.reason import interval_text
 from anyshape.errors import ConstraintViolation
 from anyshape.export.explore import names_in
 from anyshape.trace.size_chooser import BACKED

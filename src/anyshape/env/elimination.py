@@ -1,8 +1,9 @@
 """Lower bounds of a sum by elimination.
 
 An atom that keeps the interval from deciding is eliminated through its definition (division,
-maximum, product) or through a relation that is known of it, and the rest is bounded again. Depth
-and fuel are fixed, so an answer never depends on time; running out means "no better bound".
+maximum, product) or through a relation that is known of it, and the rest is bounded again. The
+depth is fixed and each step is taken from the question's budget; running out means "no better
+bound".
 
     d*(x // d) lies in [x - d + 1, x]; equals x - r where x is r modulo d
     max(0, e...) is at least each, and equals one of them
@@ -17,8 +18,9 @@ from math import gcd
 from typing import TYPE_CHECKING, Final
 
 from anyshape.domain import INF, NINF, ceil_div
-from anyshape.env.knowledge import MATERIALIZE
+from anyshape.env.limit import MATERIALIZE
 from anyshape.env.residue import remainder
+from anyshape.expr import boolean
 from anyshape.expr.op import CHOICE, FLOORDIV, GROUP, MAXIMUM, PRODUCT, ROUNDINGS, SYMBOL
 from anyshape.expr.product import factors, monomial
 from anyshape.expr.real import RATIO, Real
@@ -29,34 +31,68 @@ if TYPE_CHECKING:
 
     from anyshape.domain import Bound
     from anyshape.env.knowledge import Knowledge
+    from anyshape.env.question import Question
     from anyshape.expr.node import Atom, Expr
+    from anyshape.expr.row import Op
 
     Terms = dict[Atom, int]
 
     LinearForm = tuple[Terms, int, bool]
 
-DEPTH: Final = 6
+DEEP: Final = 6
 SHALLOW: Final = 2
 CASES: Final = 3
 
 
-def lower_bound(k: Knowledge, e: Expr, sign: int, depth: int = DEPTH, shift: int = 0) -> Bound:
+def by_elimination(q: Question, e: Expr, op: Op, depth: int) -> bool | None:
+    """Whether `e op 0`; each search stops at the first bound that decides its question."""
+    at_least: Bound = NINF
+    at_most: Bound = INF
+    answer = None
+    if op == boolean.GE:
+        at_least = lower_bound(q, e, 1, depth)
+        if at_least >= 0:
+            answer = True
+        else:
+            at_most = -1 - lower_bound(q, e, -1, depth, -1)
+            answer = False if at_most < 0 else None
+    else:
+        at_least = lower_bound(q, e, 1, depth, -1) + 1
+        if at_least <= 0:
+            at_most = -1 - lower_bound(q, e, -1, depth, -1)
+        if at_least > 0 or at_most < 0:
+            answer = op == boolean.NE
+        elif lower_bound(q, e, 1, depth) >= 0 and lower_bound(q, e, -1, depth) >= 0:
+            at_least = at_most = 0
+            answer = op == boolean.EQ
+    if answer is not None:
+        q.why = ("elimination", e, at_least, at_most)
+    return answer
+
+
+def lower_bound(q: Question, e: Expr, sign: int, depth: int, shift: int = 0) -> Bound:
     """A number that `sign * e + shift` is never below; stops at the first that is not negative."""
     of_e = terms(e) if sign == 1 else {a: -v for a, v in terms(e).items()}
-    return _Elimination(k).lower(of_e, sign * e.c + shift, depth)
+    return _Elimination(q, depth).lower(of_e, sign * e.c + shift, depth)
 
 
-def worth_trying(k: Knowledge, e: Expr) -> bool:
-    """Whether there is a definition or a relation to eliminate with."""
+def is_eliminable(k: Knowledge, e: Expr) -> bool:
+    """Whether `e` is short and has an atom with a definition or a relation to eliminate it by."""
     of_e = terms(e)
     return len(of_e) <= 2 * MATERIALIZE and any(a.op is not SYMBOL or a in k.linear for a in of_e)
 
 
 class _Elimination:
-    """One question; `assumed` are the relations that hold in the case under consideration."""
+    """One search; `assumed` are the relations that hold in the case under consideration.
 
-    def __init__(self, k: Knowledge) -> None:
-        self.k = k
+    `path[d]` is the atom that is being eliminated with depth `d` left. A sum in which one of them
+    turns up again is not searched further: definition and relation would lead in a circle.
+    """
+
+    def __init__(self, q: Question, depth: int) -> None:
+        self.q = q
+        self.k = q.knowledge
+        self.path: list[Atom | None] = [None] * depth
         self.assumed: list[LinearForm] = []
 
     def lower(self, of_e: Terms, c: int, depth: int) -> Bound:
@@ -71,9 +107,10 @@ class _Elimination:
             total += end
             if atom.op is not SYMBOL and (newest is None or atom.index > newest.index):
                 newest = atom
-        k = self.k
-        k.fuel -= 1
-        if total >= 0 or depth == 0 or k.fuel <= 0:
+        q = self.q
+        if not q.spend(1) or total >= 0 or depth == 0:
+            return total
+        if any(atom in of_e for atom in self.path[depth:]):
             return total
         best = total
         atoms = (unbounded,) if unbounded is not None else tuple(of_e)
@@ -82,7 +119,7 @@ class _Elimination:
                 best = bound
                 if best >= 0:
                     break
-            if k.fuel <= 0:
+            if q.steps < 0:
                 break
         return best
 
@@ -91,8 +128,10 @@ class _Elimination:
     ) -> Iterator[Bound]:
         """Bounds by each elimination: of the newest non-symbol, then of `atoms` by relations."""
         if newest is not None:
+            self.path[depth] = newest
             yield from self.by_definition(of_e, c, newest, depth)
         for atom in atoms:
+            self.path[depth] = atom
             yield from self.by_relation(of_e, c, atom, depth)
 
     def with_expr(self, rest: Terms, c: int, e: Expr, m: int, depth: int) -> Bound:

@@ -6,7 +6,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Final
 
 from anyshape.env.equality import form_bool
-from anyshape.expr import boolean
+from anyshape.expr.boolean import RELATIONS
 from anyshape.expr.op import SYMBOL
 from anyshape.expr.python import function
 from anyshape.expr.real import SYMBOL as REAL_SYMBOL
@@ -22,19 +22,18 @@ if TYPE_CHECKING:
     from anyshape.expr import Bool
     from anyshape.expr.node import Atom
 
-_RELATIONS: Final = (boolean.GE, boolean.EQ, boolean.NE)
 POINTS: Final = 1024
 NODES: Final = 64
 FACTS: Final = 16
 
 
-def search(k: Knowledge, question: Bool) -> bool | None:
+def enumerate_assignments(k: Knowledge, question: Bool) -> bool | None:
     """The truth of `question` where it is the same for every assignment that the facts allow.
 
     The symbols are those of the question and, while the assignments stay few, those that facts
     connect with them; facts that mention others are left out, which only allows more.
     """
-    if question.op in _RELATIONS and any(
+    if question.op in RELATIONS and any(
         a.op is SYMBOL and a.hi - a.lo >= POINTS for a in terms(question.expr)
     ):
         return None

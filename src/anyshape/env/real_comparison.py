@@ -11,7 +11,7 @@ from anyshape.expr.terms import refresh
 from anyshape.expr.traverse import nodes_below
 
 if TYPE_CHECKING:
-    from anyshape.env.knowledge import Knowledge
+    from anyshape.env.question import Question
     from anyshape.expr import Bool
 
 
@@ -41,14 +41,14 @@ def _of_operand(operand: Real | Expr, spans: dict[object, Span]) -> Span:
     return rounded_span(operand)
 
 
-def decide_reals(k: Knowledge, b: Bool) -> bool | None:
+def by_spans(q: Question, b: Bool) -> bool | None:
     """The truth of a comparison with a real where their spans decide it."""
     (left, right), (sign,) = b.args, b.data
     a, c = span(left), span(right)
     if a.nan or c.nan:
         return None
     if left is right:
-        k.why = ("real",)
+        q.why = ("real",)
         return sign in ("==", "<=")
     if sign == "==":
         answer = False if a.hi < c.lo or c.hi < a.lo else _same(a, c)
@@ -59,7 +59,7 @@ def decide_reals(k: Knowledge, b: Bool) -> bool | None:
     else:
         answer = True if a.hi <= c.lo else False if a.lo > c.hi else None
     if answer is not None:
-        k.why = ("real",)
+        q.why = ("real",)
     return answer
 
 

@@ -1,0 +1,11 @@
+"""Numbers of terms up to which sums are treated in one way or another."""
+
+from __future__ import annotations
+
+from typing import Final
+
+NARROW: Final = 8
+"""Relations and equations on so many atoms are filed for propagation and elimination."""
+
+MATERIALIZE: Final = 16
+"""A pending sum of more terms is bounded by its key and its two sides, without its terms."""

@@ -1,0 +1,102 @@
+"""Rungs that read the answer off what is stored: bounds, directions, congruences.
+
+Each takes the question and the relation `e op 0`, and returns its truth or None. None of them
+spends budget.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from anyshape.env.direction import UNKNOWN_DIRECTION, direction_of
+from anyshape.env.residue import residue_of
+from anyshape.env.spine import between
+from anyshape.expr import boolean
+from anyshape.expr.node import tighten
+from anyshape.expr.terms import is_fresh, refresh, terms
+
+if TYPE_CHECKING:
+    from anyshape.env.question import Question
+    from anyshape.expr import Expr
+    from anyshape.expr.row import Op
+
+
+def by_range(q: Question, e: Expr, op: Op) -> bool | None:
+    """The bounds of `e` as they are on its node."""
+    lo, hi = e.lo, e.hi
+    if op == boolean.GE:
+        answer = True if lo >= 0 else False if hi < 0 else None
+    elif lo > 0 or hi < 0:
+        answer = op == boolean.NE
+    else:
+        answer = (op == boolean.EQ) if lo == hi else None
+    if answer is not None:
+        q.why = ("range", e, lo, hi)
+    return answer
+
+
+def by_direction(q: Question, e: Expr, op: Op) -> bool | None:
+    """What is known of the direction of `e`, found by its key; of one atom, its excluded values."""
+    k = q.knowledge
+    if op != boolean.GE and k.holes and e.width == 1:
+        ((atom, m),) = terms(e).items() or ((None, 1),)
+        if e.c % m == 0 and -e.c // m in k.holes.get(atom, ()):  # type: ignore[arg-type]
+            q.why = ("hole", e)
+            return op == boolean.NE
+    if not k.directions and not k.direction_holes:
+        return None
+    key, factor = direction_of(e)
+    known = k.directions.get(key, UNKNOWN_DIRECTION)
+    lo, hi = (known.lo, known.hi) if factor > 0 else (known.hi, known.lo)
+    low, high = factor * lo + e.c, factor * hi + e.c
+    if op == boolean.GE:
+        answer = True if low >= 0 else False if high < 0 else None
+    elif (
+        low > 0
+        or high < 0
+        or (e.c % factor == 0 and -e.c // factor in k.direction_holes.get(key, ()))
+    ):
+        answer = op == boolean.NE
+    else:
+        answer = (op == boolean.EQ) if low == high else None
+    if answer is not None:
+        fact = known.low_fact or known.high_fact
+        q.why = ("hole", e) if fact is None else ("known", fact)
+    return answer
+
+
+def by_reading(q: Question, e: Expr, op: Op, *, seen: bool = False) -> bool | None:
+    """Up-to-date bounds, then the direction; `seen`: the bounds on the node do not decide."""
+    if not is_fresh(e):
+        refresh(e)
+        seen = False
+    answer = None if seen else by_range(q, e, op)
+    return by_direction(q, e, op) if answer is None else answer
+
+
+def by_congruence(q: Question, e: Expr, op: Op) -> bool | None:
+    """`e` is not 0 where its remainders modulo a constant exclude that."""
+    if op == boolean.GE or residue_of(q.knowledge, e).contains(0):
+        return None
+    q.why = ("congruence", e)
+    return op == boolean.NE
+
+
+def by_spine(q: Question, e: Expr, op: Op) -> bool | None:
+    """A pending `a - b` where one is a prefix of the other's chain of additions."""
+    links = q.knowledge.links
+    parts = e.parts
+    if isinstance(parts, tuple) and len(parts) == 1:
+        parts = parts[0].parts
+    if isinstance(parts, dict) or len(parts) != 3 or parts[2] != -1:
+        return None
+    a, b, _ = parts
+    span = between(links, a, b)
+    if span is None:
+        span = between(links, b, a)
+        if span is None:
+            return None
+        span = (-span[1], -span[0])
+    c = e.c - a.c + b.c
+    tighten(e, span[0] + c, span[1] + c)
+    return by_range(q, e, op)
