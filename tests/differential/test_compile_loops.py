@@ -155,6 +155,38 @@ def sizes_from_data() -> Any:
     return fn
 
 
+def argument_that_waits_for_a_branch() -> Any:
+    """While the branch is taken, the popped number is on the stack of the frame alone."""
+
+    def add(k: int, x: Tensor) -> Tensor:
+        return x + k
+
+    def fn(x: Tensor) -> Tensor:
+        numbers_ = [1, 1]
+        x = x + 0
+        while x.sum() < 20:
+            x = add(numbers_.pop(), x * 1 if x.max() < 3 else x - 0)
+            numbers_ = [1, 50]
+        return x
+
+    return fn
+
+
+def lists_that_are_compared() -> Any:
+    """One instruction compares and branches: it asks for the truth of the elements, too."""
+
+    def fn(x: Tensor) -> Any:
+        numbers_ = [8, 8]
+        x = x + 0
+        while x.sum() < 20:
+            a, b = x.max() * 1, x.abs().max() * 1
+            x = x + 1 if [a, 7] == [b, numbers_.pop()] else x + 2
+            numbers_ = [8, 7]
+        return x
+
+    return fn
+
+
 CASES = [
     hidden_counter,
     mode_that_a_loop_changes,
@@ -179,6 +211,12 @@ def test_a_loop(make: Any, dynamic: Any) -> None:
     agrees(make, calls[::-1], dynamic=dynamic)
 
 
+@pytest.mark.parametrize("make", [argument_that_waits_for_a_branch, lists_that_are_compared])
+def test_a_value_that_is_on_the_stack_alone(make: Any) -> None:
+    agrees(make, numbers(2.5, -5.0, 4.0, 18.5, 1.0, -30.0))
+    agrees(make, numbers(-5.0, 18.5, 4.0, 2.5))
+
+
 ASKS = {
     "any": lambda x, y, z: x - 1 if any(v.sum() > 1 for v in (x, y, z)) else x + 2,
     "all": lambda x, y, z: x - 1 if all(v.sum() > 1 for v in (x, y, z)) else x + 2,
@@ -186,6 +224,8 @@ ASKS = {
     "max": lambda x, y, z: max(x.sum(), y.sum(), z.sum()) + x * 0.5,
     "max by a key": lambda x, y, z: max((x, y, z), key=lambda v: v.sum()) + x * 0.1,
     "sorted": lambda x, y, z: sorted([x.sum(), y.sum(), z.sum()])[1] + x * 0.5,
+    "== of lists": lambda x, y, z: x - 1 if [x.sum(), y.sum()] == [y.sum(), z.sum()] else x + 2,
+    "< of tuples": lambda x, y, z: x - 1 if (x.sum(), y.sum()) < (y.sum(), z.sum()) else x + 2,
     "in": lambda x, y, z: x - 1 if x.sum() in [y.sum(), z.sum()] else x + 2,
     "filter": lambda x, y, z: sum(filter(None, [v.sum().relu() for v in (x, y, z)]), x),
     "map": lambda x, y, z: x + sum(map(bool, [x.sum() > 0, y.sum() > 0, z.sum() > 0])),

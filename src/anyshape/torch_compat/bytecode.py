@@ -11,8 +11,11 @@ import functools
 from types import CodeType
 from typing import Final, NamedTuple
 
-_GLOBAL: Final = frozenset(("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL"))
+_GLOBAL: Final = frozenset(
+    ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS", "STORE_GLOBAL", "DELETE_GLOBAL")
+)
 _HIDDEN: Final = 0x20 | 0x80 | 0x200  # generators, coroutines, asynchronous generators
+JUMPS: Final = frozenset(dis.hasjrel + dis.hasjabs)
 _KEPT: Final = 4096  # so many functions are remembered
 
 
@@ -30,13 +33,18 @@ class Span(NamedTuple):
 @functools.lru_cache(maxsize=_KEPT)
 def truth_tests(code: CodeType) -> frozenset[int]:
     """The instructions that ask for the truth of what the function itself has computed."""
-    return frozenset(i.offset for i in dis.get_instructions(code) if _asks_truth(i))
+    steps = dis.get_instructions(code)
+    return frozenset(i.offset for i in steps if compares_and_asks(i) or asks_truth(i))
 
 
-def _asks_truth(i: dis.Instruction) -> bool:
-    if i.opname == "COMPARE_OP":
-        return i.argrepr.startswith("bool(")
-    return "_IF_" in i.opname or i.opname in ("TO_BOOL", "UNARY_NOT")
+def compares_and_asks(i: dis.Instruction) -> bool:
+    """Whether an instruction compares, and asks for the truth of the result."""
+    return i.opname == "COMPARE_OP" and i.argrepr.startswith("bool(")
+
+
+def asks_truth(i: dis.Instruction) -> bool:
+    """Whether an instruction does nothing but ask for a truth, and jump."""
+    return i.opname in ("TO_BOOL", "UNARY_NOT") or ("_IF_" in i.opname and "NONE" not in i.opname)
 
 
 @functools.lru_cache(maxsize=_KEPT)
@@ -49,8 +57,8 @@ def iterations(code: CodeType) -> tuple[Span, ...]:
 @functools.lru_cache(maxsize=_KEPT)
 def repetitions(code: CodeType) -> tuple[Span, ...]:
     """The spans that a jump back runs again."""
-    jumps = [i for i in dis.get_instructions(code) if "BACKWARD" in i.opname]
-    return tuple(Span(int(i.argval), i.offset + 1) for i in jumps)
+    jumps = [i for i in dis.get_instructions(code) if i.opcode in JUMPS]
+    return tuple(Span(i.argval, i.offset + 1) for i in jumps if i.argval <= i.offset)
 
 
 @functools.lru_cache(maxsize=_KEPT)

@@ -1,11 +1,11 @@
 """The state of a program at a decision, so that a loop closes when its state repeats.
 
-The state is what Python holds in all frames of the program: where each frame is, and its locals, in
-which tensors count by what is known of them and not by their data. Two decisions in the same state
-are followed by the same calls on other tensors. What cannot be seen (iterators of `for` loops,
-generators, functions of Python's own that are in the middle of something, objects of unknown kinds)
-makes a state that equals no other: None. So only loops of the compiled function itself, or of the
-forward of a compiled module, close.
+The state is what Python holds in all frames of the program: the position of each frame and its
+locals. A tensor counts by its metadata, not by its data. Two decisions in the same state are
+followed by the same calls on other tensors. A state equals no other, and is None, if part of it is
+out of sight: a value on the stack of a frame (`torch_compat/branch.py`), an iterator, a generator,
+a builtin function that has called back, an object of unknown kind. So only loops of the compiled
+function itself, or of the forward of a compiled module, close.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ from anyshape.symbolic.sym_bool import SymBool
 from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.sym_tensor import SymSize, SymTensor
-from anyshape.torch_compat import bytecode
+from anyshape.torch_compat.branch import branches_in_loops
+from anyshape.torch_compat.bytecode import hides_state, iterations
 from anyshape.torch_compat.call_frame import MODULE_CALL
 from anyshape.trace.capture import trace_call
-from anyshape.trace.graph import RESULT
+from anyshape.trace.graph import RESULT, Value, leaves
 from anyshape.trace.state.outside import is_library
 from anyshape.trace.state.substitutes import is_filled
 
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from anyshape.tensor.meta import Meta
-    from anyshape.trace.graph import Value
+    from anyshape.torch_compat.branch import Branch
 
 
 class LoopState(NamedTuple):
@@ -50,21 +51,28 @@ class Unsettled(Exception):
 
 _PLAIN: Final = (int, float, bool, str, bytes, type(None), torch.dtype, torch.device, type(...))
 _SAME: Final = (torch.Tensor, torch.nn.Module, types.BuiltinFunctionType, types.ModuleType)
+_SYMBOLIC: Final = (SymTensor, SymBool, SymInt, SymFloat)
+_TRUTHS: Final = frozenset(kind.__bool__.__code__ for kind in _SYMBOLIC)  # of `__bool__`
+_WITHOUT_ELEMENTS: Final = (*_PLAIN, *_SYMBOLIC, torch.Tensor, torch.nn.Parameter)
 
 
 def state_of(live: Callable[[], list[Value]]) -> LoopState | None:
-    """The state now; None where it cannot be seen whole. `live` gives the tensors that are held.
+    """The state now, or None if part of it is out of sight. `live` gives the tensors that are held.
 
-    One tensor may be held by Python's own stack alone, as the one whose truth is being asked: there
-    is but one place for it, so it is the last of the state's.
+    One tensor may be held by Python's stack alone: the one whose truth is being asked. It comes
+    last among the values of the state.
     """
     reader = _Reader()
     try:
         stack = list(_frames())
-        if not _is_seen_whole(stack):
+        branch = _branch(stack)
+        if branch is None:
             return None
         frames = [reader.frame(f) for f in stack]
-        held = [v for v in live() if v.kind == RESULT and not reader.knows(v)]
+        there = live()
+        held = [v for v in there if v.kind == RESULT and not reader.knows(v)]
+        if not _is_of_result(branch, stack[0], held, there):
+            return None
         if len(held) == 1:
             reader.values += held
             held = []
@@ -75,14 +83,43 @@ def state_of(live: Callable[[], list[Value]]) -> LoopState | None:
     return LoopState(reader.values, (*frames, *metas, *roots, *map(str, held)))
 
 
-def _is_seen_whole(stack: list[FrameType]) -> bool:
-    """Whether the program is in a loop, at a branch of the function itself: a function of Python's
-    own in between, as `any` or `sorted`, would have a state that nobody sees.
+def _branch(stack: list[FrameType]) -> Branch | None:
+    """The branch that the function itself is at, in a loop of its own; None if there is none.
+
+    A builtin function in between, such as `any` or `sorted`, would have a state out of sight.
     """
     if not stack or not all(f.f_code.co_filename.endswith(MODULE_CALL) for f in stack[1:]):
+        return None
+    return branches_in_loops(stack[0].f_code).get(stack[0].f_lasti)
+
+
+def _is_of_result(branch: Branch, frame: FrameType, held: list[Value], live: list[Value]) -> bool:
+    """Whether the branch asks for the truth of its comparison's result.
+
+    An instruction that both compares and branches may ask for others first: those of the elements
+    of two lists, or those that a rule for sizes needs. A rule does not ask through `__bool__`.
+    Elements are compared only if both operands have some, and keep the operands alive; the result
+    is asked for once they are released. So an operand that is dead or has no elements is proof.
+    """
+    if branch.compared is None:
+        return True
+    if _entry(frame).f_code not in _TRUTHS:
         return False
-    code, at = stack[0].f_code, stack[0].f_lasti
-    return at in bytecode.truth_tests(code) and _is_in(at, bytecode.repetitions(code))
+    if any(type(x) in _WITHOUT_ELEMENTS for x in branch.operands(frame)):
+        return True
+    if len(held) != 1 or held[0].node is None:
+        return False
+    there = {id(v) for v in live}
+    return any(type(v) is Value and id(v) not in there for v in leaves(held[0].node.args))
+
+
+def _entry(caller: FrameType) -> FrameType:
+    """The function of anyshape that the program has called."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_back is not caller:
+        frame = frame.f_back
+    assert frame is not None
+    return frame
 
 
 def _frames() -> Iterator[FrameType]:
@@ -98,10 +135,6 @@ def _frames() -> Iterator[FrameType]:
         frame = frame.f_back
 
 
-def _is_in(at: int, spans: tuple[bytecode.Span, ...]) -> bool:
-    return any(span.has(at) for span in spans)
-
-
 class _Reader:
     """Reads values into keys; a container or tensor that is met again is known by its number."""
 
@@ -112,10 +145,9 @@ class _Reader:
 
     def frame(self, frame: FrameType) -> Any:
         code, at = frame.f_code, frame.f_lasti
-        if bytecode.hides_state(code) or _is_in(at, bytecode.iterations(code)):
+        if hides_state(code) or any(span.has(at) for span in iterations(code)):
             raise Unsettled
-        names = frame.f_locals
-        return (code, at, tuple([(n, self.read(x)) for n, x in names.items()]))
+        return (code, at, tuple([(n, self.read(x)) for n, x in frame.f_locals.items()]))
 
     def knows(self, value: Value) -> bool:
         return any(v is value for v in self.values)

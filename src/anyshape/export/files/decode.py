@@ -334,6 +334,8 @@ class _Variant:
         if type(data) is list:
             if depth > checked.MAX_DEPTH:
                 raise LoadError(f"{where} is nested too deeply")
+            if depth > 0 and not data:  # an op may give no tensors, but no tuple of none
+                checked.refuse(where, "what a call gives", data)
             return tuple([self._outs(part, node, where, depth + 1) for part in data])
         if type(data) is dict and "symbol" in data:
             (name,) = checked.fields(data, ("symbol",), where)

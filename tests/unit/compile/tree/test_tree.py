@@ -86,6 +86,61 @@ def test_a_loop_closes_when_its_state_repeats() -> None:
     assert segments(compiled) == [5]
 
 
+def halving(test: str) -> Any:
+    """A module whose loop has the test `test`."""
+    source = f"""
+def forward(self, x):
+    one, k = 1, torch.ones(())
+    while {test}:
+        x = x / 2
+    return x
+"""
+    space: dict[str, Any] = {"torch": torch, "LIMIT": 1}
+    exec(source, space)
+
+    class Halving(torch.nn.Module):
+        forward = space["forward"]
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.limit = 1
+            self.register_buffer("most", torch.ones(()))
+
+    return Halving()
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        "x.abs().max() > 1",
+        "1 < x.abs().max()",
+        "x.abs().max() > one",
+        "x.abs().max() > LIMIT",
+        "x.abs().max() > self.limit",
+        "x.abs().max() > self.most",
+        "self.most < x.abs().max()",
+        "x.abs().max() > k",
+        "x.abs().max() > torch.ones(())",
+        "(x.abs().max() > 1) == True",
+        "x.abs().max().ceil() != x.abs().max().clamp(max=1).ceil()",
+        "x.abs().max().item() > 1",
+        "1 < x.abs().max().item()",
+        "x.abs().max().item() > self.limit",
+        "(x.abs() > 1).any()",
+        "not (x.abs() <= 1).all()",
+        "(x.abs() > 1).any() or x.sum() > 100",
+        "x.abs().max() > 1 and x.abs().max() > 0.5",
+    ],
+)
+def test_a_loop_closes_however_its_test_is_written(test: str) -> None:
+    compiled = anyshape.compile(halving(test))
+    for x in (torch.full((4,), 3.0), torch.full((4,), 0.5), torch.full((4,), 9.0)):
+        compiled(x)
+    traced = compiled.stats.traces, compiled.stats.extensions
+    assert torch.equal(compiled(torch.full((4,), 2.0**50)), torch.ones(4))
+    assert (compiled.stats.traces, compiled.stats.extensions) == traced
+
+
 def test_a_loop_that_swaps_its_tensors() -> None:
     def f(a: Tensor, b: Tensor) -> Any:
         while a.sum() > 1:

@@ -182,6 +182,16 @@ def test_values_of_another_type(name: str, tmp_path: Path) -> None:
     assert count > 40
 
 
+def test_a_call_that_gives_an_empty_tuple_in_a_tuple(tmp_path: Path) -> None:
+    whole_ = content("split")
+    nodes = whole_["variants"][0]["nodes"]
+    unused = max(i for i, node in enumerate(nodes) if "symbol" in node["outs"])
+    path = ("variants", 0, "nodes", unused, "outs")
+    for value in ([[]], [[[]]], [None, []]):
+        data = with_content("split", replaced(whole_, path, value))
+        assert refused_or_program(data, tmp_path / "a"), value
+
+
 @pytest.mark.parametrize("name", VICTIMS)
 def test_missing_and_additional_keys(name: str, tmp_path: Path) -> None:
     whole_ = content(name)

@@ -1,0 +1,195 @@
+"""The branches in the loops of a function, and what the value stack of its frame holds there.
+
+A value is on the stack of a frame, and not in its locals, while an expression or a statement is
+half done: an argument of a call, the iterator of a `for` loop. No Python code can see it.
+
+The instructions differ between versions of Python, so the stack follows from what `dis` says of any
+instruction: its stack effect, its jump target, the exception table. The names used are those of
+3.11, 3.12 and 3.13 together. An instruction of another version is known by its stack effect alone;
+at worst, a branch is missed.
+"""
+
+from __future__ import annotations
+
+import dis
+import functools
+import inspect
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from anyshape.torch_compat.bytecode import (
+    JUMPS,
+    asks_truth,
+    compares_and_asks,
+    hides_state,
+    repetitions,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import CodeType, FrameType
+
+UNKNOWN: Final = object()
+_ENDS: Final = ("RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE")
+_INERT: Final = ("NOP", "EXTENDED_ARG")
+_LOCAL: Final = frozenset(dis.haslocal + dis.hasfree)
+
+
+class Slot(NamedTuple):
+    """Where a value on the stack comes from, as far as it can be told without running."""
+
+    kind: str
+    name: Any = None
+    owner: Any = None  # the slot that an attribute was taken of
+
+    def value(self, frame: FrameType) -> Any:
+        """The value of a constant, a variable or an attribute as it is now, or `UNKNOWN`."""
+        if self.kind == _CONSTANT:
+            return self.name
+        if self.kind == _VARIABLE:
+            return frame.f_locals.get(self.name, UNKNOWN)
+        if self.kind == _GLOBAL:
+            return frame.f_globals.get(self.name, frame.f_builtins.get(self.name, UNKNOWN))
+        if self.kind == _ATTRIBUTE:
+            owner = self.owner.value(frame)
+            return (
+                UNKNOWN if owner is UNKNOWN else inspect.getattr_static(owner, self.name, UNKNOWN)
+            )
+        return UNKNOWN
+
+
+_CONSTANT: Final = "constant"
+_VARIABLE: Final = "variable"
+_GLOBAL: Final = "global"
+_ATTRIBUTE: Final = "attribute"
+_OTHER: Final = Slot("other")
+_EXIT: Final = Slot("exit")  # what ends a `with` statement
+
+
+class Branch(NamedTuple):
+    """An instruction that asks for the truth of a value; from 3.13 on it may compare, too."""
+
+    compared: tuple[Slot, Slot] | None
+
+    def operands(self, frame: FrameType) -> list[Any]:
+        """The values of those operands of the comparison that can be read from the frame."""
+        if self.compared is None:
+            return []
+        left, right = self.compared
+        values = [right.value(frame)]
+        if left.kind == _CONSTANT or right.kind != _OTHER.kind:  # nothing ran since `left` was read
+            values.append(left.value(frame))
+        return [x for x in values if x is not UNKNOWN]
+
+
+@functools.lru_cache(maxsize=1024)
+def branches_in_loops(code: CodeType) -> dict[int, Branch]:
+    """The branches inside the loops of a function, by offset, at which nothing is half done.
+
+    Invariant: besides what the branch takes, the stack holds nothing but the exits of `with`.
+    """
+    steps = list(dis.get_instructions(code))
+    found = {}
+    for i, stack in _stacks(code, steps).items():
+        step = steps[i]
+        compares = compares_and_asks(step)
+        if not compares and not asks_truth(step):
+            continue
+        both = compares or steps[i - 1].opname == "COPY"  # `a or b` keeps the value that it asks
+        whole = all(slot is _EXIT for slot in stack[: -2 if both else -1])
+        if whole and any(span.has(step.offset) for span in repetitions(code)):
+            found[step.offset] = Branch((stack[-2], stack[-1]) if compares else None)
+    return found
+
+
+# ------------------------------------------------------------------ the value stack
+
+
+def _stacks(code: CodeType, steps: list[dis.Instruction]) -> dict[int, tuple[Slot, ...]]:
+    """The stack before each reachable instruction, by index; empty for generators, whose stack
+    effects `dis` does not know.
+
+    Paths that meet and disagree on a slot make it `_OTHER`, so a fixed point is reached.
+    """
+    if hides_state(code):
+        return {}
+    places = {step.offset: i for i, step in enumerate(steps)}
+    handlers = dis.Bytecode(code).exception_entries  # type: ignore[attr-defined]  # not in typeshed
+    stacks: dict[int, tuple[Slot, ...]] = {}
+    todo: list[tuple[int, tuple[Slot, ...]]] = [(0, ())]
+    while todo:
+        i, stack = todo.pop()
+        known = stacks.get(i)
+        if known is not None:
+            if len(known) != len(stack):
+                return {}
+            stack = tuple([a if a == b else _OTHER for a, b in zip(known, stack, strict=True)])
+            if stack == known:
+                continue
+        stacks[i] = stack
+        step = steps[i]
+        todo += [(places[at], _after(stack, step, jump)) for at, jump in _ways(step, steps, i)]
+        todo += [
+            (places[h.target], stack[: h.depth] + (_OTHER,) * (h.lasti + 1))
+            for h in handlers
+            if h.start <= step.offset < h.end
+        ]
+    return stacks
+
+
+def _ways(
+    step: dis.Instruction, steps: list[dis.Instruction], i: int
+) -> Iterator[tuple[int, bool]]:
+    """The offsets that may follow an instruction, and whether it jumps there."""
+    if step.opcode in JUMPS:
+        yield int(step.argval), True
+    always = step.opname.startswith("JUMP_") and "_IF_" not in step.opname
+    if not always and step.opname not in _ENDS:
+        yield steps[i + 1].offset, False
+
+
+def _after(stack: tuple[Slot, ...], step: dis.Instruction, jump: bool) -> tuple[Slot, ...]:
+    """The stack after an instruction."""
+    name = step.opname
+    if name in _INERT:
+        return stack
+    if name == "BEFORE_WITH":
+        return (*stack[:-1], _EXIT, _OTHER)
+    if name == "COPY":
+        return (*stack, stack[-int(step.argval)])
+    if name == "SWAP":
+        n = int(step.argval)
+        return (*stack[:-n], stack[-1], *stack[1 - n : -1], stack[-n])
+    effect = dis.stack_effect(step.opcode, step.arg, jump=jump)
+    loaded = _loaded(step)
+    if loaded or name == "PUSH_NULL":
+        return stack + (loaded if len(loaded) == effect else (_OTHER,) * effect)
+    if name == "LOAD_ATTR" and effect == 0:
+        return (*stack[:-1], Slot(_ATTRIBUTE, step.argval, stack[-1]))
+    if name.startswith("STORE_") and step.opcode in _LOCAL:
+        stale = [Slot(_VARIABLE, x) for x in _names(step)]
+        stack = tuple([_OTHER if _root(slot) in stale else slot for slot in stack])
+    kept = stack[: len(stack) + min(effect, 0)]
+    if kept and kept[-1] is not _EXIT:  # the instruction may have replaced it
+        kept = (*kept[:-1], _OTHER)
+    return kept + (_OTHER,) * effect
+
+
+def _loaded(step: dis.Instruction) -> tuple[Slot, ...]:
+    """What an instruction pushes that only reads a constant or variables."""
+    if step.opname == "LOAD_CONST":
+        return (Slot(_CONSTANT, step.argval),)
+    if step.opname == "LOAD_GLOBAL":
+        return (Slot(_GLOBAL, step.argval),)
+    if step.opname.startswith("LOAD_") and step.opcode in _LOCAL:
+        return tuple([Slot(_VARIABLE, name) for name in _names(step)])
+    return ()
+
+
+def _names(step: dis.Instruction) -> tuple[str, ...]:
+    return step.argval if type(step.argval) is tuple else (step.argval,)
+
+
+def _root(slot: Slot) -> Slot:
+    while slot.owner is not None:
+        slot = slot.owner
+    return slot
