@@ -6,8 +6,6 @@ already catch as `RuntimeError` or `ValueError` are subclasses of those too.
 
 from __future__ import annotations
 
-import threading
-
 
 class AnyshapeError(Exception):
     """The root of all errors raised on purpose by anyshape.
@@ -27,24 +25,7 @@ class AnyshapeError(Exception):
         super().__init__("\n".join(lines))
 
 
-class _Latest(threading.local):
-    """The latest refusal of this thread: a program that catches it is not what was traced."""
-
-    refusal: AnyshapeError | None = None
-
-
-latest = _Latest()
-
-
-class _Refusal(AnyshapeError):
-    """An error of the system's own, which eager execution would not raise."""
-
-    def __init__(self, what: str, *, why: str = "", fix: str = "") -> None:
-        super().__init__(what, why=why, fix=fix)
-        latest.refusal = self
-
-
-class DataDependentError(_Refusal, RuntimeError):
+class DataDependentError(AnyshapeError, RuntimeError):
     """A branch or a conversion needs a value that is known only when the program runs."""
 
 
@@ -94,7 +75,7 @@ class DimError(ShapeError, IndexError):
     """A dimension or an index that does not exist."""
 
 
-class UnsupportedError(_Refusal, NotImplementedError):
+class UnsupportedError(AnyshapeError, NotImplementedError):
     """Something the system does not handle, named so that it can be avoided or added."""
 
 

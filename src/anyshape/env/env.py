@@ -40,6 +40,7 @@ from anyshape.expr.op import SYMBOL
 from anyshape.expr.real import ANY, CONST, Real, real_symbol
 from anyshape.expr.terms import refresh, terms
 from anyshape.expr.traverse import symbols_of
+from anyshape.refusal import refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -475,7 +476,8 @@ class Env:
             for n, label in zip(names, unknown, strict=True)
             if n in self.symbols and self.symbols[n].site is not None
         ]
-        return DataDependentError(
+        return refused(
+            DataDependentError,
             f"cannot {action or f'decide {text}'} while tracing" + (f" at {site}" if site else ""),
             why="; ".join([f"{', '.join(unknown)}: known only when the program runs", *born])
             if unknown

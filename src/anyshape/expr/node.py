@@ -27,6 +27,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Self, TypeAlias
 
 from anyshape.errors import UnsupportedError
+from anyshape.refusal import refused
 
 if TYPE_CHECKING:
     from anyshape.domain.bound import Bound
@@ -385,7 +386,8 @@ _new = Expr.__new__
 
 def refuse(pool: Pool) -> NoReturn:
     """Raise the one error for integers too large for the engine's bounds."""
-    raise UnsupportedError(
+    raise refused(
+        UnsupportedError,
         f"a symbolic integer with a constant or coefficient beyond 2**{MAGNITUDE_BITS}"
         f" ({len(pool.atoms)} atoms in the environment)",
         why="bounds of such numbers are not tracked",

@@ -16,6 +16,7 @@ from anyshape.expr.node import MAGNITUDE_BITS, refuse
 from anyshape.expr.op import GROUP, POWER, PRODUCT
 from anyshape.expr.row import builds
 from anyshape.expr.terms import add_into, content, from_terms, terms
+from anyshape.refusal import refused
 
 if TYPE_CHECKING:
     from anyshape.expr.node import Atom, Expr
@@ -46,8 +47,10 @@ def monomial(pool: Pool, powers: dict[Atom, int]) -> Expr:
     args = tuple(atom.node for atom, _ in ordered)
     data = tuple(exponent for _, exponent in ordered)
     if len(args) > MAX_FACTORS:
-        raise UnsupportedError(
-            f"a product of {len(args)} symbolic integers", why=f"over {MAX_FACTORS} factors"
+        raise refused(
+            UnsupportedError,
+            f"a product of {len(args)} symbolic integers",
+            why=f"over {MAX_FACTORS} factors",
         )
     if max(data) > MAX_EXPONENT:
         _refuse_exponent(max(data))
@@ -55,7 +58,8 @@ def monomial(pool: Pool, powers: dict[Atom, int]) -> Expr:
 
 
 def _refuse_exponent(exponent: int) -> NoReturn:
-    raise UnsupportedError(
+    raise refused(
+        UnsupportedError,
         f"a symbolic integer to the power {exponent}",
         why=f"exponents over {MAX_EXPONENT} are not tracked",
         fix="compute the power on a tensor instead",

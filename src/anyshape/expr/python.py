@@ -20,6 +20,7 @@ from anyshape.expr.node import Expr
 from anyshape.expr.op import SYMBOL
 from anyshape.expr.terms import terms
 from anyshape.expr.traverse import nodes_below
+from anyshape.refusal import refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -45,7 +46,8 @@ def source(operand: Operand, names: Mapping[str, str]) -> str:
 
     text, is_complete = write(operand, layout, MAX_TEXT)
     if not is_complete:
-        raise UnsupportedError(
+        raise refused(
+            UnsupportedError,
             "an expression too long to write as Python",
             why=f"its text has more than {MAX_TEXT} characters",
             fix="compile it with `function`, which computes shared parts once",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from anyshape.errors import UnsupportedError, latest
+from anyshape.errors import UnsupportedError
 from anyshape.expr import atom as atoms
 from anyshape.expr import (
     bitwise,
@@ -18,6 +18,7 @@ from anyshape.expr import (
     rounding,
 )
 from anyshape.expr.row import CONDITION, INTEGER, REAL
+from anyshape.refusal import forgive
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -47,11 +48,12 @@ def rebuild(atom: Atom, operands: Sequence[Any]) -> Expr:
     Where that has no value (a division by zero, a rounded infinity) or is beyond the limits, the
     atom stays as it is: nothing is said of it.
     """
-    before = latest.refusal
     try:
         made: Expr = construct(atom.op, *operands, *atom.data)
-    except (ArithmeticError, ValueError, UnsupportedError):
-        latest.refusal = before
+    except UnsupportedError as e:
+        forgive(e)
+        return atom.node
+    except (ArithmeticError, ValueError):
         return atom.node
     return made
 

@@ -30,6 +30,7 @@ from anyshape.expr.op import FLOORDIV, MAXIMUM, SYMBOL
 from anyshape.expr.rebuild import rebuild
 from anyshape.expr.template import joined
 from anyshape.expr.terms import from_terms, terms
+from anyshape.refusal import refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -46,7 +47,8 @@ def show(operand: Operand, name: Callable[[str], str] | None = None) -> str:
     """The exact text of an expression; `name` may rename the symbols."""
     text, is_complete = write(operand, _Printer(name).layout, MAX_TEXT)
     if not is_complete:
-        raise UnsupportedError(
+        raise refused(
+            UnsupportedError,
             "an expression too long to print",
             why=f"its text has more than {MAX_TEXT} characters",
             fix="use repr(), which shortens it",

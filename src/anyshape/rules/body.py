@@ -14,6 +14,7 @@ import torch
 
 from anyshape.env.site import capture as capture_site
 from anyshape.errors import UnsupportedError
+from anyshape.refusal import refused
 from anyshape.torch_compat.torch_function import DISPATCHING_WRAPPERS
 
 _CHECKS: Final = (
@@ -76,9 +77,10 @@ def run_body(tracer: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, An
     try:
         if tracer.depth > 50:
             site = capture_site()
-            raise UnsupportedError(
+            raise refused(
+                UnsupportedError,
                 f"{func.__module__}.{func.__name__} calls itself without end under the tracer"
-                + (f" at {site}" if site else "")
+                + (f" at {site}" if site else ""),
             )
         with tracer.mode:
             return body_of(func)(*args, **kwargs)

@@ -12,6 +12,7 @@ import torch
 
 from anyshape.env.site import capture as capture_site
 from anyshape.errors import AnyshapeError, ShapeError, UnsupportedError
+from anyshape.refusal import refused
 from anyshape.rules.operand import meta_of
 from anyshape.rules.result import Done, Many
 from anyshape.rules.sym_node import number_of, stock
@@ -75,7 +76,7 @@ class _Crossing:
         """A result as a rule gives it; its layout is the kernel's word, and devices differ."""
         if isinstance(x, torch.Tensor):
             if x.layout is not torch.strided:
-                raise UnsupportedError(f"a result with layout {x.layout}")
+                raise refused(UnsupportedError, f"a result with layout {x.layout}")
             self._note_view(x)
             shape = tuple([number_of(n) for n in x.shape])
             strides = tuple([number_of(n) for n in x.stride()])
@@ -152,7 +153,8 @@ def _brief(e: Exception) -> str:
 
 def _unsupported(name: str, why: str) -> UnsupportedError:
     site = capture_site()
-    return UnsupportedError(
+    return refused(
+        UnsupportedError,
         f"no shape rule for {name}" + (f" at {site}" if site else ""),
         why=why,
         fix=f"write one with @anyshape.register_rule({name}), or keep the op out of the trace",

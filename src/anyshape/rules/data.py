@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from anyshape.errors import DimError, UnsupportedError
+from anyshape.refusal import refused
 from anyshape.rules.broadcast import broadcast
 from anyshape.rules.operand import dim_of, is_tensor, meta_of, shape_of
 from anyshape.rules.result import Done, Instead, Many
@@ -99,7 +100,7 @@ def _constant(x: Any) -> Any:
 def _item(x: Any, dtype: torch.dtype) -> Any:
     tracer = current()
     if dtype.is_complex:
-        raise UnsupportedError("item() of a complex tensor", fix="take .real and .imag first")
+        raise refused(UnsupportedError, "item() of a complex tensor", fix="take .real and .imag")
     key = ("item", tracer.number(value_of(x)))
     n = tracer.memo.get(key)
     if n is None:

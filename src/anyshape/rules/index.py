@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from anyshape.errors import DimError, UnsupportedError
+from anyshape.refusal import refused
 from anyshape.rules.basic_index import basic_index
 from anyshape.rules.broadcast import broadcast
 from anyshape.rules.data import count_true
@@ -176,7 +177,7 @@ def _as_tensor(p: Any) -> Any:
     if hasattr(p, "__array__"):
         with DisableTorchFunction():
             return torch.as_tensor(p)
-    raise UnsupportedError(f"an index of type {type(p).__name__}")
+    raise refused(UnsupportedError, f"an index of type {type(p).__name__}")
 
 
 def _covers(p: Any) -> int:

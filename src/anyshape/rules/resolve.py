@@ -16,6 +16,7 @@ import torch
 
 from anyshape.env.site import capture as capture_site
 from anyshape.errors import ArgumentError, ShapeError, UnsupportedError
+from anyshape.refusal import refused
 from anyshape.rules.autocast import cast_operands
 from anyshape.rules.body import run_body
 from anyshape.rules.bridge import run_meta_kernel
@@ -206,11 +207,13 @@ def _run_inplace(found: Rule, tracer: Any, func: Any, args: Any, kwargs: Any) ->
         func = getattr(torch.Tensor, f"{out.func.__name__}_")
         args, kwargs, out = out.args, out.kwargs, out.out
     if type(out) is not Meta:
-        raise UnsupportedError(f"the in-place form of {func.__name__}")
+        raise refused(UnsupportedError, f"the in-place form of {func.__name__}")
     _need_no_leaf(x, func)
     if found.view:
         if type(x) is not SymTensor:
-            raise UnsupportedError(f"{func.__name__} changes the shape of a tensor from outside")
+            raise refused(
+                UnsupportedError, f"{func.__name__} changes the shape of a tensor from outside"
+            )
         tracer.mutate(func, args, kwargs, x)
         out.device, out.requires_grad = x._meta.device, x._meta.requires_grad
         x._meta = out
@@ -243,7 +246,7 @@ def _run_out(found: Rule, tracer: Any, func: Any, args: Any, kwargs: Any) -> Any
     if type(result) is Instead:
         result = result.out
     if type(result) is Done:
-        raise UnsupportedError(f"the out= form of {func.__name__}")
+        raise refused(UnsupportedError, f"the out= form of {func.__name__}")
     metas = result.parts if type(result) is Many else [result]
     targets = list(outs) if isinstance(outs, tuple | list) else [outs]
     tracer.mutate(func, args, kwargs, targets[0])
@@ -264,7 +267,7 @@ def store(tracer: Any, meta: Meta, target: Any) -> None:
     if same:
         return
     if type(target) is not SymTensor:
-        raise UnsupportedError("out= resizes a tensor from outside the traced function")
+        raise refused(UnsupportedError, "out= resizes a tensor from outside the traced function")
     # where only the run knows that the shapes are equal, the target keeps its layout
     layout = unsure(CONTIGUOUS)
     target._meta = Meta(meta.shape, old.dtype, layout, old.device, old.requires_grad)
@@ -361,4 +364,4 @@ def _flat(args: Any) -> list[Any]:
 def _refuse(tracer: Any, func: Any, args: Any, kwargs: Any) -> Any:
     site = capture_site()
     what, fix = REFUSED[func]
-    raise UnsupportedError(f"{what}" + (f" at {site}" if site else ""), fix=fix)
+    raise refused(UnsupportedError, f"{what}" + (f" at {site}" if site else ""), fix=fix)

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from anyshape.errors import ShapeError, UnsupportedError
+from anyshape.refusal import refused
 from anyshape.rules.cast import formatted
 from anyshape.rules.operand import meta_of, shape_of, sizes_of
 from anyshape.rules.result import Done
@@ -38,7 +39,9 @@ def _resize(
 ) -> Done:
     meta = meta_of(x)
     if type(x) is not SymTensor:
-        raise UnsupportedError(f"{func.__name__} changes the shape of a tensor from outside")
+        raise refused(
+            UnsupportedError, f"{func.__name__} changes the shape of a tensor from outside"
+        )
     if meta.requires_grad:
         raise ShapeError(f"{func.__name__}: cannot resize variables that require grad")
     kwargs = {} if memory_format is None else {"memory_format": memory_format}

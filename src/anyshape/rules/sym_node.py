@@ -17,6 +17,7 @@ import torch
 from anyshape.env.fact import RULE
 from anyshape.errors import UnsupportedError
 from anyshape.expr.boolean import negate
+from anyshape.refusal import refused
 from anyshape.rules.typical import typical
 from anyshape.symbolic import functions
 from anyshape.symbolic.sym_bool import SymBool
@@ -159,7 +160,9 @@ class BridgeNode:
         if simple.is_const:
             return simple.c
         if simple.hint is None and v.expr.hint is None:
-            raise UnsupportedError(f"torch's meta kernel needs the value of {v.env.text(v.expr)}")
+            raise refused(
+                UnsupportedError, f"torch's meta kernel needs the value of {v.env.text(v.expr)}"
+            )
         return specialize(v)
 
     int_ = guard_int
@@ -168,7 +171,7 @@ class BridgeNode:
         """The value of a float."""
         v = self.v
         if type(v) is SymFloat and v.value.hint is None:
-            raise UnsupportedError(f"torch's meta kernel needs the value of {v}")
+            raise refused(UnsupportedError, f"torch's meta kernel needs the value of {v}")
         return float(v)
 
     def guard_or_false(self, _file: Any = "", _line: int = 0) -> bool:

@@ -8,6 +8,7 @@ import torch
 
 from anyshape.env.site import capture
 from anyshape.errors import DimError, UnsupportedError
+from anyshape.refusal import refused
 from anyshape.rules.operand import dim_of, meta_of, shape_of
 from anyshape.rules.result import Done
 from anyshape.rules.table import rule
@@ -114,7 +115,8 @@ def is_view(x: Any) -> Any:
 
 def _untracked(what: str) -> UnsupportedError:
     site = capture()
-    return UnsupportedError(
+    return refused(
+        UnsupportedError,
         f"{what} is not tracked" + (f": asked at {site}" if site else ""),
         fix="do not let the program depend on it",
     )

@@ -18,6 +18,7 @@ from anyshape.expr.boolean import ge0, negate
 from anyshape.expr.comparison import compare
 from anyshape.expr.node import Expr
 from anyshape.expr.real import Real, real_const
+from anyshape.refusal import refused
 from anyshape.symbolic import definedness
 from anyshape.symbolic.definedness import applied, need_natural, need_nonzero, usually
 from anyshape.symbolic.operand import env_of, node_of, number, to_real
@@ -127,7 +128,8 @@ def _real_power(env: Env, x: Real, y: Real) -> Any:
 
 
 def _unsupported(env: Env, x: Real, y: Real) -> NoReturn:
-    raise UnsupportedError(
+    raise refused(
+        UnsupportedError,
         f"the floor division or remainder of a symbolic float: {env.text(x)} by {env.text(y)}",
         fix="write math.floor(a / b) and say how it should round",
     )

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from anyshape.errors import ArgumentError, RuntimeAssertError, UnsupportedError
 from anyshape.expr import choice, extremum
 from anyshape.expr.boolean import conj, disj
+from anyshape.refusal import refused
 from anyshape.symbolic.operand import expr_of
 from anyshape.symbolic.sym_bool import SymBool, condition_of
 from anyshape.symbolic.sym_float import SymFloat
@@ -130,7 +131,8 @@ def _extremum(args: tuple[Any, ...], name: str, plain: Any, pick: Any) -> Any:
     exprs = [expr_of(o, env) for o in operands]
     if None in exprs:
         odd = next(o for o, e in zip(operands, exprs, strict=True) if e is None)
-        raise UnsupportedError(
+        raise refused(
+            UnsupportedError,
             f"{name} of a symbolic integer and {type(odd).__name__}",
             fix="convert the operands to integers first",
         )
@@ -191,7 +193,8 @@ def sym_ite(condition: Truth, then: Any, otherwise: Any) -> Any:
         return (condition & then) | (~condition & otherwise)
     a, b = expr_of(then, env), expr_of(otherwise, env)
     if a is None or b is None:
-        raise UnsupportedError(
+        raise refused(
+            UnsupportedError,
             f"sym_ite of {type(then).__name__} and {type(otherwise).__name__}",
             fix="give two integers or two conditions",
         )

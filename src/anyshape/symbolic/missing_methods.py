@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from anyshape.errors import UnsupportedError
+from anyshape.refusal import refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,7 +30,8 @@ def refuse_inherited(kind: type) -> None:
 
 def _refusal(kind: type, name: str) -> Callable[..., NoReturn]:
     def refuse(*_: Any) -> NoReturn:
-        raise MissingNodeError(
+        raise refused(
+            MissingNodeError,
             f"a {kind.__name__} of anyshape has no {name}",
             why="it needs torch's own symbolic machinery, which has no part in this",
             fix="use Python's operators, the functions of anyshape, or ask for the value",

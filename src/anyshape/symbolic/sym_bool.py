@@ -16,6 +16,7 @@ from anyshape.env.site import is_asked_by_user
 from anyshape.errors import NoHashError
 from anyshape.expr.boolean import conj, constant, disj, ge0, negate
 from anyshape.expr.show import show
+from anyshape.refusal import refused
 from anyshape.symbolic.format import layout_of
 from anyshape.symbolic.missing_methods import refuse_inherited
 from anyshape.symbolic.operand import register, same_env
@@ -110,7 +111,7 @@ class SymBool(torch.SymBool):
     def __hash__(self) -> int:
         if self.env.concrete:
             return hash(bool(self))
-        raise NoHashError(f"a symbolic condition has no hash: {self}", fix="use bool(b)")
+        raise refused(NoHashError, f"a symbolic condition has no hash: {self}", fix="use bool(b)")
 
     def __int__(self) -> int:
         return int(bool(self))

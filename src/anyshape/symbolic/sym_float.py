@@ -15,6 +15,7 @@ from anyshape.env.site import is_asked_by_user
 from anyshape.errors import NoHashError
 from anyshape.expr import real, rounding
 from anyshape.expr.show import show
+from anyshape.refusal import refused
 from anyshape.symbolic import definedness
 from anyshape.symbolic.arithmetic import comparison, methods, operate
 from anyshape.symbolic.definedness import applied, need_finite, need_not
@@ -154,8 +155,10 @@ class SymFloat(torch.SymFloat):
     def __hash__(self) -> int:
         if self.env.concrete:
             return hash(float(self))
-        raise NoHashError(
-            f"a symbolic float has no hash: {self}", fix="use float(x) to specialize on its value"
+        raise refused(
+            NoHashError,
+            f"a symbolic float has no hash: {self}",
+            fix="use float(x) to specialize on its value",
         )
 
     def __repr__(self) -> str:

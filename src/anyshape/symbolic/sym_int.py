@@ -22,6 +22,7 @@ from anyshape.expr.boolean import eq0, ge0, ne0
 from anyshape.expr.node import Expr
 from anyshape.expr.real import FLOAT
 from anyshape.expr.show import show
+from anyshape.refusal import refused
 from anyshape.symbolic.arithmetic import comparison, methods, operate
 from anyshape.symbolic.definedness import applied
 from anyshape.symbolic.format import layout_of
@@ -230,8 +231,10 @@ class SymInt(torch.SymInt):
     def __hash__(self) -> int:
         if self.env.concrete:
             return hash(specialize(self))
-        raise NoHashError(
-            f"a symbolic integer has no hash: {self}", fix="use int(n) to specialize on its value"
+        raise refused(
+            NoHashError,
+            f"a symbolic integer has no hash: {self}",
+            fix="use int(n) to specialize on its value",
         )
 
     def __repr__(self) -> str:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from anyshape.errors import UnsupportedError
+from anyshape.refusal import refused
 from anyshape.symbolic.missing_methods import MissingNodeError
 from anyshape.torch_compat.call_frame import message_of_check
 from anyshape.torch_compat.sym_node import sym_sqrt
@@ -118,7 +119,8 @@ class NumberNode:
         return False
 
     def __getattr__(self, name: str) -> Any:
-        raise MissingNodeError(
+        raise refused(
+            MissingNodeError,
             f"torch asks a symbolic number of anyshape for {name}",
             why="outside a trace there is nothing to compute it with",
             fix="use int(n) or float(x) to take its value, or keep the arithmetic symbolic",
@@ -173,7 +175,8 @@ def answer(kind: str, func: Any, args: tuple[Any, ...]) -> Any:
     if func in _METHODS:
         return getattr(args[0], _METHODS[func])()
     name = getattr(func, "__name__", str(func))
-    raise UnsupportedError(
+    raise refused(
+        UnsupportedError,
         f"torch.{name} got a {kind}, which has no value here",
         why="outside a trace torch would compute with a placeholder",
         fix="use int(n) or float(x) to take its value, or keep the arithmetic symbolic",

@@ -6,6 +6,7 @@ import threading
 from typing import Any
 
 from anyshape.errors import UnsupportedError
+from anyshape.refusal import refused
 
 
 class _Running(threading.local):
@@ -25,7 +26,8 @@ def current() -> Any:
 
 def outside() -> UnsupportedError:
     """The error for a traced tensor that outlived its trace."""
-    return UnsupportedError(
+    return refused(
+        UnsupportedError,
         "a traced tensor was used outside the trace that made it",
         fix="return it from the traced function, or keep what it is for inside",
     )

@@ -17,6 +17,7 @@ from anyshape.env.site import capture as capture_site
 from anyshape.env.site import is_asked_by_user
 from anyshape.errors import UnsupportedError
 from anyshape.events import OpCall, listeners
+from anyshape.refusal import refused
 from anyshape.tensor.current import current
 from anyshape.tensor.shown import shown_grad, shown_offset, shown_strides
 from anyshape.tensor.size import plain, product
@@ -98,7 +99,8 @@ class SymTensor(torch.Tensor):
         cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
         site = capture_site()
-        raise UnsupportedError(
+        raise refused(
+            UnsupportedError,
             f"{func} {ESCAPED}" + (f" at {site}" if site else ""),
             why="the call went around the tracer, as inside vmap, torch.jit.script or autograd; a"
             " traced tensor has no data to compute with",
@@ -136,7 +138,8 @@ def _is_leaf(t: SymTensor) -> bool:
 def _refuse_set(name: str) -> Any:
     def refuse(_: SymTensor, __: Any) -> NoReturn:
         site = capture_site()
-        raise UnsupportedError(
+        raise refused(
+            UnsupportedError,
             f"assigning .{name} of a traced tensor" + (f" at {site}" if site else ""),
             fix="use copy_ or set the attribute outside the traced function",
         )
@@ -230,7 +233,7 @@ def _text(t: SymTensor, *, for_user: bool) -> str:
     text = f"SymTensor({t._value}: {t._meta})"
     env = t._tracer.env
     if env.concrete and for_user:
-        raise UnsupportedError("the text of a traced tensor", why="it shows its data")
+        raise refused(UnsupportedError, "the text of a traced tensor", why="it shows its data")
     env.shown.add(text)
     return text
 
@@ -322,7 +325,8 @@ def _method(func: Any, name: str) -> Any:
 def _getter(name: str) -> property:
     def get(t: SymTensor) -> Any:
         site = capture_site()
-        raise UnsupportedError(
+        raise refused(
+            UnsupportedError,
             f"the attribute .{name} of a traced tensor" + (f" at {site}" if site else ""),
             why="it is a property of the data, which is not there while tracing",
         )

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from anyshape.env.fact import CHECK, Fact
 from anyshape.env.obligation import Obligation
-from anyshape.errors import ArgumentError, latest
+from anyshape.errors import ArgumentError
 from anyshape.events import TraceEnd, TraceStart, emit, listeners
 from anyshape.expr.boolean import negate
+from anyshape.refusal import remembered
 from anyshape.tensor import current
 from anyshape.trace import tree
 from anyshape.trace.arguments import Arguments, parameter_names
@@ -169,7 +170,6 @@ def trace_call(
     codes = codes_of(fn, modules)
     tracer.mode = mode = TraceMode(tracer)
     before = current.enter(tracer)
-    latest.refusal = None
     try:
         with (
             quietly(),
@@ -182,10 +182,9 @@ def trace_call(
         ):
             traced_args, traced_kwargs = tree.unflatten(stand_ins[:count], inputs.spec)
             contents = Contents(parameter_names(fn, args), traced_args, traced_kwargs)
-            result = fn(*traced_args, **traced_kwargs)
-            flat, out_spec = tree.flatten(result, shapes=True)
-            if latest.refusal is not None:
-                raise latest.refusal  # the program caught it, which says nothing of eager execution
+            with remembered():
+                result = fn(*traced_args, **traced_kwargs)
+                flat, out_spec = tree.flatten(result, shapes=True)
             contents.need_same(result, objects=tracer.options.refuses_changed_objects)
         tracer.graph.outputs = [tracer.output(leaf) for leaf in flat]
         for key in keys_of(out_spec):

@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 import torch
 
 from anyshape.errors import ArgumentError, DimError, UnsupportedError
+from anyshape.refusal import refused
 from anyshape.tensor.current import is_tracing
 from anyshape.torch_compat import dynamo_mark
 from anyshape.trace.size_chooser import BACKED, STATIC, UNBACKED
@@ -177,7 +178,8 @@ def _order(mark: Mark) -> tuple[int, bool]:
 
 def _need_outside(name: str) -> None:
     if is_tracing():
-        raise UnsupportedError(
+        raise refused(
+            UnsupportedError,
             f"{name} inside a traced function",
             why="what a size may be is settled before the program is traced",
             fix="mark the tensor before the call",

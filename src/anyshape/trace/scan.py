@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from anyshape.errors import UnsupportedError
+from anyshape.refusal import refused
 from anyshape.symbolic.sym_bool import SymBool
 from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
@@ -106,7 +107,8 @@ class Scan:
 
 
 def _foreign() -> UnsupportedError:
-    return UnsupportedError(
+    return refused(
+        UnsupportedError,
         "a traced tensor of another trace",
         why="it has no place in this graph",
         fix="pass it as an argument, or trace both programs as one",

@@ -17,6 +17,7 @@ from anyshape.errors import AnyshapeError, UnsupportedError
 from anyshape.events import Deviation, OpCall, emit, listeners
 from anyshape.expr.boolean import ge0
 from anyshape.expr.terms import terms
+from anyshape.refusal import refused
 from anyshape.rules.autocast import autocast_state
 from anyshape.rules.resolve import resolve
 from anyshape.rules.result import Done, Instead, Many
@@ -295,11 +296,13 @@ class Tracer:
     def _lift(self, tensor: torch.Tensor) -> Value:
         with DisableTorchFunction():
             if type(tensor) not in _KINDS and torch.nn.parameter.is_lazy(tensor):
-                raise UnsupportedError(
-                    f"an uninitialized {type(tensor).__name__}", fix="run the module once first"
+                raise refused(
+                    UnsupportedError,
+                    f"an uninitialized {type(tensor).__name__}",
+                    fix="run the module once first",
                 )
             if tensor.layout is not torch.strided:
-                raise UnsupportedError(f"a constant with layout {tensor.layout}")
+                raise refused(UnsupportedError, f"a constant with layout {tensor.layout}")
             meta = meta_of_real(tensor)
         self.note(meta)
         value = Value(len(self.graph.constants), CONSTANT, meta)
@@ -397,10 +400,13 @@ class Tracer:
         if type(leaf) is str:
             self.need_plain(leaf)
         if isinstance(leaf, _UNFINISHED):
-            raise UnsupportedError(f"the program returns a {type(leaf).__name__}, which goes on")
+            raise refused(
+                UnsupportedError, f"the program returns a {type(leaf).__name__}, which goes on"
+            )
         hidden = hidden_in(leaf, (SymTensor, SymInt, SymFloat, SymBool))
         if hidden is not None and type(leaf) is not type(hidden):
-            raise UnsupportedError(
+            raise refused(
+                UnsupportedError,
                 f"the program returns a {type(leaf).__name__} with traced values inside",
                 why="its structure is not known, so the values cannot be given back in it",
                 fix="return tensors in tuples, lists and dicts, or register the class with"
@@ -412,7 +418,8 @@ class Tracer:
         """Refuse text that a symbolic number was formatted into."""
         name = next((shown for shown in self.env.shown if shown in text), None)
         if name is not None:
-            raise UnsupportedError(
+            raise refused(
+                UnsupportedError,
                 f"the program returns the text {text!r} with the symbolic number {name} in it",
                 why="its value is known only when the program runs",
                 fix="return the number itself, or use int(n) to specialize on its value",
@@ -439,7 +446,8 @@ class Tracer:
             yield
             for node in self.graph.nodes[length:]:
                 if any(type(leaf) is Name for leaf in leaves(node.outs)):
-                    raise UnsupportedError(
+                    raise refused(
+                        UnsupportedError,
                         "a shape rule uses a value that only the run knows",
                         fix="register a fake that calls torch.library.get_ctx().new_dynamic_size()",
                     )

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import torch
 
 from anyshape.errors import UnsupportedError
+from anyshape.refusal import refused
 from anyshape.torch_compat import pytree
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ def flatten_with_path(tree: Any, *, shapes: bool = False) -> tuple[list[tuple[Pa
 
 
 def _endless() -> UnsupportedError:
-    return UnsupportedError("a container that is inside itself, or nested too deeply")
+    return refused(UnsupportedError, "a container that is inside itself, or nested too deeply")
 
 
 def _spec(x: Any, path: Path, pairs: list[tuple[Path, Any]], shapes: bool) -> Any:
@@ -132,7 +133,8 @@ def _names(x: Any) -> tuple[str, ...]:
     for name in _attributes(x):
         own = getattr(cls, name, None)
         if name not in known and not isinstance(own, functools.cached_property):
-            raise UnsupportedError(
+            raise refused(
+                UnsupportedError,
                 f"a {cls.__qualname__} with the attribute {name}, which is not one of its fields",
                 why="a dataclass is passed on field by field",
                 fix=f"make {name} a field or a property, or register the class with"
@@ -152,7 +154,8 @@ def _fields(cls: Any) -> tuple[str, ...]:
     names = tuple([f.name for f in dataclasses.fields(cls)])
     for name in names:
         if isinstance(getattr(cls, name, None), property):
-            raise UnsupportedError(
+            raise refused(
+                UnsupportedError,
                 f"a {cls.__qualname__} whose field {name} is a property",
                 fix=f"register the class with {pytree.REGISTER}",
             )

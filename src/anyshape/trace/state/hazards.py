@@ -26,6 +26,7 @@ from torch.nn import functional as F  # noqa: N812  as everybody calls it
 
 from anyshape.env.site import Site, is_framework, user_site
 from anyshape.errors import AnyshapeError, UnsupportedError
+from anyshape.refusal import refused
 from anyshape.rules.random import set_seed
 from anyshape.symbolic.sym_bool import SymBool
 from anyshape.tensor.current import current, is_tracing
@@ -95,7 +96,7 @@ _TRANSFORMS: Final = ("vmap", "grad", "grad_and_value", "vjp", "jvp", "jacrev", 
 
 def _refusal(what: str, why: str, fix: str, site: Site | None = None) -> UnsupportedError:
     site = site or user_site(2)
-    return UnsupportedError(what + (f" at {site}" if site else ""), why=why, fix=fix)
+    return refused(UnsupportedError, what + (f" at {site}" if site else ""), why=why, fix=fix)
 
 
 def _baked(what: str, site: Site | None = None) -> UnsupportedError:
@@ -357,7 +358,8 @@ def escapes_named() -> Iterator[None]:
         if isinstance(e, AnyshapeError) or not any(sign in text for sign in _WRAPPED):
             raise
         site = _site_of(e)
-        raise UnsupportedError(
+        raise refused(
+            UnsupportedError,
             "a traced tensor reached code that is not Python" + (f" at {site}" if site else ""),
             why="the call went around the tracer, as inside torch.jit.script; a traced tensor has"
             " no data to compute with",
@@ -386,7 +388,8 @@ def need_no_exact_types(codes: Iterable[CodeType]) -> None:
         names = code.co_names
         line = _exact_type_test(code) if "type" in names and "Tensor" in names else 0
         if line:
-            raise UnsupportedError(
+            raise refused(
+                UnsupportedError,
                 f"an exact type test at {code.co_filename}:{line} in {code.co_name}",
                 why="a traced tensor is a subclass of torch.Tensor, so the test takes another"
                 " branch than with a real one",
