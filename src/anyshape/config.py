@@ -30,17 +30,17 @@ _PATH: Final = re.compile(
     r"""(?:L\[(?:'[^']*'|"[^"]*")\]|[A-Za-z_]\w*)(?:\.\w+|\[(?:-?\d+|'[^']*'|"[^"]*")\])*"""
 )
 _QUOTED: Final = re.compile(r"""\s*(['"])(.*?)\1\s*(:\s*-?\d+)?\s*(?:,|$)""")
-_PIECE: Final = re.compile(  # what holds no comma that splits: a key, an escape, {m,n}, a set
+_PIECE: Final = re.compile(  # its commas do not split: a key, an escape, {m,n}, a set
     r"""\\?\[(['"])(?:(?!\\?\[['"]).)*?\1\\?\]|\\.|\{\d*,\d*\}|\[(?!['"])[^\]]*\]|[^,]"""
 )
 _WITH_DIM: Final = re.compile(r"(.+?)\s*:\s*(-?\d+)")
 
 
 class Listed(NamedTuple):
-    """One entry of a list of names: of inputs that are called so, or that a pattern matches.
+    """One entry of a list of names: the name of an input, or a pattern that matches names.
 
-    `dim` is the dimension that it is restricted to. A path such as `L['x'][0].k` or `x[0].k` is a
-    name and has no pattern.
+    `dim` is the dimension that the entry is restricted to. A path such as `L['x'][0].k` or `x[0].k`
+    is a name and has no pattern.
     """
 
     text: str
@@ -51,10 +51,10 @@ class Listed(NamedTuple):
 
 @lru_cache(maxsize=64)
 def listed(value: str | tuple[str, ...] | None) -> tuple[Listed, ...]:
-    """The entries of a list of names: text with commas between them, or one by one.
+    """Split a list of names into entries: a string with commas between them, or a tuple.
 
-    In text, quotes around an entry keep its commas and blanks; those in a key, in `{m,n}` and in a
-    set of characters are kept anyway. Raises `ValueError` for a pattern that is none.
+    In a string, quotes around an entry keep its commas and blanks; those in a key, in `{m,n}` and
+    in a set of characters are kept anyway. Raises `ValueError` for an invalid pattern.
     """
     entries = _split(value or "") if isinstance(value, str | None) else value
     return tuple(_listed(entry) for entry in entries)

@@ -21,7 +21,10 @@ _SCHEMA: Final = "https://www.speedscope.app/file-format-schema.json"
 
 
 class Part:
-    """What takes time: a kind and a name; for an op also its rule, and the rung it is on."""
+    """A consumer of time: a kind and a name; for an op also its rule and its rung.
+
+    Compared by identity.
+    """
 
     __slots__ = ("kind", "name", "rule", "rung")
 
@@ -33,7 +36,7 @@ class Part:
 
 
 class Node:
-    """A part inside of another one, and at the top on a line of the user's: calls, nanoseconds."""
+    """Calls and nanoseconds of a part inside another one; at the top, of a part on one line."""
 
     __slots__ = ("count", "inner", "part", "site", "time")
 
@@ -65,9 +68,9 @@ class _Sums:
 class Report:
     """The sums over one export.
 
-    The time of an op is its own, without that of ops inside it; its questions are part of it. A
-    line has the time of the ops and questions that start there. What is neither an op, a question
-    nor a phase is `elsewhere`: the user's Python, torch's, and the way in and out of a trace.
+    The time of an op excludes the ops inside it and includes its questions. The time of a line is
+    that of the ops and questions that start there. The rest, outside of ops, questions and phases,
+    is `elsewhere`: the user's Python, torch's, and the setup of a trace.
     """
 
     def __init__(self, root: Node) -> None:
@@ -163,9 +166,9 @@ class Report:
     # ------------------------------------------------------------------ speedscope
 
     def speedscope(self) -> dict[str, Any]:
-        """The tree in the evented format of speedscope, equal stacks as one.
+        """The tree in the evented format of speedscope, with equal stacks merged.
 
-        Lines are in the order in which they were first met, so that a line's time is one block.
+        Lines are in the order of their first events, and the time of a line is one block.
         """
         writer = _Writer()
         writer.open(f"export of {self.name}", at=0)
@@ -217,7 +220,7 @@ class _Writer:
         self.events.append({"type": "C", "frame": self._opened.pop(), "at": at})
 
     def tree(self, node: Node, at: int) -> int:
-        """Write a node and what is inside; the time at its end."""
+        """Write a node and its inner nodes; return the time at its end."""
         more = {"file": node.part.rule} if node.part.rule else {}
         self.open(f"{node.part.kind} {node.part.name}", at=at, **more)
         inner = at
