@@ -1,4 +1,5 @@
 # Everything runs in .venv, which is made on first use and needs nothing but Python 3.11+ and make.
+# `make test PYTHON=python3.13` takes that Python, in an environment of its own: .venv-3.13.
 #
 #   make demo      see it work                 make fmt       format and fix
 #   make test      tests, with coverage        make bench     the engine against other engines
@@ -10,6 +11,13 @@
 #   make all       lint, type, test, coverage, docs
 
 PYTHON ?= python3
+ifneq ($(origin PYTHON),file)  # a Python that was asked for is used, or refused
+VERSION := $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+$(if $(VERSION),,$(error PYTHON=$(PYTHON) does not run))
+VENV   ?= .venv-$(VERSION)
+MADE   := $(wildcard $(VENV)/lib/python3.*)
+$(if $(MADE:$(VENV)/lib/python$(VERSION)=),$(error $(VENV) was made by another Python than $(VERSION)))
+endif
 VENV   ?= .venv
 TORCH  ?= torch==2.13.0
 JOBS   ?= 2
@@ -106,6 +114,6 @@ fmt: setup
 all: lint type test coverage docs
 
 clean:
-	rm -rf $(VENV) build dist docs/_build htmlcov .coverage .coverage.* \
+	rm -rf $(VENV) .venv-[0-9]* build dist docs/_build htmlcov .coverage .coverage.* \
 		.hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find src tests tools benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
