@@ -13,11 +13,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from anyshape.env.fact import DECLARED
 from anyshape.errors import UnsupportedError
 from anyshape.export.spec.size_symbols import SizeSymbols
-from anyshape.expr.node import Atom, Expr
-from anyshape.expr.op import SYMBOL
-from anyshape.expr.real import SYMBOL as REAL_SYMBOL
+from anyshape.expr.node import Expr
 from anyshape.expr.real import Real
-from anyshape.expr.traverse import nodes_below
+from anyshape.expr.traverse import names_of, nodes_below
 from anyshape.trace.capture import Captured, capture
 from anyshape.trace.codegen import guard_function
 from anyshape.trace.tracer import Tracer
@@ -93,7 +91,7 @@ def explore(
         values = _uncovered(allowed, regions, examples, signed)
         if values is None:
             guards_ = [g for r in regions for g in r.guards if g.origin != DECLARED]
-            found.is_complete = all(len(names_in(g.condition)) <= WIDEST for g in guards_)
+            found.is_complete = all(len(names_of(g.condition)) <= WIDEST for g in guards_)
             return found
         if len(regions) >= limit:
             found.is_complete = False
@@ -133,7 +131,7 @@ def _uncovered(
 
 def _near(guard: Obligation, example: dict[str, Any], signed: set[str]) -> Iterator[dict[str, Any]]:
     """The example with other values for the symbols of a guard."""
-    names = [n for n in names_in(guard.condition) if n in example]
+    names = [n for n in names_of(guard.condition) if n in example]
     if not names or len(names) > WIDEST:
         return
     edges = _edges(guard.condition)
@@ -158,14 +156,3 @@ def _likely(here: Any, signed: bool, many: bool, edges: set[int]) -> list[Any]:
         return [*_REALS, here - 1, here + 1, -here]
     found = {*(_SMALL if many else _FEW), *edges, here - 1, here, here + 1, 2 * here}
     return sorted({*found, *_NEGATIVE, -here} if signed else {n for n in found if n >= 0})
-
-
-def names_in(condition: Bool) -> list[str]:
-    """The names of the symbols in a condition, floats included."""
-    names = []
-    for node in nodes_below((condition,)):
-        if type(node) is Atom and node.op is SYMBOL:
-            names.append(node.name)
-        elif type(node) is Real and node.op == REAL_SYMBOL:
-            names.append(node.args[0])
-    return names

@@ -29,7 +29,7 @@ from anyshape.torch_compat.fake_tensor import (
     general_paths,
     int_oo,
 )
-from anyshape.trace.codegen import Same, guard_function
+from anyshape.trace.codegen import SAME, guard_function
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -119,7 +119,7 @@ def spellings(captured: Captured) -> dict[str, str]:
         if symbol is not None:
             spelt = env.simplify(symbol.expr)
             if all(s.name in found and s.name != bind.name for s in symbols_of(spelt)):
-                found[bind.name] = source(spelt, Same())
+                found[bind.name] = source(spelt, SAME)
     return found
 
 
@@ -176,7 +176,7 @@ def _symbol(captured: Captured, shape_env: ShapeEnv, name: str, hint: Any) -> An
 
 def _tensor(leaf: Leaf, x: torch.Tensor, numbers: dict[str, Any]) -> torch.Tensor:
     scope = {**_FUNCTIONS, **numbers}
-    shape = [n if type(n) is int else eval(source(n.expr, Same()), dict(scope)) for n in leaf.shape]
+    shape = [n if type(n) is int else eval(source(n.expr, SAME), dict(scope)) for n in leaf.shape]
     order = order_of(x)
     strides = list(x.stride()) if order is None else _dense_strides(shape, order)
     made = torch.empty_strided(shape, strides, dtype=x.dtype, device=x.device)

@@ -21,6 +21,7 @@ from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.sym_tensor import SymSize
 from anyshape.torch_compat.aten_op import ASSERT_SCALAR, assert_true
 from anyshape.torch_compat.thread_state import set_grad_enabled
+from anyshape.trace.codegen import SAME
 from anyshape.trace.execution_modes import MODE_CHANGES, set_autocast, set_inference
 from anyshape.trace.graph import SYMBOLIC, Name, Value, leaves, operand_of
 from anyshape.trace.spelling import OPERATORS, method_name
@@ -105,11 +106,6 @@ def to_backend_fx(
 
 def _said(o: Obligation) -> str:
     return o.message or f"{o.text} does not hold"
-
-
-class _Same(dict[str, str]):
-    def __missing__(self, key: str) -> str:
-        return key
 
 
 class _Writer:
@@ -263,7 +259,7 @@ class _Writer:
 
     def check(self, name: str) -> None:
         for o in self.due.pop(name, ()):
-            condition = self.number(source(o.condition, _Same()))
+            condition = self.number(source(o.condition, SAME))
             self.call(self.assertion, (condition, self.messages[id(o)]))
 
     def arg(self, x: Any) -> Any:
@@ -273,7 +269,7 @@ class _Writer:
         if kind is Name:
             return self.nodes[str(x)]
         if kind in SYMBOLIC:
-            return self.number(source(operand_of(x), _Same()))
+            return self.number(source(operand_of(x), SAME))
         if kind is SymSize:
             return tuple([self.arg(part) for part in x])
         if kind in (tuple, list):

@@ -21,7 +21,7 @@ from anyshape.interop.assert_failure import AssertFailures
 from anyshape.interop.fx_graph import to_backend_fx
 from anyshape.interop.storage_bounds import find_storage_bounds
 from anyshape.tensor.sym_tensor import SymSize
-from anyshape.trace.codegen import Same, defined, fail, truth
+from anyshape.trace.codegen import SAME, defined, fail, truth
 from anyshape.trace.execution_modes import MODE_CHANGES, keep_modes
 from anyshape.trace.graph import SYMBOLIC, Name, Value, operand_of
 
@@ -123,7 +123,7 @@ class RuntimeWrapper:
         if kind in SYMBOLIC:
             operand = operand_of(leaf)
             self._need(operand)
-            return source(operand, Same())
+            return source(operand, SAME)
         if kind is SymSize:
             return f"torch.Size(({''.join(f'{self._output(n)}, ' for n in leaf)}))"
         return repr(leaf) if kind in (int, bool, str, type(None)) else self._object(leaf)

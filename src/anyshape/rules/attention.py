@@ -8,9 +8,9 @@ from anyshape.errors import ShapeError
 from anyshape.expr import evaluate
 from anyshape.expr.traverse import symbols_of
 from anyshape.rules.broadcast import broadcast
-from anyshape.rules.conv import is_plain
 from anyshape.rules.operand import meta_of
 from anyshape.rules.reduction import softmax
+from anyshape.rules.subview import is_dense
 from anyshape.rules.table import rule
 from anyshape.tensor.layout import CONTIGUOUS, Layout, strides_of
 from anyshape.tensor.meta import Meta
@@ -51,7 +51,7 @@ def scaled_dot_product_attention(
             lambda: f"attention of no elements has the shape of the queries, not {text(shape)}",
         )
     layout = CONTIGUOUS
-    if len(shape) == 4 and not is_plain(q) and dropout_p == 0:
+    if len(shape) == 4 and not is_dense(q) and dropout_p == 0:
         mask_grad = attn_mask is not None and bool(meta_of(attn_mask).requires_grad)
         layout = Layout(make=lambda: _layout(q, k, v, enable_gqa, mask_grad))
     return Meta(shape, q.dtype, layout)

@@ -8,6 +8,7 @@ import torch
 
 from anyshape.errors import ShapeError
 from anyshape.rules.operand import meta_of
+from anyshape.rules.subview import is_dense
 from anyshape.rules.table import rule
 from anyshape.rules.view import unsqueeze_meta
 from anyshape.tensor.layout import (
@@ -40,11 +41,6 @@ _LINE_ORDER: Final = (0, 2, 1)
 # ---------------------------------------------------------------------- memory formats
 
 
-def is_plain(meta: Meta) -> bool:
-    """Whether a tensor is contiguous by construction."""
-    return meta.layout.dense and meta.layout.order is None
-
-
 def channels_last(meta: Meta) -> bool:
     """Whether eager takes the strides of a batch of images for channels-last ones."""
     rank = len(meta.shape)
@@ -72,7 +68,7 @@ def channels_last(meta: Meta) -> bool:
 
 def kept_format(*operands: Meta) -> Layout:
     """Channels-last for a result when one of the operands is, else contiguous."""
-    if all(is_plain(m) for m in operands):
+    if all(is_dense(m) for m in operands):
         return CONTIGUOUS
     return Layout(make=lambda: _kept(operands))
 
@@ -86,7 +82,7 @@ def _kept(operands: Sequence[Meta]) -> Layout:
 
 def kept_line_format(*operands: Meta) -> Layout:
     """The same for batches of lines, which eager computes as images of height 1."""
-    if all(is_plain(m) or len(m.shape) != 3 for m in operands):
+    if all(is_dense(m) or len(m.shape) != 3 for m in operands):
         return CONTIGUOUS
 
     def find() -> Layout:
@@ -178,7 +174,7 @@ def _need_channels(n: Any, m: Any, op: str, x: Meta, weight: Meta) -> None:
 
 def _layout(rank: int, x: Meta, weight: Meta, fast: Callable[[Meta], bool]) -> Layout:
     """The layout of a result; `fast`: whether a batch goes to the kernel that keeps formats."""
-    if is_plain(x) and is_plain(weight):
+    if is_dense(x) and is_dense(weight):
         return CONTIGUOUS
     single = len(x.shape) == rank + 1
 

@@ -17,7 +17,16 @@ from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.current import current
 from anyshape.tensor.layout import CONTIGUOUS, Layout
 from anyshape.tensor.meta import Meta
-from anyshape.tensor.size import ask, ceil_div, expect, expect_equal, expect_size, plain, text
+from anyshape.tensor.size import (
+    ask,
+    ceil_div,
+    expect,
+    expect_equal,
+    expect_size,
+    plain,
+    surely_equal,
+    text,
+)
 from anyshape.torch_compat.torch_function import DisableTorchFunction
 
 
@@ -271,16 +280,9 @@ def tril_indices(
     """The places of a triangle."""
     if all(type(n) is int for n in (row, col, offset)):
         return NotImplemented
-    if surely(row, col) and type(offset) is int and offset == 0:
+    if surely_equal(row, col) and type(offset) is int and offset == 0:
         return made((2, row * (row + 1) // 2), dtype, device)
     return NotImplemented
-
-
-def surely(a: Any, b: Any) -> bool:
-    """Whether two sizes are one."""
-    from anyshape.tensor.size import surely_equal  # noqa: PLC0415
-
-    return surely_equal(a, b)
 
 
 @rule("hann_window", "hamming_window", "blackman_window", "bartlett_window", "kaiser_window")

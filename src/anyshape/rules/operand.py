@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from anyshape.errors import ArgumentError, DimError, ShapeError
-from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.current import current, is_tracing, outside
 from anyshape.tensor.sym_tensor import SymTensor
 
@@ -35,11 +34,6 @@ def meta_of(x: Any) -> Meta:
 def shape_of(x: Any) -> tuple[Any, ...]:
     """The shape of a tensor."""
     return meta_of(x).shape
-
-
-def dtype_of(x: Any) -> torch.dtype:
-    """The dtype of a tensor."""
-    return meta_of(x).dtype
 
 
 def dim_of(dim: Any, rank: int) -> Any:
@@ -72,8 +66,3 @@ def sizes_of(args: tuple[Any, ...]) -> tuple[Any, ...]:
     if len(args) == 1 and isinstance(args[0], tuple | list):
         return tuple(args[0])
     return args
-
-
-def is_number(x: Any) -> bool:
-    """Whether an operand is a Python or symbolic number."""
-    return isinstance(x, int | float | complex) or type(x) is SymInt

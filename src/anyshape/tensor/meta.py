@@ -14,9 +14,11 @@ if TYPE_CHECKING:
 
 
 class Meta:
-    """Shape, dtype, device, layout and whether gradients flow; immutable by convention.
+    """Shape, dtype, device, layout and whether gradients flow.
 
-    A rule may leave `device` as None: the device of the operands is meant.
+    It changes only while it is made: the rule of an op fills it in, and the tracer completes what
+    the rule left as None (`device`: that of the operands, `requires_grad`) when it records the
+    result. From then on it never changes; an op that changes a tensor in place gives it a new one.
     """
 
     __slots__ = ("device", "dtype", "layout", "requires_grad", "shape")

@@ -204,14 +204,14 @@ class Program:
         return name
 
 
-class Same(dict[str, str]):
+class _SameNames(dict[str, str]):
     """Symbols keep their names in the generated code."""
 
     def __missing__(self, key: str) -> str:
         return key
 
 
-SAME: Final = Same()
+SAME: Final = _SameNames()
 
 
 def _pattern(outs: Any) -> str:

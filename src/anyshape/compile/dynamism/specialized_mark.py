@@ -9,7 +9,7 @@ from anyshape.domain import INF, Interval
 from anyshape.env.fact import DECLARED, POLICY
 from anyshape.env.reason import interval_text
 from anyshape.errors import ConstraintViolation
-from anyshape.export.explore import names_in
+from anyshape.expr.traverse import names_of
 from anyshape.trace.size_chooser import BACKED
 
 if TYPE_CHECKING:
@@ -52,9 +52,9 @@ def _violation(captured: Captured, bind: Bind, mark: Mark) -> tuple[str, str, st
     reasons = [
         o
         for o in [*captured.guards, *captured.runtime_asserts]
-        if o.origin not in (DECLARED, POLICY) and bind.name in names_in(o.condition)
+        if o.origin not in (DECLARED, POLICY) and bind.name in names_of(o.condition)
     ]
-    alone = [o for o in reasons if set(names_in(o.condition)) == {bind.name}]
+    alone = [o for o in reasons if set(names_of(o.condition)) == {bind.name}]
     leaf = captured.inputs.leaves[bind.leaf].name
     kind = "dynamic" if mark.kind == BACKED else mark.kind
     if actual.is_point:

@@ -18,9 +18,10 @@ from anyshape.export.explore import Exploration, Refused
 from anyshape.export.files import checked, plain, structure, weights
 from anyshape.export.files.callable_ops import find
 from anyshape.export.files.encode import FORMAT
-from anyshape.export.files.scope import ScopeReader, names_in, read_sites
+from anyshape.export.files.scope import ScopeReader, read_sites
 from anyshape.export.files.stand_in import Member
 from anyshape.export.program import ExportedProgram
+from anyshape.expr.traverse import names_of
 from anyshape.symbolic.sym_bool import SymBool
 from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
@@ -105,7 +106,7 @@ def _refused(data: Any, sites: list[SavedSite], order: list[str], where: str) ->
     error, guards_, terms = checked.fields(data, ("error", "guards", "terms"), where)
     scope = ScopeReader(terms, sites, where, None)
     guards = scope.obligations(guards_, where)
-    if not guards or not names_in([o.condition for o in guards]) <= set(order):
+    if not guards or not set(names_of(*[o.condition for o in guards])) <= set(order):
         raise LoadError(f"{where} has no guards over the sizes of the inputs")
     kind, text = [checked.text(part, where) for part in checked.items(error, where, 2)]
     if not kind.isidentifier():
@@ -405,7 +406,7 @@ class _Variant:
         self._need(rest, known, "the outputs")
 
     def _need(self, operands: list[Any], known: set[str], what: str) -> None:
-        missing = names_in(operands) - known if operands else None
+        missing = set(names_of(*operands)) - known if operands else None
         if missing:
             raise LoadError(
                 f"{self.where}: {what} use {sorted(missing)[0]}, which has no value there yet"

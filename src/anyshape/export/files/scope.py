@@ -29,8 +29,6 @@ from anyshape.expr.terms import terms
 from anyshape.expr.traverse import nodes_below, symbols_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from anyshape.domain.bound import Bound
     from anyshape.expr.node import Operand
     from anyshape.expr.pool import Pool
@@ -338,17 +336,6 @@ def _atom_of(e: Expr) -> Atom | None:
         return None
     atom, k = next(iter(of_e.items()))
     return atom if k == 1 else None
-
-
-def names_in(operands: Iterable[Operand]) -> set[str]:
-    """The names of the symbols in expressions, of reals too."""
-    found: set[str] = set()
-    for node in nodes_below(operands):
-        if type(node) is Atom and node.op is SYMBOL:
-            found.add(node.name)
-        elif type(node) is Real and node.op is SYMBOL:
-            found.add(node.args[0])
-    return found
 
 
 def read_sites(data: Any) -> list[SavedSite]:
