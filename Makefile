@@ -33,8 +33,8 @@ DEV_STAMP   := $(VENV)/.dev
 BENCH_STAMP := $(VENV)/.bench
 DOCS_STAMP  := $(VENV)/.docs
 
-# What anyshape relies on in torch beyond its public interface.
-COMPAT := tests/unit/torch_compat
+# What anyshape relies on in torch beyond its public interface, and the signatures of its ops.
+COMPAT := tests/unit/torch_compat tests/unit/rules/test_signature.py
 
 ENGINE := src/anyshape/expr/*,src/anyshape/domain/*,src/anyshape/env/*
 

@@ -29,6 +29,7 @@ from anyshape.errors import NoHashError as NoHashError
 from anyshape.errors import OverflowAssertError as OverflowAssertError
 from anyshape.errors import ParseError as ParseError
 from anyshape.errors import RecompileLimitError as RecompileLimitError
+from anyshape.errors import RuleSignatureWarning as RuleSignatureWarning
 from anyshape.errors import RuntimeAssertError as RuntimeAssertError
 from anyshape.errors import ShapeError as ShapeError
 from anyshape.errors import UnsupportedError as UnsupportedError

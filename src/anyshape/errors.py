@@ -114,5 +114,9 @@ class AnyshapeWarning(UserWarning):
     """Something that works and is likely not what was meant."""
 
 
+class RuleSignatureWarning(AnyshapeWarning):
+    """torch takes a call that the shape rule of the op does not take, and answers it slowly."""
+
+
 class BackendError(AnyshapeError, RuntimeError):
     """A compiler behind `compile` failed; the error that it raised is the cause."""

@@ -151,7 +151,7 @@ def test_a_wrong_rule_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     sample = next(iter(database()["cumsum"].sample_inputs("cpu", torch.float32)))
     call = Call(lambda x, *_, **__: torch.zeros(x.cumsum(0).shape), sample)
     assert run_call("planted", call) == "pass"
-    monkeypatch.setitem(RULES, "cumsum", Rule(wrong))
+    monkeypatch.setitem(RULES, "cumsum", Rule("cumsum", wrong))
     ROWS.clear()
     assert run_call("planted", call) != "pass"
 

@@ -88,6 +88,6 @@ def test_a_wrong_rule_is_found(
     op: str, column: str, planted: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert table()[op][column] == "pass"
-    monkeypatch.setitem(RULES, op, Rule(planted))
+    monkeypatch.setitem(RULES, op, Rule(op, planted))
     monkeypatch.setattr(tracer, "ROWS", {})
     assert run_op(op, database()[op], column, collections.Counter()) not in ("pass", None)

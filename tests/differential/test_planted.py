@@ -61,7 +61,7 @@ def plant(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Any], None]]:
     compare("backed")  # as it is, and the table is there
 
     def put(function: Any) -> None:
-        monkeypatch.setitem(RULES, "sigmoid", Rule(function))
+        monkeypatch.setitem(RULES, "sigmoid", Rule("sigmoid", function))
         ROWS.clear()
 
     yield put

@@ -11,7 +11,7 @@ from typing import Any, Final
 import torch
 
 from anyshape.env.site import capture as capture_site
-from anyshape.errors import AnyshapeError, ShapeError, UnsupportedError
+from anyshape.errors import AnyshapeError, ArgumentError, ShapeError, UnsupportedError
 from anyshape.refusal import refused
 from anyshape.rules.operand import meta_of
 from anyshape.rules.result import Done, Many
@@ -99,8 +99,14 @@ class _Crossing:
                 self.base = original
 
 
-def run_meta_kernel(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
-    """What torch's own kernel says of a call, as a rule would, and the operand it is a view of."""
+def run_meta_kernel(
+    func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], *, misfit: bool = False
+) -> tuple[Any, Any]:
+    """What torch's own kernel says of a call, as a rule would, and the operand it is a view of.
+
+    `misfit`: there is a rule, and its signature does not take the call. A `TypeError` of torch then
+    means that the call is wrong.
+    """
     crossing = _Crossing()
     name = getattr(func, "__name__", str(func))
     try:
@@ -121,6 +127,8 @@ def run_meta_kernel(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     except NotImplementedError as e:
         raise _unsupported(name, _brief(e)) from e
     except (RuntimeError, ValueError, IndexError, TypeError, AttributeError, AssertionError) as e:
+        if misfit and isinstance(e, TypeError):
+            raise ArgumentError(f"{name}: {_brief(e)}") from e
         strange = isinstance(e, TypeError | AttributeError | AssertionError)
         if strange or has_no_kernel(str(e)):
             raise _unsupported(name, _brief(e)) from e

@@ -72,7 +72,7 @@ for _name in (
 
 
 @rule("to", view=True)
-def to(
+def to(  # noqa: PLR0913  torch's signature
     x: Any,
     *args: Any,
     dtype: Any = None,
@@ -81,8 +81,12 @@ def to(
     copy: bool = False,
     memory_format: Any = None,
     other: Any = None,
+    layout: Any = None,
+    pin_memory: bool = False,
 ) -> Any:
     """Another dtype, device or memory format."""
+    if layout not in (None, torch.strided):
+        return NotImplemented
     for a in (*args, other):
         if isinstance(a, torch.dtype):
             dtype = a

@@ -315,7 +315,7 @@ for _rank in (1, 2, 3):
 @rule("convolution", "_convolution")
 def convolution(  # noqa: PLR0913, PLR0917  torch's signature
     x: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, transposed: bool,
-    output_padding: Any, groups: Any, *_: Any,
+    output_padding: Any, groups: Any, *_: Any, **__: Any,
 ) -> Any:  # fmt: skip
     """Any convolution, the spatial dimensions counted by the weight."""
     rank = len(meta_of(weight).shape) - 2

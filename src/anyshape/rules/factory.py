@@ -286,9 +286,10 @@ def tril_indices(
 
 
 @rule("hann_window", "hamming_window", "blackman_window", "bartlett_window", "kaiser_window")
-def window(
+def window(  # noqa: PLR0913  torch's signature
     window_length: Any, periodic: bool = True, *_: Any, dtype: Any = None, device: Any = None,
-    requires_grad: bool = False, layout: Any = None, pin_memory: bool = False, beta: Any = 0,
+    requires_grad: bool = False, layout: Any = None, pin_memory: bool = False, alpha: Any = 0,
+    beta: Any = 0,
 ) -> Any:  # fmt: skip
     """A window function."""
     return made((window_length,), dtype, device, requires_grad)

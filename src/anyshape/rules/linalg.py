@@ -60,7 +60,7 @@ def by_columns(shape: tuple[Any, ...], dtype: torch.dtype) -> Meta:
 
 
 @rule("linalg_cholesky", "linalg_inv", "inverse", "cholesky", "cholesky_inverse")
-def cholesky(x: Any, *, upper: bool = False) -> Any:
+def cholesky(x: Any, upper: bool = False) -> Any:
     """A square result of a square matrix."""
     meta = _square("cholesky or inverse", x)
     return by_columns(meta.shape, meta.dtype)
@@ -290,9 +290,9 @@ def tensorinv(x: Any, ind: int = 2) -> Any:
 
 
 @rule("linalg_tensorsolve")
-def tensorsolve(A: Any, B: Any, dims: Any = None) -> Any:  # noqa: N803  torch's names
+def tensorsolve(x: Any, other: Any, dims: Any = None) -> Any:
     """The solution of a system whose unknowns and right sides are tensors."""
-    a, b = meta_of(A), meta_of(B)
+    a, b = meta_of(x), meta_of(other)
     moved = dims_of(dims, len(a.shape)) if dims is not None else ()
     shape = [n for d, n in enumerate(a.shape) if d not in moved]
     shape += [a.shape[d] for d in moved]
@@ -314,9 +314,10 @@ def _lstsq_with_residuals(*args: Any, **kwargs: Any) -> Any:
 
 
 @rule("linalg_lstsq")
-def lstsq(x: Any, B: Any, rcond: Any = None, *, driver: Any = None) -> Any:  # noqa: N803
+def lstsq(x: Any, b: Any, rcond: Any = None, *, driver: Any = None) -> Any:
     """Least squares: the solution, the residuals, the ranks and the singular values."""
-    a, b = _matrix("lstsq", x), meta_of(B)
+    right = b
+    a, b = _matrix("lstsq", x), meta_of(b)
     vector = _is_vector(a.shape, b.shape)
     sides = (*b.shape, 1) if vector else b.shape
     expect_equal(
@@ -347,7 +348,7 @@ def lstsq(x: Any, B: Any, rcond: Any = None, *, driver: Any = None) -> Any:  # n
     ]
     out = Many(parts, named("linalg_lstsq"))
     if tall and values:
-        return Instead(_lstsq_with_residuals, (x, B, rcond), out, driver=driver)
+        return Instead(_lstsq_with_residuals, (x, right, rcond), out, driver=driver)
     return out
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from anyshape.errors import ShapeError
+import torch
+
+from anyshape.errors import ArgumentError, ShapeError
 from anyshape.rules.autocast import autocast_dtype
 from anyshape.rules.broadcast import broadcast, fits
 from anyshape.rules.operand import meta_of, shape_of
@@ -13,9 +15,6 @@ from anyshape.rules.table import rule
 from anyshape.tensor.layout import pointwise
 from anyshape.tensor.meta import Meta
 from anyshape.tensor.size import expect, expect_equal, is_one, text
-
-if TYPE_CHECKING:
-    import torch
 
 
 def _same_dtype(op: str, *metas: Meta) -> torch.dtype:
@@ -59,25 +58,32 @@ def matmul(x: Any, other: Any) -> Any:
     return Meta((*broadcast(left[:-2], right[:-2]), left[-2], right[-1]), dtype)
 
 
+def _need_dtype(op: str, dtype: Any) -> None:
+    if dtype is not None and type(dtype) is not torch.dtype:
+        raise ArgumentError(f"{op}: out_dtype is {type(dtype).__name__}, not a dtype")
+
+
 @rule("mm")
-def mm(x: Any, mat2: Any) -> Any:
+def mm(x: Any, mat2: Any, out_dtype: Any = None) -> Any:
     """A product of two matrices."""
+    _need_dtype("mm", out_dtype)
     a, b = meta_of(x), meta_of(mat2)
     _need_rank("mm", a.shape, 2)
     _need_rank("mm", b.shape, 2)
     _inner(a.shape[1], b.shape[0], "mm", a.shape, b.shape)
-    return Meta((a.shape[0], b.shape[1]), _same_dtype("mm", a, b))
+    return Meta((a.shape[0], b.shape[1]), out_dtype or _same_dtype("mm", a, b))
 
 
 @rule("bmm")
-def bmm(x: Any, mat2: Any) -> Any:
+def bmm(x: Any, mat2: Any, out_dtype: Any = None) -> Any:
     """Products of matrices, one by one."""
+    _need_dtype("bmm", out_dtype)
     a, b = meta_of(x), meta_of(mat2)
     _need_rank("bmm", a.shape, 3)
     _need_rank("bmm", b.shape, 3)
     _inner(a.shape[0], b.shape[0], "bmm", a.shape, b.shape)
     _inner(a.shape[2], b.shape[1], "bmm", a.shape, b.shape)
-    return Meta((a.shape[0], a.shape[1], b.shape[2]), _same_dtype("bmm", a, b))
+    return Meta((a.shape[0], a.shape[1], b.shape[2]), out_dtype or _same_dtype("bmm", a, b))
 
 
 @rule("mv")
@@ -107,9 +113,11 @@ def outer(x: Any, vec2: Any) -> Any:
 
 
 @rule("addmm")
-def addmm(x: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+def addmm(
+    x: Any, mat1: Any, mat2: Any, out_dtype: Any = None, *, beta: Any = 1, alpha: Any = 1
+) -> Any:
     """A matrix plus a product."""
-    return _plus(x, mm(mat1, mat2), "addmm")
+    return _plus(x, mm(mat1, mat2, out_dtype), "addmm")
 
 
 @rule("addbmm")
@@ -120,9 +128,11 @@ def addbmm(x: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -
 
 
 @rule("baddbmm")
-def baddbmm(x: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+def baddbmm(
+    x: Any, batch1: Any, batch2: Any, out_dtype: Any = None, *, beta: Any = 1, alpha: Any = 1
+) -> Any:
     """Matrices plus products."""
-    return _plus(x, bmm(batch1, batch2), "baddbmm")
+    return _plus(x, bmm(batch1, batch2, out_dtype), "baddbmm")
 
 
 @rule("addmv")

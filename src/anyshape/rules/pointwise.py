@@ -231,16 +231,24 @@ def true_divide(x: Any, other: Any) -> Any:
 @rule(
     "atan2", "arctan2", "xlogy", "special_xlogy", "special_xlog1py", "special_zeta", "logaddexp",
     "logaddexp2", "hypot", "nextafter", "copysign", "igamma", "igammac", "special_gammainc",
-    "special_gammaincc", "special_chebyshev_polynomial_t", "special_chebyshev_polynomial_u",
+    "special_gammaincc",
+)  # fmt: skip
+def binary_floating(x: Any, other: Any) -> Any:
+    """An op of two operands with a floating result."""
+    return elementwise(floating(result_dtype(x, other)), x, other)
+
+
+@rule(
+    "special_chebyshev_polynomial_t", "special_chebyshev_polynomial_u",
     "special_chebyshev_polynomial_v", "special_chebyshev_polynomial_w",
     "special_hermite_polynomial_h", "special_hermite_polynomial_he",
     "special_laguerre_polynomial_l", "special_legendre_polynomial_p",
     "special_shifted_chebyshev_polynomial_t", "special_shifted_chebyshev_polynomial_u",
     "special_shifted_chebyshev_polynomial_v", "special_shifted_chebyshev_polynomial_w",
 )  # fmt: skip
-def binary_floating(x: Any, other: Any) -> Any:
-    """An op of two operands with a floating result."""
-    return elementwise(floating(result_dtype(x, other)), x, other)
+def polynomial(x: Any, n: Any) -> Any:
+    """A polynomial of degree n."""
+    return binary_floating(x, n)
 
 
 @rule("ldexp")
@@ -321,9 +329,21 @@ def where(condition: Any, x: Any = None, other: Any = None) -> Any:
         return nonzero(condition, as_tuple=True)
     if x is None or other is None:
         return NotImplemented
-    if not is_tensor(condition):
+    if _is_value(condition, x):
         condition, x = x, condition
     return elementwise(result_dtype(x, other), condition, x, other)
+
+
+def _is_value(first: Any, second: Any) -> bool:
+    """Whether `where` got the operand before the condition, as the method does: the condition is
+    the one of the two that holds truth values, or bytes in their place.
+    """
+    if not is_tensor(first):
+        return True
+    dtype = meta_of(first).dtype
+    if dtype is torch.bool or not is_tensor(second):
+        return False
+    return dtype is not torch.uint8 or meta_of(second).dtype is torch.bool
 
 
 @rule("lerp")

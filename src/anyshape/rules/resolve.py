@@ -7,7 +7,6 @@ tracer, 4. torch's own meta kernel over our numbers (`bridge.py`), 5. `Unsupport
 from __future__ import annotations
 
 import functools
-import inspect
 import types
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
@@ -21,10 +20,12 @@ from anyshape.rules.autocast import cast_operands
 from anyshape.rules.body import run_body
 from anyshape.rules.bridge import run_meta_kernel
 from anyshape.rules.broadcast import fits
+from anyshape.rules.call_form import normalized, reordered, takes
 from anyshape.rules.op_name import NOT_OPS, PYTHON_OPERATORS, REFLECTED, REFUSED
 from anyshape.rules.operand import is_tensor, meta_of
 from anyshape.rules.promote import can_cast
 from anyshape.rules.result import Done, Instead, Many
+from anyshape.rules.signature import warn_out_of_date
 from anyshape.rules.table import PURE, RULES, USER, Rule
 from anyshape.rules.user import run_user_rule
 from anyshape.symbolic import torch_calls
@@ -100,7 +101,7 @@ def resolve(func: Any) -> Row:
     if func in NOT_OPS:
         return _plain
     if is_op(func):
-        name = _op_name(func)
+        name = op_name(func)
     row = _by_name(func, name)
     if row is not None:
         if not row.args[0].random:
@@ -109,9 +110,15 @@ def resolve(func: Any) -> Row:
     return _body if isinstance(func, types.FunctionType) else _meta_kernel
 
 
-def _op_name(func: Any) -> str:
-    namespace, _, name = qualified_name(func).partition("::")
-    return name if namespace == "aten" else ""
+def op_name(func: Any) -> str:
+    """The name of the op that a function is, as rules and the autocast table have it; empty for an
+    op of another library.
+    """
+    if is_op(func):
+        namespace, _, name = qualified_name(func).partition("::")
+        return name if namespace == "aten" else ""
+    name = getattr(func, "__name__", "")
+    return PYTHON_OPERATORS.get(name, name)
 
 
 def _by_name(func: Any, name: str) -> functools.partial[Any] | None:
@@ -134,31 +141,29 @@ def _by_name(func: Any, name: str) -> functools.partial[Any] | None:
 
 # ---------------------------------------------------------------------- the forms of a row
 
-_SPELLINGS: Final = {"axis": "dim", "keepdims": "keepdim", "axis0": "dim0", "axis1": "dim1"}
+_MISFIT: Final = object()  # the signature of the rule does not take the call
 
 
-def _call(found: Rule, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What the rule says of a call; NotImplemented where it does not take such arguments."""
+def _call(found: Rule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The answer of the rule, or _MISFIT."""
     if kwargs:
-        if "input" in kwargs or "self" in kwargs:
-            kwargs = dict(kwargs)
-            args = (kwargs.pop("input") if "input" in kwargs else kwargs.pop("self"), *args)
-        if not _SPELLINGS.keys().isdisjoint(kwargs):
-            kwargs = {_SPELLINGS.get(k, k): v for k, v in kwargs.items()}
+        args, kwargs = normalized(found.function, args, kwargs)
     try:
         return found.function(*args, **kwargs)
     except (TypeError, ArgumentError):
-        if _takes(found.function, args, kwargs):
-            raise
-        return NotImplemented
+        return _call_reordered(found, args, kwargs)
 
 
-def _takes(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    try:
-        inspect.signature(function).bind(*args, **kwargs)
-    except TypeError:
-        return False
-    return True
+def _call_reordered(found: Rule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """While an error of the rule is handled: the answer for the other form of the call if there is
+    one; _MISFIT where the signature of the rule was the reason.
+    """
+    other = reordered(found.name, args, kwargs)
+    if other is not None:
+        return found.function(*other[0], **other[1])
+    if takes(found.function, args, kwargs):
+        raise  # noqa: PLE0704  what the rule raised
+    return _MISFIT
 
 
 def _first(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -167,24 +172,35 @@ def _first(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 def _run(found: Rule, tracer: Any, func: Any, args: Any, kwargs: Any) -> Any:
     if is_any_autocast_enabled() and kwargs.get("out") is None:
-        name = PYTHON_OPERATORS.get(func.__name__, func.__name__)
-        out = _call(found, func, *cast_operands(name, args, kwargs))
+        out = _call(found, *cast_operands(found.name, args, kwargs))
     elif kwargs:
         if kwargs.get("out") is not None:
             return _run_out(found, tracer, func, args, kwargs)
-        out = _call(found, func, args, kwargs)
+        out = _call(found, args, kwargs)
     else:
         try:
             out = found.function(*args)
         except (TypeError, ArgumentError):
-            if _takes(found.function, args, kwargs):
-                raise
-            out = NotImplemented
+            out = _call_reordered(found, args, kwargs)
     if out is NotImplemented:
         return _next(tracer, func, args, kwargs)
+    if out is _MISFIT:
+        return _run_misfit(found, tracer, func, args, kwargs)
     result = tracer.record(func, args, kwargs, out)
     if found.view:
         tracer.alias(result, _first(args, kwargs))
+    return result
+
+
+def _run_misfit(found: Rule, tracer: Any, func: Any, args: Any, kwargs: Any) -> Any:
+    """The next rung for a call that the rule does not take. Where torch refuses it too, the mistake
+    is the caller's; else the rule is out of date.
+    """
+    if isinstance(func, types.FunctionType):
+        result = run_body(tracer, func, args, kwargs)
+    else:
+        result = _meta_kernel(tracer, func, args, kwargs, misfit=True)
+    warn_out_of_date(found, func)
     return result
 
 
@@ -198,9 +214,11 @@ def _run_inplace(found: Rule, tracer: Any, func: Any, args: Any, kwargs: Any) ->
     x = _first(args, kwargs)
     if not is_tensor(x):
         raise ArgumentError(f"{func.__name__} changes a tensor, not {type(x).__name__}")
-    out = _call(found, func, args, kwargs)
+    out = _call(found, args, kwargs)
     if out is NotImplemented:
         return _meta_kernel(tracer, func, args, kwargs)
+    if out is _MISFIT:
+        return _run_misfit(found, tracer, func, args, kwargs)
     if type(out) is Done:
         return out.value
     if type(out) is Instead:
@@ -240,8 +258,11 @@ def _need_no_leaf(x: Any, func: Any) -> None:
 def _run_out(found: Rule, tracer: Any, func: Any, args: Any, kwargs: Any) -> Any:
     rest = {k: v for k, v in kwargs.items() if k != "out"}
     outs = kwargs["out"]
-    result = _call(found, func, args, rest)
-    if result is NotImplemented:
+    result = _call(found, args, rest)
+    if result is _MISFIT:
+        result, _ = run_meta_kernel(func, args, rest, misfit=True)
+        warn_out_of_date(found, func)
+    elif result is NotImplemented:
         result, _ = run_meta_kernel(func, args, rest)
     if type(result) is Instead:
         result = result.out
@@ -286,13 +307,13 @@ def _body(tracer: Any, func: Any, args: Any, kwargs: Any) -> Any:
     return run_body(tracer, func, args, kwargs)
 
 
-def _meta_kernel(tracer: Any, func: Any, args: Any, kwargs: Any) -> Any:
+def _meta_kernel(tracer: Any, func: Any, args: Any, kwargs: Any, *, misfit: bool = False) -> Any:
     outs = kwargs.get("out")
     rest = kwargs if outs is None else {k: v for k, v in kwargs.items() if k != "out"}
-    name = getattr(func, "__name__", "")
-    result, base = run_meta_kernel(func, *cast_operands(name, args, rest))
+    name = op_name(func)
+    result, base = run_meta_kernel(func, *cast_operands(name, args, rest), misfit=misfit)
     if outs is not None:
-        return _run_out(Rule(lambda *_, **__: result), tracer, func, args, kwargs)
+        return _run_out(Rule(name, lambda *_, **__: result), tracer, func, args, kwargs)
     changed = _changed(func, args, kwargs, result)
     if _is_inplace(name) and type(result) is Meta:
         tracer.mutate(func, args, kwargs, args[0])

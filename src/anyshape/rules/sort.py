@@ -105,7 +105,7 @@ def quantile(
 
 @rule("histogram")
 def histogram(
-    x: Any, bins: Any, *, range: Any = None, weight: Any = None, density: bool = False
+    x: Any, bins: Any = 100, *, range: Any = None, weight: Any = None, density: bool = False
 ) -> Any:
     """Counts in bins, and the edges of the bins."""
     dtype = meta_of(x).dtype

@@ -24,6 +24,7 @@ class Rule(NamedTuple):
     give different values.
     """
 
+    name: str
     function: Callable[..., Any]
     view: bool = False
     random: bool = False
@@ -44,7 +45,7 @@ def rule(
         for name in names:
             if name in RULES:
                 raise ArgumentError(f"two rules for {name}")
-            RULES[name] = Rule(function, view, random)
+            RULES[name] = Rule(name, function, view, random)
         return function
 
     return add
@@ -68,7 +69,7 @@ def register_rule(op: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]
         raise ArgumentError(f"register_rule takes an op, which is callable, not {op!r}")
 
     def add(function: Callable[..., Any]) -> Callable[..., Any]:
-        USER[op] = Rule(function)
+        USER[op] = Rule(getattr(op, "__name__", str(op)), function)
         for forget in _listeners:
             forget()
         return function

@@ -356,7 +356,7 @@ def test_a_wrong_rule_is_caught(name: str, mistake: Any, monkeypatch: pytest.Mon
     right = RULES[key].function
     x = torch.rand(3, 4, 6, 8)
     assert Replay(capture(programs[name], (x,), dynamic="unbacked"), [x]).run() == []
-    monkeypatch.setitem(RULES, key, Rule(lambda *a, **k: mistake(right(*a, **k))))
+    monkeypatch.setitem(RULES, key, Rule(key, lambda *a, **k: mistake(right(*a, **k))))
     ROWS.clear()
     try:
         assert Replay(capture(programs[name], (x,), dynamic="unbacked"), [x]).run() != []
