@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from anyshape.domain import INF, NINF, Bound
 from anyshape.errors import UnsupportedError
 from anyshape.expr import bitwise, choice, division, extremum, product, real, rounding
-from anyshape.expr.atom import symbol
+from anyshape.expr.atom import make_atom, symbol
 from anyshape.expr.boolean import conj, constant, disj, negate
 from anyshape.expr.comparison import compare
 from anyshape.expr.node import Expr
@@ -118,6 +118,14 @@ def _ite(condition: bool, then: int, otherwise: int) -> int:
     return then if condition else otherwise
 
 
+def _round_to(x: float, k: int) -> float:
+    return round(x, k % 7 - 3)
+
+
+def _round_down(x: int, digits: int) -> int:
+    return round(x, -digits)
+
+
 def _identity(x: Any) -> Any:
     return x
 
@@ -152,6 +160,11 @@ INTEGER_ROWS = (
     Row("r", rounding.ceil, math.ceil),
     Row("r", rounding.nearest, round),
     Row("r", rounding.trunc, math.trunc),
+    Row("i", lambda x: make_atom(OPS["isqrt"], x), math.isqrt),
+    Row("i", lambda x: make_atom(OPS["bit_length"], x), int.bit_length),
+    Row("i", lambda x: make_atom(OPS["bit_count"], x), int.bit_count),
+    Row("ind", lambda x, n, d: make_atom(OPS["power_mod"], x, _const(x, n), _const(x, d)), pow),
+    Row("in", lambda x, n: make_atom(OPS["int_round"], x, _const(x, -n)), _round_down),
 )
 CONDITION_ROWS = (
     *(
@@ -159,7 +172,8 @@ CONDITION_ROWS = (
         for sign, meaning in COMPARE.items()
     ),
     *(
-        Row("rr", lambda x, y, sign=sign: compare(sign, x, y), meaning)
+        Row(kinds, lambda x, y, sign=sign: compare(sign, x, y), meaning)
+        for kinds in ("rr", "ir", "ri")
         for sign, meaning in COMPARE.items()
     ),
     Row("bb", lambda a, b: conj(a.pool, (a, b)), lambda a, b: a and b),
@@ -182,8 +196,16 @@ REAL_ROWS = (
             ("neg", 1),
             ("abs", 1),
             ("sqrt", 1),
+            ("real_floordiv", 2),
+            ("real_mod", 2),
+            ("real_max", 2),
+            ("real_min", 3),
+            *((name, 1) for name in ("log", "log2", "log10", "exp", "sin", "cos", "tan")),
         )
     ),
+    Row("ir", lambda x, y: real.apply("real_max", x, y), max),
+    Row("ri", lambda x, y: real.apply("real_min", x, y), min),
+    Row("rk", lambda x, k: real.apply("round_to", x, x.pool.const(k % 7 - 3)), _round_to),
 )
 ROWS = {"i": INTEGER_ROWS, "b": CONDITION_ROWS, "r": REAL_ROWS}
 

@@ -1,7 +1,7 @@
 """Comparisons of numbers, which Python makes exactly: an integer is never rounded to a float.
 
     e sign c           for a constant float c: a relation of e with floor(c) or ceil(c)
-    float(e) sign c    the same for |c| < 2**53, where rounding cannot step over c
+    float(e) sign c    the same for |c| < 2**53, where rounding cannot step over c, and c = inf, nan
     e / d sign 0       the sign of e for a constant d > 0; so is float(e) * c for c >= SMALLEST
 
 Everything else is a `Bool` with the op REAL, whose operands are integers and reals as they came.
@@ -99,7 +99,7 @@ def _compare_constant(sign: str, left: Expr | Real, c: float) -> Bool | None:
 def _integer_behind(r: Real, c: float) -> Expr | None:
     """An integer that compares with `c` as `r` does wherever `r` has a value; None without one."""
     if r.op is FLOAT:
-        return r.args[0] if abs(c) < EXACT else None
+        return None if EXACT <= abs(c) < math.inf else r.args[0]
     if c != 0:
         return None
     if r.op is RATIO:

@@ -1,13 +1,15 @@
-"""Every op by name: the rows of the three tables, for all that interprets expressions."""
+"""Every op by name: the rows of the four tables, for all that interprets expressions."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from anyshape.expr import op_condition, op_integer, op_real
+from anyshape.expr import op_condition, op_function, op_integer, op_real
 from anyshape.expr.op_condition import COMPARE
 from anyshape.expr.op_integer import (
     BIT_AND,
+    BIT_COUNT,
+    BIT_LENGTH,
     BIT_OR,
     BIT_XOR,
     CEIL,
@@ -28,6 +30,8 @@ from anyshape.expr.row import Op
 
 __all__ = [
     "BIT_AND",
+    "BIT_COUNT",
+    "BIT_LENGTH",
     "BIT_OR",
     "BIT_XOR",
     "CEIL",
@@ -50,7 +54,7 @@ __all__ = [
 
 OPS: Final[dict[str, Op]] = {
     row.name: row
-    for table in (op_integer, op_condition, op_real)
+    for table in (op_integer, op_condition, op_real, op_function)
     for row in vars(table).values()
     if isinstance(row, Op)
 }

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from anyshape.expr.layout import Piece
 
 MAX_BITS: Final = 1 << 16
+_MANY_DIGITS: Final = 100  # no bound has as many
 EXACT_EXPONENT: Final = 8  # a product with larger exponents is an unknown for z3
 
 
@@ -197,6 +198,72 @@ BIT_OR: Final = Op(
 )
 BIT_XOR: Final = Op(
     "bit_xor", "ii", INTEGER, value=operator.xor, bounds=Interval.bit_xor, python="({0} ^ {1})"
+)
+
+
+def _bits(a: Interval) -> Interval:
+    """The number of bits of the absolute value."""
+    sizes = [INF if abs(end) == INF else int(end).bit_length() for end in a]
+    return Interval(0 if a.lo <= 0 <= a.hi else min(sizes), max(sizes))
+
+
+def _set_bits(a: Interval) -> Interval:
+    return Interval(0 if a.lo <= 0 <= a.hi else 1, _bits(a).hi)
+
+
+BIT_LENGTH: Final = Op(
+    "bit_length", "i", INTEGER, value=int.bit_length, bounds=_bits, python="int.bit_length({0})"
+)
+BIT_COUNT: Final = Op(
+    "bit_count", "i", INTEGER, value=int.bit_count, bounds=_set_bits, python="int.bit_count({0})"
+)
+
+# ---------------------------------------------------------------------- functions of integers
+
+
+def _root(a: Interval) -> Interval:
+    lo, hi = (end if abs(end) == INF else math.isqrt(max(int(end), 0)) for end in a)
+    return Interval(max(lo, 0), max(hi, 0))
+
+
+ISQRT: Final = Op(
+    "isqrt",
+    "i",
+    INTEGER,
+    value=math.isqrt,
+    bounds=_root,
+    partial=lambda x: x.lo < 0,
+    python="math.isqrt({0})",
+)
+
+
+def _residue(_base: Interval, _exponent: Interval, modulus: Interval) -> Interval:
+    return Interval(min(modulus.lo + 1, 0), max(modulus.hi - 1, 0))
+
+
+POWER_MOD: Final = Op(
+    "power_mod",
+    "iii",
+    INTEGER,
+    value=pow,
+    bounds=_residue,
+    partial=lambda _base, exponent, modulus: exponent.lo < 0 or modulus.lo <= 0 <= modulus.hi,
+    python="pow({0}, {1}, {2})",
+)
+
+
+def _rounded_to(x: Interval, digits: Interval) -> Interval:
+    """The bounds of `round(x, digits)`, monotone in x; the digits are constant or anything."""
+    if digits.lo != digits.hi:
+        return EVERYTHING
+    ends = [
+        end if abs(end) == INF else round(int(end), max(int(digits.lo), -_MANY_DIGITS)) for end in x
+    ]
+    return Interval(lower(ends[0]), upper(ends[1]))
+
+
+INT_ROUND: Final = Op(
+    "int_round", "ii", INTEGER, value=round, bounds=_rounded_to, python="round({0}, {1})"
 )
 
 # ---------------------------------------------------------------------- rounding of a real

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import operator
+import sys
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from anyshape.domain.bound import INF, NINF
@@ -29,7 +30,9 @@ class Span(NamedTuple):
 
 ANY: Final = Span(NINF, INF, True)
 
+LARGEST: Final = sys.float_info.max
 _EXACT: Final = 2.0**53
+_MANY_DIGITS: Final = 400  # a float has fewer
 _SLACK: Final = 2.0**-50
 
 
@@ -71,19 +74,69 @@ def _quotient(a: Span, b: Span) -> Span:
     return ANY if _has_zero(b) else _corners(operator.truediv, a, b)
 
 
+def _finite(a: Span) -> Span:
+    """The span of a result that Python raises for rather than give an infinity."""
+    return Span(max(a.lo, -LARGEST), min(a.hi, LARGEST), a.nan)
+
+
 def _ratio(a: Span, b: Span) -> Span:
     """The span of the true division of integers, which is never infinite or NaN."""
     if _has_zero(b):
-        return Span(NINF, INF, False)
+        return _finite(Span(NINF, INF, False))
     if _has_infinity(a) and _has_infinity(b):
-        return Span(0.0 if a.lo >= 0 and b.lo > 0 else NINF, INF, False)
+        return _finite(Span(0.0 if a.lo >= 0 and b.lo > 0 else NINF, INF, False))
     results = [x / y for x in (a.lo, a.hi) for y in (b.lo, b.hi)]
     lo, hi = min(results), max(results)
     if any(_EXACT <= abs(end) < INF for end in (a.lo, a.hi, b.lo, b.hi)):
         # Ends were rounded to floats before the division: each of the three roundings, and the one
         # of the exact quotient, is off by a factor of at most 1 + 2**-53.
-        lo, hi = lo - abs(lo) * _SLACK, hi + abs(hi) * _SLACK
-    return Span(lo, hi, False)
+        lo, hi = _outward(results)
+    return _finite(Span(lo, hi, False))
+
+
+def _floor_quotient(a: Span, b: Span) -> Span:
+    """The span of `a // b`, the floor of the exact quotient; exact below 2**52."""
+    if _has_zero(b) or _has_infinity(a) or _has_infinity(b):
+        return ANY
+    span = _corners(operator.floordiv, a, b)
+    if span.nan or max(abs(span.lo), abs(span.hi)) < _EXACT / 2:
+        return span
+    return Span(*_outward(span[:2]), False)
+
+
+def _outward(ends: Sequence[float]) -> tuple[float, float]:
+    """The hull of ends that are each off by a few roundings."""
+    lo, hi = min(ends), max(ends)
+    return lo - abs(lo) * _SLACK, hi + abs(hi) * _SLACK
+
+
+def _remainder(a: Span, b: Span) -> Span:
+    """The span of `a % b`, which has the sign of b and is at most |b|, rounding included."""
+    return ANY if _has_infinity(a) else Span(min(b.lo, 0.0), max(b.hi, 0.0), False)
+
+
+def _extremum(pick: Callable[..., float]) -> Callable[..., Span]:
+    """The span of `max` or `min`; the ends of integers may have been rounded inward."""
+
+    def bounds(*spans: Span) -> Span:
+        lo, hi = pick(s.lo for s in spans), pick(s.hi for s in spans)
+        if abs(lo) >= _EXACT:
+            lo = math.nextafter(lo, NINF)
+        if abs(hi) >= _EXACT:
+            hi = math.nextafter(hi, INF)
+        return Span(lo, hi, False)
+
+    return bounds
+
+
+def _rounded_to(x: Span, digits: Span) -> Span:
+    """The span of `round(x, digits)`, monotone in x."""
+    if digits.lo != digits.hi or abs(digits.lo) > _MANY_DIGITS or _has_infinity(x):
+        return Span(NINF, INF, False)
+    try:
+        return Span(round(x.lo, int(digits.lo)), round(x.hi, int(digits.lo)), False)
+    except OverflowError:
+        return Span(NINF, INF, False)
 
 
 def _absolute(a: Span) -> Span:
@@ -115,7 +168,7 @@ FLOAT: Final = Op(
     "i",
     REAL,
     value=float,
-    bounds=lambda x: x,
+    bounds=_finite,
     partial=_has_infinity,
     python="float({0})",
 )
@@ -196,12 +249,39 @@ SQRT: Final = Op(
     partial=lambda x: x.lo < 0,
     python="math.sqrt({0})",
 )
-POW: Final = Op(
-    "pow",
+REAL_FLOORDIV: Final = Op(
+    "real_floordiv",
     "rr",
     REAL,
-    value=math.pow,
-    bounds=_any,
-    partial=lambda _x, _y: True,
-    python="math.pow({0}, {1})",
+    value=operator.floordiv,
+    bounds=_floor_quotient,
+    partial=lambda _x, y: _has_zero(y),
+    text="{0:ATOMIC} // {1:ATOMIC}",
+    level=SUM,
+    infix="//",
+    python="({0} // {1})",
+)
+REAL_MOD: Final = Op(
+    "real_mod",
+    "rr",
+    REAL,
+    value=operator.mod,
+    bounds=_remainder,
+    partial=lambda _x, y: _has_zero(y),
+    text="{0:ATOMIC} % {1:ATOMIC}",
+    level=SUM,
+    infix="%",
+    python="({0} % {1})",
+)
+# Integers are compared and returned as they are, as Python's own functions do.
+REAL_MAX: Final = Op("real_max", "nn*", REAL, value=max, bounds=_extremum(max), python="max({*, })")
+REAL_MIN: Final = Op("real_min", "nn*", REAL, value=min, bounds=_extremum(min), python="min({*, })")
+ROUND_TO: Final = Op(
+    "round_to",
+    "ri",
+    REAL,
+    value=round,
+    bounds=_rounded_to,
+    partial=lambda _x, digits: digits.lo < 0,
+    python="round({0}, {1})",
 )

@@ -116,7 +116,7 @@ def make_real(op: Op, *args: Any) -> Real:
     hints = [a.hint for a in args]
     hint = None if None in hints else _value(op, hints)
     if hint is not None and all(_is_const(a) for a in args):
-        return real_const(pool, hint)
+        return real_const(pool, float(hint))
     return _intern(pool, op, args, span_of(op, [span(a) for a in args]), hint)
 
 
@@ -133,7 +133,7 @@ def _is_const(operand: Expr | Real) -> bool:
 def _value(op: Op, hints: list[Any]) -> float | None:
     """The value at the hints; None where Python would raise."""
     try:
-        return float(op.value(*hints))
+        return op.value(*hints)  # type: ignore[no-any-return]  # as the row says
     except (ZeroDivisionError, OverflowError, ValueError):
         return None
 

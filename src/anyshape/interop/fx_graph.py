@@ -63,6 +63,13 @@ _AS_OPERATORS: Final = {
     "__abs__",
 }
 _INDEXING: Final = (torch.Tensor.__getitem__, torch.Tensor.__setitem__)
+
+
+def _power(base: Any, exponent: Any, *modulus: Any) -> Any:
+    """`math.pow`, or the builtin with a modulus."""
+    return pow(base, exponent, *modulus) if modulus else math.pow(base, exponent)
+
+
 _FUNCTIONS: Final[dict[str, Any]] = {
     "max": torch.sym_max,
     "min": torch.sym_min,
@@ -73,9 +80,14 @@ _FUNCTIONS: Final[dict[str, Any]] = {
     "floor": math.floor,
     "ceil": math.ceil,
     "trunc": math.trunc,
-    "sqrt": math.sqrt,
-    "pow": math.pow,
+    "pow": _power,
     "fromhex": float.fromhex,
+    "bit_length": int.bit_length,
+    "bit_count": int.bit_count,
+    **{
+        name: getattr(math, name)
+        for name in ("sqrt", "isqrt", "log", "log2", "log10", "exp", "sin", "cos", "tan")
+    },
 }
 
 

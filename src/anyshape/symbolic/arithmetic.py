@@ -10,17 +10,23 @@ its types (`n << 1.5`) is `NotImplemented`, so that Python raises its own error.
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from anyshape.errors import UnsupportedError
 from anyshape.expr import bitwise, division, product, real
+from anyshape.expr.atom import make_atom
 from anyshape.expr.boolean import ge0, negate
 from anyshape.expr.comparison import compare
 from anyshape.expr.node import Expr
+from anyshape.expr.op_integer import POWER_MOD
 from anyshape.expr.real import Real, real_const
-from anyshape.refusal import refused
 from anyshape.symbolic import definedness
-from anyshape.symbolic.definedness import applied, need_natural, need_nonzero, usually
+from anyshape.symbolic.definedness import (
+    applied,
+    need_natural,
+    need_nonzero,
+    need_power,
+    usually,
+)
 from anyshape.symbolic.operand import env_of, node_of, number, to_real
 from anyshape.symbolic.sym_bool import SymBool
 
@@ -112,27 +118,31 @@ def _of_reals(op: str) -> Reals:
     return lambda env, x, y: applied(env, op, x, y)
 
 
-def _real_ratio(env: Env, x: Real, y: Real) -> Real:
-    need_nonzero(env, y, definedness.FLOAT_DIVISION)
-    return applied(env, "div", x, y)
+def _real_divided(op: str, refusal: definedness.Refusal) -> Reals:
+    def reals(env: Env, x: Real, y: Real) -> Real:
+        need_nonzero(env, y, refusal)
+        return applied(env, op, x, y)
+
+    return reals
 
 
 def _real_power(env: Env, x: Real, y: Real) -> Any:
-    """`x ** y`; the complex power of a negative base is computed at the values seen."""
+    return power_of_reals(env, x, y, operator.pow, definedness.ZERO_TO_NEGATIVE)
+
+
+def power_of_reals(
+    env: Env, x: Real, y: Real, call: Callable[..., Any], refusal: definedness.Refusal
+) -> Any:
+    """`x ** y` or `math.pow(x, y)`, which differ for a negative base and a fractional exponent.
+
+    That case is computed by `call` at the values seen.
+    """
     if not _is_whole(y):
         natural = negate(compare("<", x, real_const(x.pool, 0.0)))
-        if not usually(env, natural, lambda: f"a complex power: the base is {env.text(x)}"):
-            return env.real_value(x) ** env.real_value(y)
-    definedness.need_power(env, x, y, definedness.ZERO_TO_NEGATIVE)
+        if not usually(env, natural, lambda: f"a power of a negative base: {env.text(x)}"):
+            return call(env.real_value(x), env.real_value(y))
+    need_power(env, x, y, refusal)
     return applied(env, "pow", x, y)
-
-
-def _unsupported(env: Env, x: Real, y: Real) -> NoReturn:
-    raise refused(
-        UnsupportedError,
-        f"the floor division or remainder of a symbolic float: {env.text(x)} by {env.text(y)}",
-        fix="write math.floor(a / b) and say how it should round",
-    )
 
 
 def _is_whole(x: Real) -> bool:
@@ -140,13 +150,33 @@ def _is_whole(x: Real) -> bool:
     return x.op is real.FLOAT or (x.op is real.CONST and x.args[0].is_integer())
 
 
+def power_modulo(base: Any, exponent: Any, modulus: Any) -> Any:
+    """`pow(base, exponent, modulus)`; the inverse for a negative exponent is computed at the values
+    seen.
+    """
+    env = env_of(base, exponent, modulus)
+    x, y, m = (node_of(v, env) for v in (base, exponent, modulus))
+    if type(x) is not Expr or type(y) is not Expr or type(m) is not Expr:
+        return NotImplemented
+    need_nonzero(env, m, definedness.POWER_MODULO)
+    if not usually(env, ge0(y), lambda: f"a negative exponent: {env.text(y)}"):
+        return pow(env.value(x), env.value(y), env.value(m))
+    return number(make_atom(POWER_MOD, x, y, m), env)
+
+
 OPERATORS: Final[dict[str, Operator]] = {
     "+": Operator(_total(operator.add), _of_reals("add")),
     "-": Operator(_total(operator.sub), _of_reals("sub")),
     "*": Operator(_total(product.multiply), _of_reals("mul")),
-    "/": Operator(_ratio, _real_ratio),
-    "//": Operator(_divided(division.floordiv, definedness.FLOOR_DIVISION), _unsupported),
-    "%": Operator(_divided(division.modulo, definedness.MODULO), _unsupported),
+    "/": Operator(_ratio, _real_divided("div", definedness.FLOAT_DIVISION)),
+    "//": Operator(
+        _divided(division.floordiv, definedness.FLOOR_DIVISION),
+        _real_divided("real_floordiv", definedness.FLOAT_FLOOR_DIVISION),
+    ),
+    "%": Operator(
+        _divided(division.modulo, definedness.MODULO),
+        _real_divided("real_mod", definedness.FLOAT_MODULO),
+    ),
     "**": Operator(_power, _real_power),
     "<<": Operator(_shifted(bitwise.left_shift), None),
     ">>": Operator(_shifted(bitwise.right_shift), None),

@@ -52,12 +52,14 @@ class Refusal(NamedTuple):
 FLOOR_DIVISION: Final = Refusal(DIVISION, operator.floordiv, (1, 0))
 MODULO: Final = Refusal(DIVISION, operator.mod, (1, 0))
 TRUE_DIVISION: Final = Refusal(DIVISION, operator.truediv, (1, 0))
+POWER_MODULO: Final = Refusal(DOMAIN, pow, (2, 3, 0))
+FLOAT_FLOOR_DIVISION: Final = Refusal(DIVISION, operator.floordiv, (1.0, 0.0))
+FLOAT_MODULO: Final = Refusal(DIVISION, operator.mod, (1.0, 0.0))
 FLOAT_DIVISION: Final = Refusal(DIVISION, operator.truediv, (1.0, 0.0))
 ZERO_TO_NEGATIVE: Final = Refusal(DIVISION, operator.pow, (0, -1))
 SHIFT: Final = Refusal(DOMAIN, operator.lshift, (1, -1))
 NAN_TO_INT: Final = Refusal(DOMAIN, int, (math.nan,))
 INFINITY_TO_INT: Final = Refusal(OVERFLOW, int, (math.inf,))
-SQUARE_ROOT: Final = Refusal(DOMAIN, math.sqrt, (-1.0,))
 
 
 def ensure(env: Env, condition: Bool, refusal: Refusal) -> None:

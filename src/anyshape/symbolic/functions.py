@@ -20,8 +20,11 @@ from typing import TYPE_CHECKING, Any
 from anyshape.errors import ArgumentError, RuntimeAssertError, UnsupportedError
 from anyshape.expr import choice, extremum
 from anyshape.expr.boolean import conj, disj
+from anyshape.expr.node import Expr
+from anyshape.expr.op_real import REAL_MAX, REAL_MIN
 from anyshape.refusal import refused
-from anyshape.symbolic.operand import expr_of
+from anyshape.symbolic.definedness import applied
+from anyshape.symbolic.operand import expr_of, node_of, number, to_real
 from anyshape.symbolic.sym_bool import SymBool, condition_of
 from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from anyshape.env import Env
+    from anyshape.expr.row import Op
 
     Truth = bool | SymBool
     Number = int | SymInt
@@ -121,32 +125,55 @@ def _flat(args: tuple[Any, ...]) -> list[Any]:
     return list(args)
 
 
-def _extremum(args: tuple[Any, ...], name: str, plain: Any, pick: Any) -> Any:
+def _extremum(args: tuple[Any, ...], name: str, plain: Any, pick: Any, op: Op) -> Any:
     operands = _flat(args)
     if not operands:
         raise ArgumentError(f"{name} needs at least one operand")
     env = _env_of(operands)
     if env is None:
         return plain(operands)
-    exprs = [expr_of(o, env) for o in operands]
-    if None in exprs:
-        odd = next(o for o, e in zip(operands, exprs, strict=True) if e is None)
+    nodes = [node_of(o, env) for o in operands]
+    if None in nodes:
+        odd = next(o for o, e in zip(operands, nodes, strict=True) if e is None)
         raise refused(
             UnsupportedError,
-            f"{name} of a symbolic integer and {type(odd).__name__}",
-            fix="convert the operands to integers first",
+            f"{name} of a symbolic number and {type(odd).__name__}",
+            fix="convert the operands to numbers first",
         )
-    return SymInt(pick(exprs), env)
+    if all(type(x) is Expr for x in nodes):
+        return SymInt(pick(nodes), env)
+    reals = [to_real(x, env) for x in nodes if x is not None]
+    return number(reals[0] if len(reals) == 1 else applied(env, op, *reals), env)
 
 
 def sym_max(*args: Any) -> Any:
-    """The largest operand, without asking which one it is."""
-    return _extremum(args, "sym_max", max, extremum.maximum)
+    """The largest operand, without asking which one it is; a float if one of them is."""
+    return _extremum(args, "sym_max", max, extremum.maximum, REAL_MAX)
 
 
 def sym_min(*args: Any) -> Any:
-    """The smallest operand, without asking which one it is."""
-    return _extremum(args, "sym_min", min, extremum.minimum)
+    """The smallest operand, without asking which one it is; a float if one of them is."""
+    return _extremum(args, "sym_min", min, extremum.minimum, REAL_MIN)
+
+
+def largest(operands: list[Any]) -> Any:
+    """Python's `max` of numbers: one of the operands, with its own type when the program runs."""
+    return _one_of(operands, max, sym_max, REAL_MAX)
+
+
+def smallest(operands: list[Any]) -> Any:
+    """Python's `min` of numbers: one of the operands, with its own type when the program runs."""
+    return _one_of(operands, min, sym_min, REAL_MIN)
+
+
+def _one_of(operands: list[Any], plain: Any, symbolic: Any, op: Op) -> Any:
+    numbers = all(isinstance(x, int | float) for x in operands)
+    env = _env_of(operands)
+    if env is None or not numbers or len(operands) < 2:
+        return plain(operands)
+    if all(isinstance(x, int) for x in operands):
+        return symbolic(operands)
+    return number(applied(env, op, *[node_of(x, env) for x in operands]), env)
 
 
 def sym_sum(*args: Any) -> Any:

@@ -6,6 +6,7 @@ arithmetic on mixed operands needs no other link between the three.
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING, Any, Final
 
 from anyshape.errors import ConstraintError
@@ -41,6 +42,11 @@ def same_env(env: Env, other: Env) -> None:
         )
 
 
+def is_symbolic(value: object) -> bool:
+    """Whether a value is one of our symbolic numbers or conditions."""
+    return type(value) in _NODE_OF
+
+
 def env_of(*values: Any) -> Env:
     """The environment of the first symbolic value; there must be one."""
     return next(v.env for v in values if type(v) in _NODE_OF)  # type: ignore[no-any-return]
@@ -61,6 +67,12 @@ def expr_of(value: Any, env: Env) -> Expr | None:
     """The expression behind a symbolic or Python integer; None for anything else."""
     node = node_of(value, env)
     return node if type(node) is Expr else None
+
+
+def index_of(value: Any, env: Env) -> Expr:
+    """The expression behind what Python takes for an index; its `TypeError` for anything else."""
+    found = expr_of(value, env)
+    return env.pool.const(operator.index(value)) if found is None else found
 
 
 def real_of(value: Any, env: Env) -> Real | None:

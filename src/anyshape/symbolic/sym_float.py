@@ -14,14 +14,16 @@ import torch
 from anyshape.env.site import is_asked_by_user
 from anyshape.errors import NoHashError
 from anyshape.expr import real, rounding
+from anyshape.expr.op_real import ROUND_TO
 from anyshape.expr.show import show
 from anyshape.refusal import refused
-from anyshape.symbolic import definedness
+from anyshape.symbolic import math_functions
 from anyshape.symbolic.arithmetic import comparison, methods, operate
-from anyshape.symbolic.definedness import applied, need_finite, need_not
+from anyshape.symbolic.definedness import applied, need_finite
 from anyshape.symbolic.format import layout_of
 from anyshape.symbolic.missing_methods import refuse_inherited
-from anyshape.symbolic.operand import register
+from anyshape.symbolic.numpy_calls import array_ufunc
+from anyshape.symbolic.operand import index_of, register
 from anyshape.symbolic.sym_int import SymInt, specialize
 from anyshape.symbolic.torch_calls import NumberNode, TorchFunction
 
@@ -82,9 +84,12 @@ class SymFloat(torch.SymFloat):
     def __abs__(self) -> SymFloat:
         return SymFloat(real.apply("abs", self.value), self.env)
 
+    def __array_ufunc__(self, *call: Any, **named: Any) -> Any:
+        return array_ufunc(self, *call, **named)
+
     def __sym_sqrt__(self) -> SymFloat:
-        need_not(self.env, "<", self.value, 0.0, definedness.SQUARE_ROOT)
-        return SymFloat(applied(self.env, "sqrt", self.value), self.env)
+        made: SymFloat = math_functions.sqrt(self)
+        return made
 
     def __eq__(self, other: object) -> Any:
         return comparison("==", self, other)
@@ -121,13 +126,16 @@ class SymFloat(torch.SymFloat):
     __sym_int__ = __trunc__
 
     def __round__(self, digits: int | None = None) -> Any:
-        return self._rounded(rounding.nearest) if digits is None else round(float(self), digits)
+        if digits is None:
+            return self._rounded(rounding.nearest)
+        places = index_of(digits, self.env)
+        return SymFloat(applied(self.env, ROUND_TO, self.value, places), self.env)
 
     def __bool__(self) -> bool:
         return self.env.guard((self != 0.0).condition)
 
     def __float__(self) -> float:
-        return self.env.real_value(self.value)
+        return float(self.env.real_value(self.value))
 
     def __int__(self) -> int:
         return specialize(self.__trunc__())

@@ -18,16 +18,18 @@ import torch
 from anyshape.env.site import is_asked_by_user
 from anyshape.errors import NoHashError
 from anyshape.expr import boolean, extremum, product
+from anyshape.expr.atom import make_atom
 from anyshape.expr.boolean import eq0, ge0, ne0
 from anyshape.expr.node import Expr
+from anyshape.expr.op_integer import BIT_COUNT, BIT_LENGTH, INT_ROUND
 from anyshape.expr.real import FLOAT
 from anyshape.expr.show import show
 from anyshape.refusal import refused
-from anyshape.symbolic.arithmetic import comparison, methods, operate
+from anyshape.symbolic.arithmetic import comparison, methods, operate, power_modulo
 from anyshape.symbolic.definedness import applied
 from anyshape.symbolic.format import layout_of
 from anyshape.symbolic.missing_methods import refuse_inherited
-from anyshape.symbolic.operand import number, register, same_env
+from anyshape.symbolic.operand import index_of, number, register, same_env
 from anyshape.symbolic.sym_bool import SymBool
 from anyshape.symbolic.torch_calls import NumberNode, TorchFunction
 
@@ -136,7 +138,9 @@ class SymInt(torch.SymInt):
     __xor__, __rxor__ = methods("^")
 
     def __pow__(self, other: Any, modulus: Any = None) -> Any:
-        return NotImplemented if modulus is not None else operate("**", self, other)
+        if modulus is not None:
+            return power_modulo(self, other, modulus)
+        return operate("**", self, other)
 
     def __rpow__(self, other: Any, modulus: Any = None) -> Any:
         return NotImplemented if modulus is not None else operate("**", other, self)
@@ -198,7 +202,9 @@ class SymInt(torch.SymInt):
         return complex(specialize(self))
 
     def __round__(self, digits: int | None = None) -> Any:
-        return self if digits is None or digits >= 0 else round(specialize(self), digits)
+        if digits is None or (type(digits) is int and digits >= 0):
+            return self
+        return _int(make_atom(INT_ROUND, self.expr, index_of(digits, self.env)), self.env)
 
     def __floor__(self) -> SymInt:
         return self
@@ -213,6 +219,11 @@ class SymInt(torch.SymInt):
         made: SymFloat = number(applied(self.env, FLOAT, self.expr), self.env)
         return made
 
+    def __array_ufunc__(self, *call: Any, **named: Any) -> Any:
+        from anyshape.symbolic.numpy_calls import array_ufunc  # noqa: PLC0415  made of our numbers
+
+        return array_ufunc(self, *call, **named)
+
     def __sym_sqrt__(self) -> SymFloat:
         return self.__sym_float__().__sym_sqrt__()
 
@@ -224,9 +235,13 @@ class SymInt(torch.SymInt):
         """The pair (self, 1)."""
         return self, 1
 
-    def bit_length(self) -> int:
-        """The number of bits of the value, which this asks for."""
-        return specialize(self).bit_length()
+    def bit_length(self) -> SymInt:  # type: ignore[override]  # taken for an int
+        """The number of bits of the absolute value."""
+        return _int(make_atom(BIT_LENGTH, self.expr), self.env)
+
+    def bit_count(self) -> SymInt:
+        """The number of ones in the binary form of the absolute value."""
+        return _int(make_atom(BIT_COUNT, self.expr), self.env)
 
     def __hash__(self) -> int:
         if self.env.concrete:

@@ -24,9 +24,11 @@ from anyshape.expr import (
     power,
 )
 from anyshape.expr import division as division_module
+from anyshape.expr.atom import make_atom
 from anyshape.expr.bitwise import bit_and, bit_or, bit_xor, left_shift, right_shift
 from anyshape.expr.boolean import eq0, ne0
 from anyshape.expr.comparison import compare
+from anyshape.expr.op_integer import BIT_COUNT, BIT_LENGTH, INT_ROUND, ISQRT, POWER_MOD
 from anyshape.expr.real import FLOAT, RATIO, apply
 from anyshape.expr.rounding import ceil, floor, nearest, trunc
 from tests.unit.expr.exhaustive import Case, assert_bounds, assert_hint, assert_value
@@ -76,6 +78,12 @@ UNARY = {
         for c in (0, 1, 5)
         for d in (2, 4, 6)
     },
+    "isqrt": Case(1, lambda x: make_atom(ISQRT, x), math.isqrt),
+    "bit_length": Case(1, lambda x: make_atom(BIT_LENGTH, x), int.bit_length),
+    "bit_count": Case(1, lambda x: make_atom(BIT_COUNT, x), int.bit_count),
+    "round": Case(
+        1, lambda x: make_atom(INT_ROUND, x.scale(4), const(x, -1)), lambda x: round(4 * x, -1)
+    ),
     **{f"& {k}": Case(1, by_constant(bit_and, k), lambda x, k=k: x & k) for k in (0, -1, 3, -4)},
     **{f"| {k}": Case(1, by_constant(bit_or, k), lambda x, k=k: x | k) for k in (0, -1, 3, -4)},
 }
@@ -107,9 +115,16 @@ BINARY = {
     "ceil /": Case(2, lambda x, y: ceil(apply(RATIO, x, y)), lambda x, y: math.ceil(x / y)),
     "round /": Case(2, lambda x, y: nearest(apply(RATIO, x, y)), lambda x, y: round(x / y)),
     "trunc /": Case(2, lambda x, y: trunc(apply(RATIO, x, y)), lambda x, y: math.trunc(x / y)),
+    "round to y": Case(
+        2, lambda x, y: make_atom(INT_ROUND, x.scale(7), y), lambda x, y: round(7 * x, y)
+    ),
     "ite": Case(2, lambda x, y: choose(ge0(x - y), x, y), lambda x, y: x if x >= y else y),
 }
 TERNARY = {
+    "pow": Case(3, lambda *a: make_atom(POWER_MOD, *a), pow, NATURAL),
+    "pow of a negative modulus": Case(
+        3, lambda x, y, z: make_atom(POWER_MOD, x, y, -z), lambda x, y, z: pow(x, y, -z), NATURAL
+    ),
     "ite": Case(3, lambda x, y, z: choose(ge0(x), y, z), lambda x, y, z: y if x >= 0 else z),
     "max": Case(3, lambda *a: maximum(a), max),
     "min of max": Case(

@@ -151,8 +151,6 @@ WRONG = {
     "a negative power": "a**-1",
     "a negative power in parentheses": "a**(-1)",
     "a power of a real": "f**2",
-    "a remainder of a real": "f % 2",
-    "a division of a real": "f // 2",
     "a product that is too large": "*".join(["a"] * 70),
     "division by zero": "a // 0",
     "remainder by zero": "a % (3 - 3)",

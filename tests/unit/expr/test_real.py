@@ -9,6 +9,7 @@ import pytest
 from anyshape.domain import INF, NINF
 from anyshape.expr import Pool, evaluate, symbol
 from anyshape.expr.op import OPS
+from anyshape.expr.op_real import LARGEST
 from anyshape.expr.real import (
     ANY,
     FLOAT,
@@ -47,14 +48,59 @@ def assert_spans(op: str, arity: int) -> None:
             assert_in_span(op, found, args)
 
 
-@pytest.mark.parametrize("op", ["add", "sub", "mul", "div", "pow"])
+@pytest.mark.parametrize(
+    "op",
+    ["add", "sub", "mul", "div", "pow", "real_floordiv", "real_mod", "real_max", "real_min"],
+)
 def test_spans_of_two_operands_hold_every_value(op: str) -> None:
     assert_spans(op, 2)
 
 
-@pytest.mark.parametrize("op", ["neg", "abs", "sqrt"])
+@pytest.mark.parametrize(
+    "op", ["neg", "abs", "sqrt", "log", "log2", "log10", "exp", "sin", "cos", "tan"]
+)
 def test_spans_of_one_operand_hold_every_value(op: str) -> None:
     assert_spans(op, 1)
+
+
+@pytest.mark.parametrize("digits", [-310, -2, -1, 0, 1, 2, 400, 500])
+def test_spans_of_rounded_floats_hold_every_value(digits: int) -> None:
+    for lo, hi in itertools.combinations_with_replacement(ENDS, 2):
+        found = span_of(OPS["round_to"], [Span(lo, hi, False), Span(digits, digits, False)])
+        for x in (p for p in POINTS if lo <= p <= hi):
+            assert_in_span("round_to", found, (x, digits))
+    open_digits = span_of(OPS["round_to"], [Span(0.0, 1.0, False), Span(0.0, 1.0, False)])
+    assert open_digits == Span(NINF, INF, False)
+
+
+@pytest.mark.parametrize("op", ["real_max", "real_min"])
+def test_spans_of_integers_that_no_float_holds(op: str) -> None:
+    big = 2**53
+    for lo, hi in itertools.combinations_with_replacement(range(big - 1, big + 6), 2):
+        x = symbol(Pool(), "x", lo, hi)
+        span = apply(op, x, real_const(x.pool, 2.5 if op == "real_max" else 1e300)).span
+        assert span.lo <= lo
+        assert span.hi >= hi
+
+
+def test_the_functions_of_math_are_as_exact_as_their_spans() -> None:
+    """The result at a point between two ends lies between the widened results at the ends."""
+    rng = random.Random(1)
+    for _ in range(2000):
+        lo = math.exp(rng.uniform(-20, 20))
+        hi = math.nextafter(lo, INF)
+        for op in ("log", "log2", "log10", "exp", "sqrt"):
+            if op == "exp" and hi > 700:
+                continue
+            for low, high in ((lo, hi), (lo, lo * 1.5)):
+                span = span_of(OPS[op], [Span(low, high, False)])
+                for x in (low, high, (low + high) / 2):
+                    assert_in_span(op, span, (x,))
+        base, exponent = lo, rng.uniform(-5, 5)
+        ends = Span(base, base * 1.1, False), Span(exponent, exponent + 0.1, False)
+        span = span_of(OPS["pow"], ends)
+        for args in itertools.product((base, base * 1.05), (exponent, exponent + 0.05)):
+            assert_in_span("pow", span, args)
 
 
 def test_control_a_span_without_its_corners_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,10 +127,10 @@ def test_a_ratio_of_integers_of_any_size_is_in_its_span(seed: int) -> None:
     [
         ((1, 10), (2, 4), Span(0.25, 5.0, False)),
         ((-10, 10), (2, 4), Span(-5.0, 5.0, False)),
-        ((0, INF), (1, INF), Span(0.0, INF, False)),
-        ((NINF, INF), (1, INF), Span(NINF, INF, False)),
-        ((1, 10), (0, 4), Span(NINF, INF, False)),
-        ((6, INF), (2, 3), Span(2.0, INF, False)),
+        ((0, INF), (1, INF), Span(0.0, LARGEST, False)),
+        ((NINF, INF), (1, INF), Span(-LARGEST, LARGEST, False)),
+        ((1, 10), (0, 4), Span(-LARGEST, LARGEST, False)),
+        ((6, INF), (2, 3), Span(2.0, LARGEST, False)),
         ((6, 8), (2, INF), Span(0.0, 4.0, False)),
     ],
 )
@@ -95,17 +141,17 @@ def test_spans_of_ratios(x: tuple[int, int], y: tuple[int, int], span: Span) -> 
 
 @pytest.mark.parametrize(
     ("lo", "hi", "span"),
-    [(0, 7, Span(0.0, 7.0, False)), (NINF, 3, Span(NINF, 3.0, False))],
+    [(0, 7, Span(0.0, 7.0, False)), (NINF, 3, Span(-LARGEST, 3.0, False))],
 )
 def test_span_of_a_conversion(lo: int, hi: int, span: Span) -> None:
     assert apply(FLOAT, symbol(Pool(), "x", lo, hi)).span == span
 
 
-def test_an_integer_beyond_floats_is_infinite_in_a_span() -> None:
+def test_an_integer_beyond_floats_has_no_conversion() -> None:
     x = symbol(Pool(), "x", 0, 5)
     huge = x.scale(1 << 200)
     huge.lo, huge.hi = -(10**400), 10**400
-    assert apply(FLOAT, huge).span == Span(NINF, INF, False)
+    assert apply(FLOAT, huge).span == Span(-LARGEST, LARGEST, False)
 
 
 def test_a_nan_is_passed_on() -> None:

@@ -153,9 +153,7 @@ VALUES: dict[str, Callable[[Any], Any]] = {
     "range": lambda n: len(range(n)),
     "repeat": lambda n: len([0] * n),
     "hex": hex,
-    "bit_length": lambda n: n.bit_length(),
     "sqrt": math.sqrt,
-    "round": lambda n: round(n, -1),
     "chr": chr,
 }
 
@@ -276,7 +274,6 @@ def test_floats_ask_when_they_must(env: ShapeEnv) -> None:
     assert x.is_integer() is False
     assert x.hex() == (2.5).hex()
     assert x.as_integer_ratio() == (5, 2)
-    assert round(x, 1) == 2.5
     assert math.sqrt(x) == math.sqrt(2.5)
     assert texts(env) == ["x == 2.5"]
     y = env.unbacked_float(source="y")
@@ -285,7 +282,6 @@ def test_floats_ask_when_they_must(env: ShapeEnv) -> None:
         int,
         bool,
         lambda f: f.hex(),
-        lambda f: round(f, 1),
         lambda f: f.is_integer(),
     ):
         with pytest.raises(DataDependentError):
@@ -360,7 +356,7 @@ def test_negative_counts(env: ShapeEnv) -> None:
     2**v
     assert "0 <= v" in texts(env)
     assert pow(n, 2) == n * n
-    for power in (lambda: pow(n, 2, 5), lambda: pow(5, n, 7), lambda: n ** "a", lambda: "a" ** n):
+    for power in (lambda: pow(n, 2, 2.5), lambda: pow(5, n, 7), lambda: n ** "a", lambda: "a" ** n):
         with pytest.raises(TypeError):
             power()
 

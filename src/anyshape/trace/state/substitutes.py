@@ -1,9 +1,9 @@
 """Builtins that would force a value, replaced while tracing by ones that keep it symbolic.
 
-`max`, `min`, `int(item)`, `float(item)` and `math.sqrt` in the modules of the traced program look
-up their names in the module's globals; for the time of a trace, ours are put there. On plain values
-they do what Python's do, so other threads may meet them without harm. `int` and `float` of a backed
-number still guard, as torch's users expect. `print` is recorded where a trace wants it.
+`max`, `min`, `int`, `float`, `pow` and the functions of `math` in the modules of the traced program
+are looked up in the module's globals; for the time of a trace, ours are put there. On plain values
+they do what Python's do, so other threads may meet them without harm. `print` is recorded where a
+trace wants it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from anyshape.env.site import is_framework
-from anyshape.symbolic import functions
+from anyshape.symbolic import functions, math_functions
+from anyshape.symbolic.arithmetic import power_modulo
+from anyshape.symbolic.operand import is_symbolic
 from anyshape.symbolic.sym_bool import SymBool
 from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
@@ -40,16 +42,6 @@ def _item(x: Any) -> Any:
     if type(x) is SymTensor or (isinstance(x, torch.Tensor) and is_tracing()):
         return x.item()
     return x
-
-
-def _is_open(x: Any) -> bool:
-    """Whether only the run knows a number."""
-    kind = type(x)
-    if kind is SymInt:
-        return x.expr.hint is None
-    if kind is SymFloat:
-        return x.value.hint is None
-    return kind is SymBool and x.condition.hint is None
 
 
 class _Kind(type):
@@ -75,11 +67,12 @@ class _Int(int, metaclass=_Kind):
 
     def __new__(cls, x: Any = 0, *base: Any, **named: Any) -> Any:
         x = _item(x)
-        if not _is_open(x):
-            return builtins.int(x, *base, **named)
-        if type(x) is SymBool:
+        kind = type(x)
+        if kind is SymBool:
             return functions.sym_ite(x, 1, 0)
-        return x if type(x) is SymInt else x.__trunc__()
+        if kind is SymInt:
+            return x
+        return x.__trunc__() if kind is SymFloat else builtins.int(x, *base, **named)
 
 
 class _Float(float, metaclass=_Kind):
@@ -87,30 +80,27 @@ class _Float(float, metaclass=_Kind):
 
     def __new__(cls, x: Any = 0.0) -> Any:
         x = _item(x)
-        if not _is_open(x):
-            return builtins.float(x)
-        if type(x) is SymBool:
+        kind = type(x)
+        if kind is SymBool:
             x = functions.sym_ite(x, 1, 0)
-        return x if type(x) is SymFloat else x.__sym_float__()
+        if kind is SymFloat:
+            return x
+        return x.__sym_float__() if type(x) is SymInt else builtins.float(x)
 
 
 def _extremum(plain: Any, symbolic: Any) -> Any:
     def extremum(*args: Any, **named: Any) -> Any:
         if not is_tracing() or named:
             return plain(*args, **named)
-        operands = list(args[0]) if len(args) == 1 else list(args)
-        integers = all(isinstance(x, int) for x in operands)
-        if integers and any(type(x) is SymInt for x in operands):
-            return symbolic(operands)
-        return plain(operands)
+        return symbolic(list(args[0]) if len(args) == 1 else list(args))
 
     return extremum
 
 
-def _sqrt(x: Any) -> Any:
-    if type(x) in (SymInt, SymFloat):
-        return x.__sym_sqrt__()
-    return math.sqrt(x)
+def _power(base: Any, exponent: Any, modulus: Any = None) -> Any:
+    if modulus is None or not any(map(is_symbolic, (base, exponent, modulus))):
+        return builtins.pow(base, exponent, modulus)
+    return power_modulo(base, exponent, modulus)
 
 
 def _print(*words: Any, **named: Any) -> None:
@@ -124,22 +114,24 @@ def _print(*words: Any, **named: Any) -> None:
 
 
 class _Math(ModuleType):
-    """The module `math` with a square root that stays symbolic."""
-
-    sqrt = staticmethod(_sqrt)
+    """The module `math` with functions that stay symbolic."""
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(math, name)
+        return math_functions.FUNCTIONS.get(name) or getattr(math, name)
 
 
 _SUBSTITUTES: Final[dict[str, tuple[Any, Any]]] = {
-    "max": (builtins.max, _extremum(builtins.max, functions.sym_max)),
-    "min": (builtins.min, _extremum(builtins.min, functions.sym_min)),
+    "max": (builtins.max, _extremum(builtins.max, functions.largest)),
+    "min": (builtins.min, _extremum(builtins.min, functions.smallest)),
     "int": (builtins.int, _Int),
     "float": (builtins.float, _Float),
+    "pow": (builtins.pow, _power),
     "print": (builtins.print, _print),
     "math": (math, _Math("math")),
-    "sqrt": (math.sqrt, _sqrt),
+    **{
+        f"math.{name}": (getattr(math, name), function)
+        for name, function in math_functions.FUNCTIONS.items()
+    },
 }
 # torch's own module that turns a buffer into a float in the middle of its forward pass
 _TORCH_MODULES: Final = ("torch.nn.modules.batchnorm",)
@@ -233,14 +225,19 @@ def substituted(codes: Iterable[Any]) -> Iterator[None]:
 
 
 def _install(scope: dict[str, Any]) -> list[tuple[str, Any]]:
+    """Replace builtins by name, and what a module imported from `math` under any name."""
+    names = _names_for(str(scope.get("__name__")))
+    originals = {id(_SUBSTITUTES[name][0]): _SUBSTITUTES[name][1] for name in names}
     undo = []
-    for name in _names_for(str(scope.get("__name__"))):
-        original, substitute = _SUBSTITUTES[name]
-        before = scope.get(name, _ABSENT)
-        builtin = before is _ABSENT and getattr(builtins, name, None) is original
-        if builtin or before is original:
-            scope[name] = substitute
+    for name, before in list(scope.items()):
+        if id(before) in originals:
+            scope[name] = originals[id(before)]
             undo.append((name, before))
+    for name in names:
+        original, substitute = _SUBSTITUTES[name]
+        if name not in scope and getattr(builtins, name, None) is original:
+            scope[name] = substitute
+            undo.append((name, _ABSENT))
     return undo
 
 

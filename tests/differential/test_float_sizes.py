@@ -1,0 +1,172 @@
+"""Programs that compute with sizes as floats: one program for all sizes, and eager's results.
+
+Compiled functions and exported programs are called at sizes that they were not traced at; nothing
+may pin a size, and every bit of the results must be what eager execution gives.
+"""
+
+from __future__ import annotations
+
+import math
+from math import isqrt, log2, sqrt
+from math import pow as math_pow
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+import torch
+from torch.nn.functional import interpolate
+
+import anyshape
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def half_of_an_int(x: torch.Tensor) -> Any:
+    return x[: int(x.size(0) / 2)] + 1
+
+
+def half_by_product(x: torch.Tensor) -> Any:
+    return x[: int(x.size(0) * 0.5)] + 1
+
+
+def zeros(x: torch.Tensor) -> Any:
+    return torch.zeros(int(x.size(0) / 2)), x.new_zeros(math.ceil(x.size(0) * 0.75))
+
+
+def narrow(x: torch.Tensor) -> Any:
+    return x.narrow(0, 0, int(x.size(0) * 0.25)), x[int(x.size(0) * 0.25) : int(x.size(0) * 0.75)]
+
+
+def centre_crop(x: torch.Tensor) -> Any:
+    top = int(round((x.size(0) - 3) / 2.0))  # noqa: RUF046  as torchvision writes it
+    return x[top : top + 3]
+
+
+def roundings(x: torch.Tensor) -> Any:
+    n = x.size(0)
+    return x[: math.floor(n / 2)] + math.ceil(n / 3) + math.trunc(n / 4) + round(n / 2)
+
+
+def logarithms(x: torch.Tensor) -> Any:
+    n = x.size(0) + 1
+    return x * math.log(n) + math.log2(n) + math.log10(n) + math.log(n, 3) + log2(n)
+
+
+def trigonometry(x: torch.Tensor) -> Any:
+    return x * math.sin(x.size(0)) + math.cos(x.size(0)) + math.tan(x.size(0))
+
+
+def exponential(x: torch.Tensor) -> Any:
+    return x * math.exp(-x.size(0) / 10)
+
+
+def roots(x: torch.Tensor) -> Any:
+    n = x.size(0)
+    return x / math.sqrt(n + 1) + sqrt(n) + math.pow(n, 1.5) + isqrt(3 * n) + math_pow(n, 0.5)
+
+
+def root_as_a_size(x: torch.Tensor) -> Any:
+    return torch.linspace(0, 1, int(math.sqrt(x.size(0) + 1))), torch.ones(math.isqrt(x.size(0)))
+
+
+def floor_division(x: torch.Tensor) -> Any:
+    return x * (x.size(0) // 2.0) + x.size(0) % 2.5
+
+
+def divmods(x: torch.Tensor) -> Any:
+    return x * sum(divmod(x.size(0), 3)) + sum(divmod(x.size(0), 2.5))
+
+
+def modular_powers(x: torch.Tensor) -> Any:
+    return x * pow(x.size(0), 2, 5) + pow(3, x.size(0), 7)
+
+
+def bits(x: torch.Tensor) -> Any:
+    return x * x.size(0).bit_length() + x.size(0).bit_count()
+
+
+def extremes(x: torch.Tensor) -> Any:
+    return x * max(x.size(0), 2.5) + min(x.size(0), 3.5) + max(1, x.size(0) * 0.5)
+
+
+def symbolic_extremes(x: torch.Tensor) -> Any:
+    return x * anyshape.sym_max(x.size(0), 2.5) + torch.sym_min(x.size(0), 3.5)
+
+
+def rounded(x: torch.Tensor) -> Any:
+    return x * round(x.size(0) / 3, 1) + abs(x.size(0) - 3.5) + round(x.size(0), -1)
+
+
+def conversions(x: torch.Tensor) -> Any:
+    return x * float(x.size(0)) + int(x.size(0)), x + torch.tensor(x.size(0) * 0.5)
+
+
+def results(x: torch.Tensor) -> Any:
+    n = x.size(0)
+    return int(n / 2), float(n), max(n, 2.5), n // 2.0, math.sqrt(n), round(n / 3, 2), n / 3 > 1
+
+
+def numpy_scalars(x: torch.Tensor) -> Any:
+    return x * (np.int64(3) * x.size(0)) + x.size(0) * np.float64(0.5)
+
+
+def numpy_functions(x: torch.Tensor) -> Any:
+    n = x.size(0)
+    return (
+        x[: int(np.floor(n / 2))] * float(np.sqrt(n)) + int(np.ceil(n / 3)) + int(np.prod(x.shape))
+    )
+
+
+def interpolated(x: torch.Tensor) -> Any:
+    y = x[None, None].repeat(1, 1, 2)
+    return interpolate(y, scale_factor=1.5), interpolate(y, size=int(x.size(0) * 0.5) + 1)
+
+
+def below_a_limit(x: torch.Tensor) -> Any:
+    return x[: min(int(x.size(0) * 0.8), 5)]
+
+
+PROGRAMS = [
+    *(half_of_an_int, half_by_product, zeros, narrow, centre_crop, roundings, logarithms),
+    *(trigonometry, exponential, roots, root_as_a_size, floor_division, divmods, modular_powers),
+    *(bits, extremes, symbolic_extremes, rounded, conversions, results, numpy_scalars),
+    *(numpy_functions, interpolated, below_a_limit),
+]
+PARTS = {centre_crop: 2, interpolated: 1}  # a negative start; an empty input is refused
+
+
+def assert_same(found: Any, expected: Any) -> None:
+    assert type(found) is type(expected), (found, expected)
+    if isinstance(expected, tuple):
+        for a, b in zip(found, expected, strict=True):
+            assert_same(a, b)
+    elif isinstance(expected, torch.Tensor):
+        assert found.dtype == expected.dtype
+        assert torch.equal(found, expected), (found, expected)
+    else:
+        assert found == expected
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_compiled_once(program: Callable[..., Any]) -> None:
+    for dynamic in (True, "unbacked"):
+        compiled = anyshape.compile(program, dynamic=dynamic)
+        for n in (5, 7, 8, 4, 3, 11, 12, 25, 100):
+            x = torch.arange(n) * 1.0
+            assert_same(compiled(x), program(x))
+        assert (len(compiled.entries), compiled.stats.traces, compiled.stats.extensions) == (
+            1,
+            1,
+            0,
+        )
+        assert compiled.eager_because is None
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_exported_once(program: Callable[..., Any]) -> None:
+    exported = anyshape.export(program, (torch.arange(5) * 1.0,), dynamic_shapes=({0: "n"},))
+    assert len(exported.variants) == PARTS.get(program, 1)
+    for n in (5, *([] if program is interpolated else [0]), 1, 2, 3, 4, 7, 8, 25, 1001):
+        x = torch.arange(n) * 1.0
+        assert_same(exported(x), program(x))
