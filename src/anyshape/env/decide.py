@@ -17,7 +17,7 @@ from anyshape.config import config
 from anyshape.env.equality import form_bool
 from anyshape.env.fact import Verdict
 from anyshape.env.question import FULL, RANGES, REPLACEMENTS, Question
-from anyshape.env.reading import by_range
+from anyshape.env.reading import by_range, sign_in
 from anyshape.env.real_comparison import by_spans
 from anyshape.env.reason import explain
 from anyshape.expr import boolean
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from anyshape.env.knowledge import Knowledge
     from anyshape.expr import Bool
 
-    Answer = tuple[bool | None, object]
+    Answer = tuple[int, bool | None, object]
 
 CUT: Final = "cut"  # the reason of an UNKNOWN that a budget cut short
 _JUNCTIONS: Final = (boolean.AND, boolean.OR)
@@ -36,7 +36,7 @@ _JUNCTIONS: Final = (boolean.AND, boolean.OR)
 
 def verdict(k: Knowledge, b: Bool) -> Verdict:
     """The answer with its reason."""
-    answer, why = ask(k, b)
+    _, answer, why = ask(k, b)
     return Verdict(answer, lambda: explain(k, b, answer, why))
 
 
@@ -45,19 +45,30 @@ def decide(k: Knowledge, b: Bool, effort: int = FULL) -> bool | None:
     if effort != FULL:
         return _cheaply(Question(k, effort), b)
     known = k.answers.get(b)
-    return ask(k, b)[0] if known is None or known[1][0] is None else known[1][0]
+    if known is None or known[1] is None:
+        known = ask(k, b)
+    return known[1]
 
 
 def ask(k: Knowledge, b: Bool) -> Answer:
-    """The truth of `b`, or None, and the rung that answered with its data."""
+    """The answer, with its stamp and its reason: the rung that answered, and its data."""
     known = k.answers.get(b)
     if known is not None and _is_valid(k, known):
-        return known[1]
+        return known
     op = b.op
+    if op in RELATIONS:
+        e = b.expr
+        lo, hi = e.lo, e.hi
+        truth = sign_in(lo, hi, op)
+        if truth is not None:  # most questions, so without a `Question`
+            answer = k.answers[b] = (k.version, truth, ("range", e, lo, hi))
+            return answer
+        q = Question(k)
+        return _keep(q, b, q.relation(b))
     if op in _JUNCTIONS:
         return _junctions(k, b)
     q = Question(k)
-    return _keep(q, b, q.relation(b) if op in RELATIONS else _LEAVES[op](q, b))
+    return _keep(q, b, _LEAVES[op](q, b))
 
 
 def _is_answered(k: Knowledge, b: Bool) -> bool:
@@ -65,22 +76,22 @@ def _is_answered(k: Knowledge, b: Bool) -> bool:
     return known is not None and _is_valid(k, known)
 
 
-def _is_valid(k: Knowledge, known: tuple[int, Answer]) -> bool:
+def _is_valid(k: Knowledge, known: Answer) -> bool:
     """Whether an answer is YES or NO, or an UNKNOWN of this version and of the solver in use."""
-    stamp, (truth, why) = known
+    stamp, truth, why = known
     return truth is not None or (stamp == k.version and (why is not None or config.solver is None))
 
 
 def _keep(q: Question, b: Bool, truth: bool | None, *, cut: bool = False) -> Answer:
     """Memoize an answer that is complete; an UNKNOWN with the solver that was asked."""
-    if truth is not None:
-        answer: Answer = (truth, q.why)
-    elif cut or q.steps < 0:
-        return None, CUT
-    else:
-        answer = (None, config.solver)
     k = q.knowledge
-    k.answers[b] = (k.version, answer)
+    if truth is not None:
+        answer: Answer = (k.version, truth, q.why)
+    elif cut or q.steps < 0:
+        return k.version, None, CUT
+    else:
+        answer = (k.version, None, config.solver)
+    k.answers[b] = answer
     return answer
 
 
@@ -108,7 +119,7 @@ def _constant(q: Question, b: Bool) -> bool | None:
 
 
 def _not(q: Question, b: Bool) -> bool | None:
-    answer, q.why = ask(q.knowledge, b.args[0])
+    _, answer, q.why = ask(q.knowledge, b.args[0])
     return None if answer is None else not answer
 
 
@@ -148,13 +159,13 @@ def _junction(k: Knowledge, b: Bool, found: dict[Bool, Answer]) -> Answer:
     truth: bool | None = not deciding
     cut = False
     for part in b.args:
-        answer = found[part] if part in found else ask(k, part)
-        if answer[0] is deciding:
+        _, of_part, why = found[part] if part in found else ask(k, part)
+        if of_part is deciding:
             q.why = ("part", part)
             return _keep(q, b, deciding)
-        if answer[0] is None:
+        if of_part is None:
             truth = None
-            cut = cut or answer[1] is CUT
+            cut = cut or why is CUT
     q.why = ("parts",)
     if truth is None:
         truth = q.search(b)

@@ -112,10 +112,10 @@ class Knowledge:
         self.mentions: dict[Atom, dict[Bool, bool]] = {}
         self.links: dict[Expr, Link] = {}
         self.told: dict[Bool, bool] = {}
-        self.answers: Memo[Bool, tuple[bool | None, object]] = Memo()
-        self.reductions: Memo[Atom, tuple[Expr, int]] = Memo()
-        self.forms: Memo[Expr, Expr] = Memo()
-        self.atom_forms: Memo[Atom, Expr] = Memo()
+        self.answers: Memo[Bool, tuple[int, bool | None, object]] = Memo()
+        self.reductions: Memo[Atom, tuple[int, Expr, int]] = Memo()
+        self.forms: Memo[Expr, tuple[int, Expr]] = Memo()
+        self.atom_forms: Memo[Atom, tuple[int, Expr]] = Memo()
         self.version = 0
         self.start = Start(0, 0, 0, 0, 0)
 
@@ -194,7 +194,7 @@ class Knowledge:
     def tell(self, condition: Bool, truth: bool, fact: Fact) -> None:
         """Record what a fact states word for word, for good: no journal."""
         self.told[condition] = truth
-        self.answers[condition] = (self.version, (truth, ("known", fact)))
+        self.answers[condition] = (self.version, truth, ("known", fact))
 
     # ------------------------------------------------------------------ rolling back
 

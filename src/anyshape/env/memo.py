@@ -7,21 +7,21 @@ is valid while the counter still has its stamp. Whoever keeps a result picks the
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
 K = TypeVar("K")
-V = TypeVar("V")
+V = TypeVar("V", bound=tuple[Any, ...])
 
 
-class Memo(dict[K, tuple[int, V]]):
-    """Results by key, as (stamp, result)."""
+class Memo(dict[K, V]):
+    """Results by key; each is a tuple that begins with its stamp."""
 
     __slots__ = ()
 
     def at(self, key: K, stamp: int) -> V | None:
         """The result with this stamp; None where there is none, or one that is stale."""
         entry = self.get(key)
-        return entry[1] if entry is not None and entry[0] == stamp else None
+        return entry if entry is not None and entry[0] == stamp else None
 
     def forget(self, after: int) -> None:
         """Drop the results whose stamp is larger than `after`."""

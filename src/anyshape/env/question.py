@@ -95,7 +95,7 @@ class Question:
         if not is_fresh(e):
             refresh(e)
             answer = by_range(self, e, op)
-        if answer is None and op != boolean.GE:
+        if answer is None and op is not boolean.GE:
             answer = by_direction(self, e, op)
             known = e.c % terms(e)[atom] or atom.mark in k.residues
             if answer is None and known:
@@ -182,6 +182,6 @@ class Question:
             return told
         if b.op in RELATIONS:
             return self.inner(b.expr, b.op)
-        if b.op == boolean.REAL:
+        if b.op is boolean.REAL:
             return by_spans(self, b)
         return None

@@ -11,54 +11,53 @@ from typing import TYPE_CHECKING
 from anyshape.env.direction import UNKNOWN_DIRECTION, direction_of
 from anyshape.env.residue import residue_of
 from anyshape.env.spine import between
-from anyshape.expr import boolean
+from anyshape.expr.boolean import EQ, GE, NE
 from anyshape.expr.node import tighten
 from anyshape.expr.terms import is_fresh, refresh, terms
 
 if TYPE_CHECKING:
+    from anyshape.domain import Bound
     from anyshape.env.question import Question
     from anyshape.expr import Expr
     from anyshape.expr.row import Op
 
 
+def sign_in(lo: Bound, hi: Bound, op: Op) -> bool | None:
+    """Whether every value in [lo, hi] has the relation `op` with zero, or none has it."""
+    if op is GE:
+        return True if lo >= 0 else False if hi < 0 else None
+    if lo > 0 or hi < 0:
+        return op is NE
+    return (op is EQ) if lo == hi else None
+
+
 def by_range(q: Question, e: Expr, op: Op) -> bool | None:
     """The bounds of `e` as they are on its node."""
-    lo, hi = e.lo, e.hi
-    if op == boolean.GE:
-        answer = True if lo >= 0 else False if hi < 0 else None
-    elif lo > 0 or hi < 0:
-        answer = op == boolean.NE
-    else:
-        answer = (op == boolean.EQ) if lo == hi else None
+    answer = sign_in(e.lo, e.hi, op)
     if answer is not None:
-        q.why = ("range", e, lo, hi)
+        q.why = ("range", e, e.lo, e.hi)
     return answer
 
 
 def by_direction(q: Question, e: Expr, op: Op) -> bool | None:
     """What is known of the direction of `e`, found by its key; of one atom, its excluded values."""
     k = q.knowledge
-    if op != boolean.GE and k.holes and e.width == 1:
+    if op is not GE and k.holes and e.width == 1:
         ((atom, m),) = terms(e).items() or ((None, 1),)
         if e.c % m == 0 and -e.c // m in k.holes.get(atom, ()):  # type: ignore[arg-type]
             q.why = ("hole", e)
-            return op == boolean.NE
+            return op is NE
     if not k.directions and not k.direction_holes:
         return None
     key, factor = direction_of(e)
     known = k.directions.get(key, UNKNOWN_DIRECTION)
     lo, hi = (known.lo, known.hi) if factor > 0 else (known.hi, known.lo)
     low, high = factor * lo + e.c, factor * hi + e.c
-    if op == boolean.GE:
-        answer = True if low >= 0 else False if high < 0 else None
-    elif (
-        low > 0
-        or high < 0
-        or (e.c % factor == 0 and -e.c // factor in k.direction_holes.get(key, ()))
-    ):
-        answer = op == boolean.NE
-    else:
-        answer = (op == boolean.EQ) if low == high else None
+    answer = sign_in(low, high, op)
+    if answer is None and op is not GE and e.c % factor == 0:
+        holes = k.direction_holes.get(key)
+        if holes is not None and -e.c // factor in holes:
+            answer = op is NE
     if answer is not None:
         fact = known.low_fact or known.high_fact
         q.why = ("hole", e) if fact is None else ("known", fact)
@@ -76,10 +75,10 @@ def by_reading(q: Question, e: Expr, op: Op, *, seen: bool = False) -> bool | No
 
 def by_congruence(q: Question, e: Expr, op: Op) -> bool | None:
     """`e` is not 0 where its remainders modulo a constant exclude that."""
-    if op == boolean.GE or residue_of(q.knowledge, e).contains(0):
+    if op is GE or residue_of(q.knowledge, e).contains(0):
         return None
     q.why = ("congruence", e)
-    return op == boolean.NE
+    return op is NE
 
 
 def by_spine(q: Question, e: Expr, op: Op) -> bool | None:

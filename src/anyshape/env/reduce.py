@@ -86,7 +86,7 @@ def _reduced(q: Question, atom: Atom) -> Expr:
     k = q.knowledge
     known = k.reductions.at(atom, k.version)
     if known is not None:
-        result, cost = known
+        _, result, cost = known
         return result if not cost or q.spend(cost) else atom.node
     under_way = q.reducing.get(atom)
     if under_way is not None:
@@ -101,7 +101,7 @@ def _reduced(q: Question, atom: Atom) -> Expr:
         return atom.node
     if q.reentered >= depth:
         q.reentered = NOWHERE
-        k.reductions[atom] = (k.version, (result, cost))
+        k.reductions[atom] = (k.version, result, cost)
     return result
 
 

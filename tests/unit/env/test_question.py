@@ -76,7 +76,7 @@ def test_a_reduction_is_memoized_with_its_cost() -> None:
     e = story.expression("max(u0, u2)")
     k = story.env.knowledge
     assert story.simple("max(u0, u2)") == "u2"
-    ((_, (_, cost)),) = k.reductions.values()
+    ((_, _, cost),) = k.reductions.values()
     assert cost > 0
     rich, poor = Question(k), Question(k)
     poor.steps = cost - 1
@@ -129,10 +129,10 @@ def test_a_divisor_is_cancelled_where_it_is_not_zero(fact: str) -> None:
 
 
 def test_a_memo_says_nothing_under_another_stamp() -> None:
-    memo: Memo[str, int] = Memo()
+    memo: Memo[str, tuple[int, int]] = Memo()
     memo["a"] = (3, 7)
     memo["b"] = (5, 8)
-    assert (memo.at("a", 3), memo.at("a", 4), memo.at("c", 3)) == (7, None, None)
+    assert (memo.at("a", 3), memo.at("a", 4), memo.at("c", 3)) == ((3, 7), None, None)
     memo.forget(4)
     assert list(memo) == ["a"]
 
