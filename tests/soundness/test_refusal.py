@@ -79,7 +79,7 @@ def test_a_trace_would_be_found(monkeypatch: pytest.MonkeyPatch) -> None:
     right = Knowledge.roll_back
 
     def wrong(self: Knowledge) -> None:
-        self.pool.undo = []
+        self.former = []
         right(self)
 
     monkeypatch.setattr(Knowledge, "roll_back", wrong)

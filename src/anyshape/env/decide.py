@@ -44,7 +44,7 @@ def decide(k: Knowledge, b: Bool, effort: int = FULL) -> bool | None:
     """True, False, or None for unknown."""
     if effort != FULL:
         return _cheaply(Question(k, effort), b)
-    known = k.answers.get(b)
+    known = b.answer
     if known is None or known[1] is None:
         known = ask(k, b)
     return known[1]
@@ -52,7 +52,7 @@ def decide(k: Knowledge, b: Bool, effort: int = FULL) -> bool | None:
 
 def ask(k: Knowledge, b: Bool) -> Answer:
     """The answer, with its stamp and its reason: the rung that answered, and its data."""
-    known = k.answers.get(b)
+    known = b.answer
     if known is not None and _is_valid(k, known):
         return known
     op = b.op
@@ -61,7 +61,7 @@ def ask(k: Knowledge, b: Bool) -> Answer:
         lo, hi = e.lo, e.hi
         truth = sign_in(lo, hi, op)
         if truth is not None:  # most questions, so without a `Question`
-            answer = k.answers[b] = (k.version, truth, ("range", e, lo, hi))
+            answer = b.answer = (k.version, truth, ("range", e, lo, hi))
             return answer
         q = Question(k)
         return _keep(q, b, q.relation(b))
@@ -72,7 +72,7 @@ def ask(k: Knowledge, b: Bool) -> Answer:
 
 
 def _is_answered(k: Knowledge, b: Bool) -> bool:
-    known = k.answers.get(b)
+    known = b.answer
     return known is not None and _is_valid(k, known)
 
 
@@ -90,8 +90,8 @@ def _keep(q: Question, b: Bool, truth: bool | None, *, cut: bool = False) -> Ans
     elif cut or q.steps < 0:
         return k.version, None, CUT
     else:
-        answer = (k.version, None, config.solver)
-    k.answers[b] = answer
+        answer = (k.version, None, q.solver)
+    b.answer = answer
     return answer
 
 

@@ -20,11 +20,12 @@ anything, writes none.
     sources            how to show a symbol to the user
 
 What is derived from these tables on demand is memoized with a stamp (`anyshape.env.memo`). There
-are two counters. `version` rises with everything learnt, and stamps answers and reductions; the
-length of `log`, the number of replacements, stamps spellings, which depend on nothing else. An
-answer YES or NO stays valid for ever, because knowledge only grows; its stamp serves `roll_back`
-alone, which drops what was concluded from a refused fact. The bounds of expressions are memoized on
-their nodes, by the same rule: see `anyshape.expr.pool`.
+are two counters. `version` rises with everything learnt, and stamps answers, reductions and
+definedness; the length of `log`, the number of replacements, stamps spellings, which depend on
+nothing else. An answer YES or NO stays valid for ever, because knowledge only grows; its stamp
+serves `roll_back` alone, which drops what was concluded from a refused fact. The bounds of
+expressions are memoized on their nodes in the same way, with `pool.ranges` as the counter, because
+that makes a sum of any length one step; `former` has those that `roll_back` gives back.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from anyshape.domain import INF, NINF, Interval
 from anyshape.env.memo import Memo
 from anyshape.env.relation import Related
-from anyshape.expr.atom import may_be_undefined, operand_interval
+from anyshape.expr.atom import operand_interval
 from anyshape.expr.node import ALWAYS, STALE, Expr, tighten
 from anyshape.expr.real import ANY, CONST, SYMBOL
 from anyshape.expr.show import brief, show
@@ -66,12 +67,13 @@ class Knowledge:
 
     __slots__ = (
         "agenda",
-        "answers",
         "atom_forms",
         "blame",
         "clauses",
+        "definedness",
         "direction_holes",
         "directions",
+        "former",
         "forms",
         "holes",
         "journal",
@@ -96,6 +98,7 @@ class Knowledge:
         self.pool = pool
         self.sources: dict[str, str] = {}
         self.journal: list[tuple[Any, Any, Any]] = []
+        self.former: list[tuple[Expr, Bound, Bound]] = []
         self.blame: dict[tuple[Atom, bool], Fact] = {}
         self.directions: dict[int, Direction] = {}
         self.linear: dict[Atom, Related] = {}
@@ -112,7 +115,7 @@ class Knowledge:
         self.mentions: dict[Atom, dict[Bool, bool]] = {}
         self.links: dict[Expr, Link] = {}
         self.told: dict[Bool, bool] = {}
-        self.answers: Memo[Bool, tuple[int, bool | None, object]] = Memo()
+        self.definedness: Memo[Atom, tuple[int, bool]] = Memo()
         self.reductions: Memo[Atom, tuple[int, Expr, int]] = Memo()
         self.forms: Memo[Expr, tuple[int, Expr]] = Memo()
         self.atom_forms: Memo[Atom, tuple[int, Expr]] = Memo()
@@ -194,7 +197,7 @@ class Knowledge:
     def tell(self, condition: Bool, truth: bool, fact: Fact) -> None:
         """Record what a fact states word for word, for good: no journal."""
         self.told[condition] = truth
-        self.answers[condition] = (self.version, truth, ("known", fact))
+        condition.answer = (self.version, truth, ("known", fact))
 
     # ------------------------------------------------------------------ rolling back
 
@@ -202,15 +205,20 @@ class Knowledge:
         """Start writing the journal."""
         self.journal = []
         pool = self.pool
-        pool.undo = []
+        self.former = []
+        pool.on_tighten = self._note
         self.start = Start(
             len(self.log), self.version, len(pool.atoms), len(pool.nodes), pool.count
         )
 
+    def _note(self, node: Expr) -> None:
+        """Keep the bounds of a node that are about to change."""
+        self.former.append((node, node.lo, node.hi))
+
     def commit(self) -> None:
         """Keep what was written since `begin`."""
         self.journal = []
-        self.pool.undo = None
+        self.pool.on_tighten = None
 
     def roll_back(self) -> None:
         """Undo everything since `begin`, also what was concluded from it."""
@@ -227,7 +235,10 @@ class Knowledge:
         self.agenda.clear()
         self.renamed.clear()
         self.version += 1
-        self.answers.forget(self.start.version)
+        self.definedness.forget(self.start.version)
+        for b in self.pool.bools.values():
+            if b.answer is not None and b.answer[0] > self.start.version:
+                b.answer = None
         self.forms.forget(self.start.log)
         self.atom_forms.forget(self.start.log)
         self.links.clear()
@@ -238,7 +249,7 @@ class Knowledge:
         """Give nodes, reals and atoms their former bounds; new ones start afresh."""
         pool, start = self.pool, self.start
         pool.ranges += 1
-        for node, lo, hi in reversed(pool.undo or ()):
+        for node, lo, hi in reversed(self.former):
             node.lo, node.hi = lo, hi
         for position, node in enumerate(pool.nodes.values()):
             node.version = STALE
@@ -250,7 +261,6 @@ class Knowledge:
         for atom in pool.atoms[start.atoms :]:
             atom.lo, atom.hi = NINF, INF
             atom.lo, atom.hi = atom.node.lo, atom.node.hi = atom_interval(atom)
-            atom.partial = may_be_undefined(atom)
         for atom in pool.atoms:
             atom.node.version = ALWAYS
 

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Final
 
 from anyshape.domain import INF, NINF, ceil_div, floor_div
 from anyshape.env.decide import decide, verdict
+from anyshape.env.definedness import has_value
 from anyshape.env.direction import NO_HOLES, UNKNOWN_DIRECTION, Direction, direction_of
 from anyshape.env.equality import form, form_bool, respelt, solvable, solve_for
 from anyshape.env.fact import ContradictionError
 from anyshape.env.limit import MATERIALIZE, NARROW
 from anyshape.env.lone_bound import bound_alone
-from anyshape.env.propagation import has_value, narrow_atom, narrow_terms, propagate
+from anyshape.env.propagation import narrow_atom, narrow_terms, newly_defined, propagate
 from anyshape.env.relation import Relation
 from anyshape.env.residue import learn_residues
 from anyshape.errors import ConstraintError
@@ -356,6 +357,7 @@ def _not_zero(k: Knowledge, e: Expr, fact: Fact) -> None:
         hi = atom.hi - 1 if value == atom.hi else atom.hi
         if not _narrow(k, atom, lo, hi, fact):
             _wake(k, [atom])
+            _spread(k, newly_defined(k, [atom]), fact)
 
 
 def _not_zero_direction(k: Knowledge, e: Expr, fact: Fact) -> None:
@@ -373,6 +375,7 @@ def _not_zero_direction(k: Knowledge, e: Expr, fact: Fact) -> None:
     elif value == known.hi:
         _at_least_zero(k, (-e if factor > 0 else e).shift(-abs(factor)), fact)
     _wake(k, terms(e))
+    _spread(k, newly_defined(k, terms(e)), fact)
 
 
 # ---------------------------------------------------------------------- clauses

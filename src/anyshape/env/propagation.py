@@ -23,6 +23,7 @@ from anyshape.domain import (
     tighten,
     upper,
 )
+from anyshape.env.definedness import became_defined, has_value
 from anyshape.env.fact import ContradictionError
 from anyshape.env.knowledge import atom_interval
 from anyshape.env.relation import LOWER, UPPER
@@ -30,7 +31,6 @@ from anyshape.expr import boolean
 from anyshape.expr.node import Expr
 from anyshape.expr.op import FLOORDIV, GROUP, MAXIMUM, PRODUCT, SYMBOL
 from anyshape.expr.terms import terms
-from anyshape.expr.traverse import atoms_below
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     Moved: TypeAlias = tuple[Atom, int]
 
 STEPS: Final = 200
+DEFINED: Final = 4  # beside the ends of a range: the atom has become defined, or one inside it
 RELATIONS_SCANNED: Final = 1024
 WIDE: Final = 64
 
@@ -99,6 +100,8 @@ def propagate(k: Knowledge, changed: Iterable[Moved], fact: Fact) -> None:
             if not _is_narrow(parent):
                 continue
             moved = _forward(k, parent, fact)
+            if ends & DEFINED or became_defined(k, parent):
+                moved |= DEFINED
             if moved:
                 queue.append((parent, moved))
             elif parent.lo > NINF or parent.hi < INF:
@@ -108,6 +111,12 @@ def propagate(k: Knowledge, changed: Iterable[Moved], fact: Fact) -> None:
             queue.extend(_backward(k, atom, fact))
         if len(queue) > STEPS:
             queue = _merged(queue)
+
+
+def newly_defined(k: Knowledge, atoms: Iterable[Atom]) -> list[Moved]:
+    """The atoms made of the given ones that an excluded value has made defined."""
+    parents = (parent for atom in atoms for parent in atom.parents[-STEPS:])
+    return [(parent, DEFINED) for parent in parents if became_defined(k, parent)]
 
 
 def _merged(queue: list[Moved]) -> list[Moved]:
@@ -173,14 +182,6 @@ def _from_lower_bound(
         if moved:
             changed.append((atom, moved))
     return changed
-
-
-def has_value(k: Knowledge, atom: Atom) -> bool:
-    """Whether an atom is defined: always, or because a fact that bounds it speaks about it."""
-    if not atom.partial:
-        return True
-    facts = (k.blame.get((atom, end)) for end in (False, True))
-    return any(fact is not None and atom in atoms_below(fact.condition) for fact in facts)
 
 
 def _forward(k: Knowledge, atom: Atom, fact: Fact) -> int:

@@ -57,13 +57,14 @@ class Question:
     `reentered` the smallest depth at which one of them was met again.
     """
 
-    __slots__ = ("effort", "knowledge", "reducing", "reentered", "steps", "why")
+    __slots__ = ("effort", "knowledge", "reducing", "reentered", "solver", "steps", "why")
 
     def __init__(self, knowledge: Knowledge, effort: int = FULL) -> None:
         self.knowledge = knowledge
         self.effort = effort
         self.steps = STEPS
         self.why: object = None
+        self.solver: str | None = None
         self.reducing: dict[Atom, int] = {}
         self.reentered = NOWHERE
 
@@ -73,11 +74,8 @@ class Question:
         return self.steps >= 0
 
     def relation(self, b: Bool) -> bool | None:
-        """The truth of a relation, for a question of its own: all rungs."""
+        """The truth of a relation that the bounds on its node leave open, by all rungs."""
         e, op = b.expr, b.op
-        answer = by_range(self, e, op)
-        if answer is not None:
-            return answer
         if e.width == 1:
             atom = next(iter(terms(e)))
             if atom.op is SYMBOL and atom not in self.knowledge.replacements:
@@ -110,7 +108,9 @@ class Question:
         answer = enumerate_assignments(k, form_bool(k, b))
         if answer is not None:
             self.why = ("search",)
-        elif config.solver is not None:
+            return answer
+        self.solver = config.solver
+        if self.solver is not None:
             from anyshape.env.solver import ask  # noqa: PLC0415  z3 is an optional dependency
 
             answer = ask(k, b)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from anyshape.env.direction import UNKNOWN_DIRECTION, direction_of
+from anyshape.env.direction import direction_of
 from anyshape.env.residue import residue_of
 from anyshape.env.spine import between
 from anyshape.expr.boolean import EQ, GE, NE
@@ -17,6 +17,7 @@ from anyshape.expr.terms import is_fresh, refresh, terms
 
 if TYPE_CHECKING:
     from anyshape.domain import Bound
+    from anyshape.env.knowledge import Knowledge
     from anyshape.env.question import Question
     from anyshape.expr import Expr
     from anyshape.expr.row import Op
@@ -39,28 +40,35 @@ def by_range(q: Question, e: Expr, op: Op) -> bool | None:
     return answer
 
 
+def excludes_zero(k: Knowledge, e: Expr) -> bool:
+    """Whether zero is an excluded value of `e`."""
+    if e.is_const:
+        return e.c != 0
+    if e.width == 1:
+        ((atom, m),) = terms(e).items()
+        return e.c % m == 0 and -e.c // m in k.holes.get(atom, ())
+    if not k.direction_holes:
+        return False
+    key, factor = direction_of(e)
+    return e.c % factor == 0 and -e.c // factor in k.direction_holes.get(key, ())
+
+
 def by_direction(q: Question, e: Expr, op: Op) -> bool | None:
-    """What is known of the direction of `e`, found by its key; of one atom, its excluded values."""
+    """What is known of the direction of `e`, found by its key, and its excluded values."""
     k = q.knowledge
-    if op is not GE and k.holes and e.width == 1:
-        ((atom, m),) = terms(e).items() or ((None, 1),)
-        if e.c % m == 0 and -e.c // m in k.holes.get(atom, ()):  # type: ignore[arg-type]
-            q.why = ("hole", e)
-            return op is NE
-    if not k.directions and not k.direction_holes:
+    if op is not GE and (k.holes or k.direction_holes) and excludes_zero(k, e):
+        q.why = ("hole", e)
+        return op is NE
+    if not k.directions:
         return None
     key, factor = direction_of(e)
-    known = k.directions.get(key, UNKNOWN_DIRECTION)
+    known = k.directions.get(key)
+    if known is None:
+        return None
     lo, hi = (known.lo, known.hi) if factor > 0 else (known.hi, known.lo)
-    low, high = factor * lo + e.c, factor * hi + e.c
-    answer = sign_in(low, high, op)
-    if answer is None and op is not GE and e.c % factor == 0:
-        holes = k.direction_holes.get(key)
-        if holes is not None and -e.c // factor in holes:
-            answer = op is NE
+    answer = sign_in(factor * lo + e.c, factor * hi + e.c, op)
     if answer is not None:
-        fact = known.low_fact or known.high_fact
-        q.why = ("hole", e) if fact is None else ("known", fact)
+        q.why = ("known", known.low_fact or known.high_fact)
     return answer
 
 

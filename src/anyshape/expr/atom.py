@@ -10,13 +10,11 @@ from anyshape.expr.boolean import Bool
 from anyshape.expr.name import check_name
 from anyshape.expr.node import Expr, tighten
 from anyshape.expr.op import SYMBOL
-from anyshape.expr.real import ANY, Real, span
+from anyshape.expr.real import ANY, Real
 from anyshape.expr.row import REAL
 from anyshape.expr.terms import refresh, terms
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from anyshape.domain.bound import Bound
     from anyshape.expr.node import Atom, Operand
     from anyshape.expr.op_real import Span
@@ -59,20 +57,15 @@ def intern_atom(pool: Pool, op: Op, args: tuple[Operand, ...], data: tuple[int, 
         for operand in args:
             if type(operand) is Expr:
                 refresh(operand)
-        bounds = [operand_interval(a) for a in args]
-        interval = op.bounds(*bounds, *data)
+        interval = op.bounds(*[operand_interval(a) for a in args], *data)
         atom = pool.atom(op, args, data, (interval.lo, interval.hi), _hint(op, args, data))
         pool.memo[key] = atom
-        partial = op.partial is not None and op.partial(*bounds, *data)
-        for below in _direct(args):
+        for below in direct_atoms(args):
             below.parents.append(atom)
-            if below.partial:
-                partial = True
-        atom.partial = partial or _has_partial_real(args)
     return atom
 
 
-def _direct(args: tuple[Operand, ...]) -> dict[Atom, None]:
+def direct_atoms(args: tuple[Operand, ...]) -> dict[Atom, None]:
     """The atoms that the operands are made of, without what is inside those atoms."""
     found: dict[Atom, None] = {}
     if len(args) == 1 and type(args[0]) is Expr:
@@ -87,38 +80,6 @@ def _direct(args: tuple[Operand, ...]) -> dict[Atom, None]:
             seen.add(item)
             stack.extend(item.args)
     return found
-
-
-def may_be_undefined(atom: Atom) -> bool:
-    """Whether Python may raise when it computes the atom or what is inside it."""
-    return (
-        is_partial(atom)
-        or any(below.partial for below in _direct(atom.args))
-        or _has_partial_real(atom.args)
-    )
-
-
-def _has_partial_real(args: tuple[Operand, ...]) -> bool:
-    """Whether a real or a condition in the operands, outside of atoms, is partial."""
-    stack = [a for a in args if type(a) is not Expr]
-    seen: set[object] = set()
-    while stack:
-        item = stack.pop()
-        if isinstance(item, Bool | Real) and item not in seen:
-            if is_partial(item):
-                return True
-            seen.add(item)
-            stack.extend(item.args)
-    return False
-
-
-def is_partial(node: Atom | Bool | Real) -> bool:
-    """Whether Python may raise when it computes the node from the values of its operands."""
-    op = node.op
-    if op.partial is None:
-        return False
-    bounds: Callable[[Any], Any] = span if op.gives == REAL else operand_interval
-    return op.partial(*[bounds(a) for a in node.args], *node.data)
 
 
 def can_raise(node: Atom | Bool | Real) -> bool:

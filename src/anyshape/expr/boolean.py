@@ -68,9 +68,12 @@ class Bool(Interned):
 
     `args` are the operands; the `data` of a comparison of reals is its sign. Only a relation has an
     `expr`: what it compares with zero. `opposite` is the negation once that was asked for.
+    `answer` belongs to the environment of the pool, which memoizes its answer there; nothing in
+    this package reads it. A table instead makes a new question a quarter slower.
     """
 
     __slots__ = (
+        "answer",
         "args",
         "data",
         "expr",
@@ -87,6 +90,7 @@ class Bool(Interned):
     expr: Expr
     index: int
     opposite: Bool | None
+    answer: tuple[int, bool | None, object] | None
 
     @property
     def hint(self) -> bool | None:
@@ -137,6 +141,7 @@ def _new(
     node.data = data
     pool.count = node.index = pool.count + 1
     node.opposite = None
+    node.answer = None
     pool.bools[key] = node
     return node
 

@@ -70,9 +70,8 @@ class Atom(Interned):
     """One symbol, or one non-linear op applied to operands; compared by identity.
 
     `index` grows with creation, also across conditions and reals, so everything inside the operands
-    has a smaller one.
-    `parents` are the atoms that have this one among the atoms of their operands. A `partial` atom
-    may have no value, as a division by what may be 0; its bounds are those of the values it has.
+    has a smaller one. `parents` are the atoms that have this one among the atoms of their operands.
+    An atom may have no value, as a division by zero; its bounds are those of the values it has.
     """
 
     __slots__ = (
@@ -87,7 +86,6 @@ class Atom(Interned):
         "node",
         "op",
         "parents",
-        "partial",
         "pool",
     )
 
@@ -103,7 +101,6 @@ class Atom(Interned):
     hint: int | None
     node: Expr
     parents: list[Atom]
-    partial: bool
 
     @property
     def exprs(self) -> tuple[Expr, ...]:
@@ -147,9 +144,9 @@ def tighten(node: Expr, lo: Bound, hi: Bound) -> None:
         hi = node.hi
     if lo > hi:
         return
-    undo = node.pool.undo
-    if undo is not None:
-        undo.append((node, node.lo, node.hi))
+    watch = node.pool.on_tighten
+    if watch is not None:
+        watch(node)
     node.lo = lo
     node.hi = hi
 

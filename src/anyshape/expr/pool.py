@@ -18,6 +18,8 @@ from anyshape.expr.node import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from anyshape.domain.bound import Bound
     from anyshape.expr.boolean import Bool
     from anyshape.expr.node import Operand
@@ -40,8 +42,8 @@ class Pool:
 
     `ranges` counts the changes of atoms' bounds, `changed_at` has the number of the last one by
     index of the atom, `blocks` the latest of each block of 64, and `latest` is the index of the
-    atom that changed last. `undo` takes the former bounds of nodes while a rollback is possible,
-    else it is None.
+    atom that changed last. `on_tighten`, if set, is called with a node whose bounds are about to
+    change.
     """
 
     __slots__ = (
@@ -54,9 +56,9 @@ class Pool:
         "latest",
         "memo",
         "nodes",
+        "on_tighten",
         "ranges",
         "reals",
-        "undo",
         "zero",
     )
 
@@ -71,7 +73,7 @@ class Pool:
         self.changed_at: list[int] = []
         self.blocks: list[int] = []
         self.latest = 0
-        self.undo: list[tuple[Expr, Bound, Bound]] | None = None
+        self.on_tighten: Callable[[Expr], None] | None = None
         self.count = 0
         self.zero = self.const(0)
 
@@ -154,7 +156,6 @@ class Pool:
         new.lo, new.hi = bounds
         new.hint = hint
         new.parents = []
-        new.partial = False
         new.node = node = make_node(self, mark, 0, new.lo, new.hi, hint, {new: 1}, 1)
         node.version = ALWAYS
         node.oldest = node.newest = new.index

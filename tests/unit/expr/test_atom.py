@@ -16,14 +16,14 @@ from anyshape.expr import (
     power,
     symbol,
 )
-from anyshape.expr.atom import intern_atom, may_be_undefined, operand_interval, within
+from anyshape.expr.atom import intern_atom, operand_interval, within
 from anyshape.expr.bitwise import bit_and
 from anyshape.expr.boolean import Bool
 from anyshape.expr.comparison import compare
 from anyshape.expr.name import RESERVED
 from anyshape.expr.node import Atom
 from anyshape.expr.op import FLOORDIV
-from anyshape.expr.real import Real, Span, apply, real_const, real_symbol
+from anyshape.expr.real import Real, Span, apply, real_symbol
 from anyshape.expr.rounding import floor
 from anyshape.expr.terms import terms
 
@@ -138,44 +138,3 @@ def test_where_the_hints_have_no_value_there_is_no_hint() -> None:
     assert power(x, zero.shift(-1)).hint is None
     assert power(x, x.scale(10**6)).hint is None
     assert floor(real_symbol(pool, "f", INF)).hint is None
-
-
-@pytest.mark.parametrize(
-    ("build", "expected"),
-    [
-        (lambda x, y: floordiv(x, x.pool.const(2)), False),
-        (floordiv, True),
-        (lambda x, y: floordiv(x, y.shift(1)), False),
-        (lambda x, y: bit_and(floordiv(x, y), x), True),
-        (power, False),
-        (lambda x, y: power(y, x), True),
-        (lambda x, y: floor(real_const(x.pool, 1.0)), None),
-        (lambda x, y: floor(apply("float", x)), True),
-        (lambda x, y: floor(apply("float", bit_and(x, x.pool.const(7)))), False),
-        (lambda x, y: floor(apply("ratio", bit_and(x, x.pool.const(7)), y)), True),
-        (lambda x, y: floor(apply("ratio", bit_and(x, x.pool.const(7)), y.shift(1))), False),
-        (lambda x, y: choose(below(inverse(y.shift(1)), inverse(x)), x, x.pool.zero), True),
-        (lambda x, y: choose(below(inverse(y.shift(1)), inverse(y.shift(2))), x, y - y), False),
-        (lambda x, y: choose(ge0(x), y, x.pool.zero), False),
-        (lambda x, y: x, False),
-    ],
-)
-def test_partial_atoms_are_those_that_may_have_no_value(
-    build: object, expected: bool | None
-) -> None:
-    pool = Pool()
-    e = build(symbol(pool, "x"), symbol(pool, "y", 0))  # type: ignore[operator]
-    assert [a.partial for a in terms(e)] == ([] if expected is None else [expected])
-
-
-def test_what_is_learnt_can_make_an_atom_total() -> None:
-    pool = Pool()
-    x, y = symbol(pool, "x"), symbol(pool, "y", 0)
-    inner = atom_of(floordiv(x, y))
-    outer = atom_of(bit_and(inner.node, x))
-    assert may_be_undefined(inner)
-    assert may_be_undefined(outer)
-    within(y, Interval(1, INF))
-    assert not may_be_undefined(inner)
-    inner.partial = False
-    assert not may_be_undefined(outer)

@@ -10,7 +10,7 @@ import pytest
 from anyshape.domain import INF, Interval
 from anyshape.errors import ParseError
 from anyshape.expr import Bool, Expr, Pool, Real, evaluate, ge0, negate, parse, show, symbol
-from anyshape.expr.atom import can_raise, is_partial
+from anyshape.expr.atom import can_raise, operand_interval
 from anyshape.expr.op import OPS, Op
 from anyshape.expr.op_real import Span
 from anyshape.expr.python import function, source
@@ -75,6 +75,11 @@ def made() -> Pool:
 def only_atom(e: Any) -> Atom:
     (atom,) = terms(e)
     return atom
+
+
+def is_partial(node: Any) -> bool:
+    """Whether the row says that Python may raise for operands within their bounds."""
+    return bool(node.op.partial(*map(operand_interval, node.args), *node.data))
 
 
 def compiled(operand: Any, **values: Any) -> Any:
