@@ -1,4 +1,4 @@
-"""Every public exception, and the warning.
+"""Every public exception, and the warning. The reference in the docs is generated from here.
 
 A message has up to three parts: what happened, why, and what to do. Errors that users of torch
 already catch as `RuntimeError` or `ValueError` are subclasses of those too.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 
 class AnyshapeError(Exception):
-    """The root of all errors raised on purpose by anyshape.
+    """The base class of all errors that anyshape raises on purpose.
 
     `what`, `why` and `fix` are the parts of the text; `why` and `fix` may be empty.
     """
@@ -26,24 +26,24 @@ class AnyshapeError(Exception):
 
 
 class DataDependentError(AnyshapeError, RuntimeError):
-    """A branch or a conversion needs a value that is known only when the program runs."""
+    """A branch or a conversion needs a value that is only known at run time."""
 
 
 class ConstraintError(AnyshapeError, ValueError, RuntimeError):
-    """Contradictory input: a fact that cannot hold together with what is already known.
+    """A fact contradicts the known ones, or inputs are outside the contract of a program.
 
     A `RuntimeError` too, because a failed `torch._check` is one.
     """
 
 
 class ConstraintViolation(AnyshapeError, ValueError):
-    """The program needs a dimension to be less general than the user said it is."""
+    """The program specializes or narrows a size that the user declared to vary."""
 
 
 class RuntimeAssertError(AnyshapeError, RuntimeError):
     """A condition that was assumed while tracing does not hold for the values at run time.
 
-    `by_rule` if an op needed it, and not the user.
+    `by_rule` tells that an op required it, not the user.
     """
 
     def __init__(self, what: str, *, why: str = "", fix: str = "", by_rule: bool = False) -> None:
@@ -52,23 +52,23 @@ class RuntimeAssertError(AnyshapeError, RuntimeError):
 
 
 class DivisionAssertError(RuntimeAssertError, ZeroDivisionError):
-    """A divisor that only the run knows is 0."""
+    """A divisor that is only known at run time is 0."""
 
 
 class DomainAssertError(RuntimeAssertError, ValueError):
-    """An operand that only the run knows is one that Python refuses, as a negative shift."""
+    """An operand that is only known at run time is invalid in Python, such as a negative shift."""
 
 
 class OverflowAssertError(RuntimeAssertError, OverflowError):
-    """An operand that only the run knows gives a result that Python has no number for."""
+    """An operand that is only known at run time gives a result that overflows in Python."""
 
 
 class IndexAssertError(RuntimeAssertError, IndexError):
-    """An index that only the run knows is out of range."""
+    """An index that is only known at run time is out of range."""
 
 
 class ShapeError(AnyshapeError, RuntimeError):
-    """An op got operands that do not fit at any size, as eager execution would find too."""
+    """The operands of an op do not fit at any size; eager execution would refuse them too."""
 
 
 class DimError(ShapeError, IndexError):
@@ -76,42 +76,42 @@ class DimError(ShapeError, IndexError):
 
 
 class UnsupportedError(AnyshapeError, NotImplementedError):
-    """Something the system does not handle, named so that it can be avoided or added."""
+    """The program uses something that anyshape does not support; the message names it."""
 
 
 class NoHashError(UnsupportedError, TypeError):
-    """A symbolic number as a key; a `TypeError` too, as for everything that has no hash."""
+    """A symbolic number is used as a key. A `TypeError`, as for every unhashable value."""
 
 
 class EffectError(UnsupportedError):
-    """The program changes something outside of it that no op of torch changes."""
+    """The program has a side effect that is not an op of torch."""
 
 
 class ParseError(AnyshapeError, ValueError):
-    """Text that is not an expression, or one beyond the limits of the parser."""
+    """Text is not an expression, or is beyond the limits of the parser."""
 
 
 class ConfigError(AnyshapeError, ValueError, AttributeError):
-    """An unknown setting, or a value that the setting does not take.
+    """A setting does not exist, or does not take the value.
 
-    An `AttributeError` too, so that `hasattr(config, name)` answers.
+    An `AttributeError` too, so that `hasattr(config, name)` works.
     """
 
 
 class ArgumentError(AnyshapeError, TypeError):
-    """An argument of the wrong type."""
+    """An argument has the wrong type, or is not among the accepted values."""
 
 
 class LoadError(AnyshapeError, ValueError):
-    """A file that is not a saved program, is damaged, or needs what this process does not have."""
+    """A file is not a saved program, is damaged, or needs an op that is not available."""
 
 
 class RecompileLimitError(AnyshapeError, RuntimeError):
-    """A function would be compiled once more than it may be."""
+    """A function would be compiled more often than its limit allows."""
 
 
 class AnyshapeWarning(UserWarning):
-    """Something that works and is likely not what was meant."""
+    """The program works, but probably not as intended."""
 
 
 class RuleSignatureWarning(AnyshapeWarning):
@@ -119,4 +119,4 @@ class RuleSignatureWarning(AnyshapeWarning):
 
 
 class BackendError(AnyshapeError, RuntimeError):
-    """A compiler behind `compile` failed; the error that it raised is the cause."""
+    """A backend of `compile` failed; its own error is the cause."""

@@ -27,7 +27,8 @@ from contextvars import ContextVar
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
-from anyshape.errors import ArgumentError
+from anyshape.errors import AnyshapeError, ArgumentError
+from anyshape.refusal import forgive
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -316,6 +317,8 @@ class Subscription:
             from logging import getLogger  # noqa: PLC0415  the engine alone does not need it
 
             self.close()
+            if isinstance(e, AnyshapeError):
+                forgive(e)  # it is not the program's
             kind = type(event).__name__
             getLogger("anyshape.events").error(
                 "a listener failed on %s and is closed", kind, exc_info=e

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import anyshape
-from anyshape import AnyshapeWarning, BackendError
+from anyshape import AnyshapeWarning, BackendError, DataDependentError
 from anyshape.events import (
     Answer,
     Assert,
@@ -25,6 +25,7 @@ from anyshape.events import (
     TraceStart,
     subscribe,
 )
+from anyshape.expr import ge0
 from anyshape.trace import capture
 
 
@@ -117,6 +118,21 @@ def test_a_listener_changes_no_program() -> None:
     assert str(plain.graph) == str(observed.graph)
     assert plain.code == observed.code
     assert [str(g) for g in plain.guards] == [str(g) for g in observed.guards]
+
+
+def test_a_listener_that_branches_on_a_size_does_not_break_the_trace(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def branches(event: SymbolCreation) -> None:
+        if event.name == "u1":  # which the program makes
+            event.env.guard(ge0(event.env.symbols[event.name].expr.shift(-3)))
+
+    with subscribe(branches, SymbolCreation):
+        program = capture(positive, (torch.randn(5),), dynamic="unbacked")
+    assert program(torch.ones(3)).shape == (3,)
+    (report,) = caplog.records
+    assert report.exc_info is not None
+    assert isinstance(report.exc_info[1], DataDependentError)
 
 
 # ---------------------------------------------------------------------- compiling
