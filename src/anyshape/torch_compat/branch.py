@@ -17,19 +17,18 @@ import inspect
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from anyshape.torch_compat.bytecode import (
-    JUMPS,
     asks_truth,
     compares_and_asks,
+    handlers_of,
     hides_state,
-    repetitions,
+    repeated,
+    ways_of,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from types import CodeType, FrameType
 
 UNKNOWN: Final = object()
-_ENDS: Final = ("RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE")
 _INERT: Final = ("NOP", "EXTENDED_ARG")
 _LOCAL: Final = frozenset(dis.haslocal + dis.hasfree)
 
@@ -96,7 +95,7 @@ def branches_in_loops(code: CodeType) -> dict[int, Branch]:
             continue
         both = compares or steps[i - 1].opname == "COPY"  # `a or b` keeps the value that it asks
         whole = all(slot is _EXIT for slot in stack[: -2 if both else -1])
-        if whole and any(span.has(step.offset) for span in repetitions(code)):
+        if whole and step.offset in repeated(code):
             found[step.offset] = Branch((stack[-2], stack[-1]) if compares else None)
     return found
 
@@ -113,7 +112,8 @@ def _stacks(code: CodeType, steps: list[dis.Instruction]) -> dict[int, tuple[Slo
     if hides_state(code):
         return {}
     places = {step.offset: i for i, step in enumerate(steps)}
-    handlers = dis.Bytecode(code).exception_entries  # type: ignore[attr-defined]  # not in typeshed
+    handlers = handlers_of(code)
+    ways = ways_of(steps)
     stacks: dict[int, tuple[Slot, ...]] = {}
     todo: list[tuple[int, tuple[Slot, ...]]] = [(0, ())]
     while todo:
@@ -127,24 +127,13 @@ def _stacks(code: CodeType, steps: list[dis.Instruction]) -> dict[int, tuple[Slo
                 continue
         stacks[i] = stack
         step = steps[i]
-        todo += [(places[at], _after(stack, step, jump)) for at, jump in _ways(step, steps, i)]
+        todo += [(way.to, _after(stack, step, way.jump)) for way in ways[i]]
         todo += [
-            (places[h.target], stack[: h.depth] + (_OTHER,) * (h.lasti + 1))
+            (places[h.target], stack[: h.depth] + (_OTHER,) * h.more)
             for h in handlers
             if h.start <= step.offset < h.end
         ]
     return stacks
-
-
-def _ways(
-    step: dis.Instruction, steps: list[dis.Instruction], i: int
-) -> Iterator[tuple[int, bool]]:
-    """The offsets that may follow an instruction, and whether it jumps there."""
-    if step.opcode in JUMPS:
-        yield int(step.argval), True
-    always = step.opname.startswith("JUMP_") and "_IF_" not in step.opname
-    if not always and step.opname not in _ENDS:
-        yield steps[i + 1].offset, False
 
 
 def _after(stack: tuple[Slot, ...], step: dis.Instruction, jump: bool) -> tuple[Slot, ...]:

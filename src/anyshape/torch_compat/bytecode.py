@@ -15,7 +15,8 @@ _GLOBAL: Final = frozenset(
     ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS", "STORE_GLOBAL", "DELETE_GLOBAL")
 )
 _HIDDEN: Final = 0x20 | 0x80 | 0x200  # generators, coroutines, asynchronous generators
-JUMPS: Final = frozenset(dis.hasjrel + dis.hasjabs)
+_JUMPS: Final = frozenset(dis.hasjrel + dis.hasjabs)
+_ENDS: Final = ("RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE")
 _KEPT: Final = 4096  # so many functions are remembered
 
 
@@ -28,13 +29,6 @@ class Span(NamedTuple):
     def has(self, at: int) -> bool:
         """Whether an instruction is in the span."""
         return self.start <= at < self.end
-
-
-@functools.lru_cache(maxsize=_KEPT)
-def truth_tests(code: CodeType) -> frozenset[int]:
-    """The instructions that ask for the truth of what the function itself has computed."""
-    steps = dis.get_instructions(code)
-    return frozenset(i.offset for i in steps if compares_and_asks(i) or asks_truth(i))
 
 
 def compares_and_asks(i: dis.Instruction) -> bool:
@@ -55,10 +49,79 @@ def iterations(code: CodeType) -> tuple[Span, ...]:
 
 
 @functools.lru_cache(maxsize=_KEPT)
-def repetitions(code: CodeType) -> tuple[Span, ...]:
-    """The spans that a jump back runs again."""
-    jumps = [i for i in dis.get_instructions(code) if i.opcode in JUMPS]
-    return tuple(Span(i.argval, i.offset + 1) for i in jumps if i.argval <= i.offset)
+def repeated(code: CodeType) -> frozenset[int]:
+    """The offsets of the instructions in loops: each may run again after itself.
+
+    Not all jumps back make a loop: from 3.12 on, handlers of exceptions are at the end. With a jump
+    back from `b` to `a`, an instruction is in a loop if `a` leads to it and it leads to `b`.
+    """
+    steps = list(dis.get_instructions(code))
+    forward = [[way.to for way in ways] for ways in ways_of(steps)]
+    places = {step.offset: i for i, step in enumerate(steps)}
+    for handler in handlers_of(code):
+        for i, step in enumerate(steps):
+            if handler.start <= step.offset < handler.end:
+                forward[i].append(places[handler.target])
+    backward: list[list[int]] = [[] for _ in steps]
+    for i, ways in enumerate(forward):
+        for to in ways:
+            backward[to].append(i)
+    found: set[int] = set()
+    for b, ways in enumerate(forward):
+        for a in ways:
+            if a <= b and not found.issuperset((a, b)):
+                found |= _reached(a, forward) & _reached(b, backward)
+    return frozenset(steps[i].offset for i in found)
+
+
+def _reached(start: int, ways: list[list[int]]) -> set[int]:
+    """The instructions that one leads to, itself among them."""
+    found = {start}
+    todo = [start]
+    while todo:
+        new = [i for i in ways[todo.pop()] if i not in found]
+        found.update(new)
+        todo += new
+    return found
+
+
+class Way(NamedTuple):
+    """An instruction, by index, that may follow another, and whether that one jumps there."""
+
+    to: int
+    jump: bool
+
+
+def ways_of(steps: list[dis.Instruction]) -> list[list[Way]]:
+    """What may follow each instruction, exceptions aside."""
+    places = {step.offset: i for i, step in enumerate(steps)}
+    found = []
+    for i, step in enumerate(steps):
+        ways = [Way(places[step.argval], True)] if step.opcode in _JUMPS else []
+        always = step.opname.startswith("JUMP_") and "_IF_" not in step.opname
+        if not always and step.opname not in _ENDS and i + 1 < len(steps):
+            ways.append(Way(i + 1, False))
+        found.append(ways)
+    return found
+
+
+class Handler(NamedTuple):
+    """The instructions from `start` to before `end` go on at `target` when they raise.
+
+    The stack then keeps its first `depth` values and holds `more` others.
+    """
+
+    start: int
+    end: int
+    target: int
+    depth: int
+    more: int
+
+
+def handlers_of(code: CodeType) -> list[Handler]:
+    """The exception table of a function, in bytes."""
+    table = dis.Bytecode(code).exception_entries  # type: ignore[attr-defined]  # not in typeshed
+    return [Handler(x.start, x.end, x.target, x.depth, x.lasti + 1) for x in table]
 
 
 @functools.lru_cache(maxsize=_KEPT)

@@ -62,6 +62,23 @@ def contexts(x: Any, c: Any) -> Any:
     return x
 
 
+def handlers(x: Any) -> Any:
+    try:
+        x = x.missing()
+    except AttributeError:
+        x = x + 1
+    if x:
+        x = x + 2
+    while x:  # branch
+        try:
+            x = x - 1
+        except ValueError:
+            continue
+        if x:  # branch
+            break
+    return x
+
+
 def forever(x: Any, k: int) -> Any:
     while True:
         x = x + k
@@ -69,7 +86,7 @@ def forever(x: Any, k: int) -> Any:
             return x
 
 
-FUNCTIONS = [truths, half_done, iterators, contexts, forever]
+FUNCTIONS = [truths, half_done, iterators, contexts, handlers, forever]
 
 
 def lines_of(f: Any) -> set[int]:
