@@ -73,6 +73,7 @@ REDUCE = [
         "n * (x - r)",
     ),
     Rule("(k*y + x) // y with y != 0 known", "y != 0", "(k*y + x) // y", "k + x // y"),
+    Rule("(x // a) // y with y >= 1 known", "(a != 0) & (y >= 1)", "(x // a) // y", "x // (a*y)"),
     Rule("x // y with 0 <= x < y known", "(0 <= x) & (x < y)", "x // y", "0"),
     Rule("ite(c, a, 0) with c decided", "c >= 0", "ite(c >= 0, a, 0)", "a"),
     Rule("ite(c, a, 0) with c decided", "c < 0", "ite(c >= 0, a, 0)", "0"),
@@ -88,6 +89,10 @@ ELIMINATION = [
     Rule("a product lies", "(x <= a) & (y <= b)", "x*y >= a*y + b*x - a*b", "True"),
     Rule("a product lies", "(x >= a) & (y <= b)", "x*y <= a*y + b*x - a*b", "True"),
     Rule("a product lies", "(x <= a) & (y >= b)", "x*y <= a*y + b*x - a*b", "True"),
+    Rule("x // y lies in", "(x >= 0) & (1 <= d) & (d <= y)", "d*(x // y) <= x", "True"),
+    Rule("x // y lies in", "(x >= 0) & (1 <= y) & (y <= d)", "d*(x // y) >= x - d + 1", "True"),
+    Rule("ite(c, a, 0) is a", "c >= 0", "ite(c >= 0, a, 0)", "a"),
+    Rule("ite(c, a, 0) is a", "c < 0", "ite(c >= 0, a, 0)", "0"),
     Rule("y*(x // y) lies in", "y > 0", "(x - y + 1 <= y*(x // y)) & (y*(x // y) <= x)", "True"),
     Rule("y*(x // y) lies in", "y < 0", "(x <= y*(x // y)) & (y*(x // y) <= x - y - 1)", "True"),
     Rule("x / y, rounded to an integer,", "(x >= 0) & (y >= 2)", "-(-x // y) <= x", "True"),
@@ -96,7 +101,15 @@ RESIDUE = [
     Rule("", "(d > 0) & (m != 0) & (m*x - m*d*(x // d) - m*r == 0)", "x % d", "r"),
     Rule("", "(d > 0) & (x == r + d*n*t)", "x // d", "r // d + n*t"),
 ]
-RULES = [*DIVISION, *EXTREMUM, *CHOICE, *PRODUCT, *BOOLEAN, *REDUCE, *ELIMINATION, *RESIDUE]
+SIGNS = [  # of a relation with a common factor, and by completing a square
+    Rule("", "(f >= 1) & (f*g >= 0)", "g >= 0", "True"),
+    Rule("", "(f >= 1) & (g >= 0)", "f*g >= 0", "True"),
+    Rule("", "(f >= 1) & (f*g - 1 >= 0)", "g - 1 >= 0", "True"),
+    Rule("", "(f >= 1) & (g - 1 >= 0)", "f*g - 1 >= 0", "True"),
+    Rule("", "(f != 0) & (f*g == 0)", "g", "0"),
+    Rule("", "a > 0", "4*a*(a*x*x + b*x + g) >= 4*a*g - b*b", "True"),
+]
+RULES = [*DIVISION, *EXTREMUM, *CHOICE, *PRODUCT, *BOOLEAN, *REDUCE, *ELIMINATION, *SIGNS, *RESIDUE]
 WRONG = [
     Rule("a factor that may be 0", "g*x == g*y", "x", "y"),
     Rule("a factor that may be negative", "(d != 0) & (g*x >= g*y)", "x // d >= y // d", "True"),

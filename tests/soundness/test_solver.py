@@ -55,7 +55,7 @@ def test_z3_adds_to_the_ladder() -> None:
         row for row in BEYOND_THE_LADDER if story(*row[0]).prove(_in(*row[:2])[1]).answer is None
     ]
     assert len(open_without) >= 3
-    env, question = _in((), "2*u0*u1 <= u0**2 + u1**2")
+    env, question = _in(("u0 >= u1 or u0 >= u2", "u1 >= 5", "u2 >= 5"), "u0 >= 5")
     assert env.prove(question).answer is None
     with config.patch(solver="z3"):  # the unknown of the ladder is not the last word
         verdict = env.prove(question)

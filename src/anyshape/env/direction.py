@@ -42,12 +42,18 @@ NO_HOLES: Final[Mapping[int, bool]] = MappingProxyType({})
 def direction_of(e: Expr) -> tuple[int, int]:
     """The key of the direction of `e`, and the factor.
 
-    The terms of a long pending sum stay unmade: its factor is 1 or -1.
+    The terms of a long pending sum stay unmade: its factor is what it was scaled by.
     """
-    key = e.linear_key
     factor = 1
-    if e.width <= MATERIALIZE or type(e.parts) is dict:
+    parts = e.parts
+    if e.width <= MATERIALIZE or type(parts) is dict:
         factor = content(terms(e).values())
+    else:
+        while type(parts) is tuple and len(parts) < 3:
+            if len(parts) == 2:
+                factor *= abs(parts[1])
+            parts = parts[0].parts
+    key = e.linear_key
     if key < 0:
         factor = -factor
     return key // factor, factor

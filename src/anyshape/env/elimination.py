@@ -8,6 +8,8 @@ bound".
     d*(x // d) lies in [x - d + 1, x]; equals x - r where x is r modulo d
     max(0, e...) is at least each, and equals one of them
     a product lies above and below the planes through the corners of its factors' ranges
+    x // y lies in [(x - D + 1) / D, x / d] for x >= 0 and 1 <= d <= y <= D
+    ite(c, a, 0) is a where c holds, and 0 where it does not
     y*(x // y) lies in [x - y + 1, x] for y > 0 and in [x, x - y - 1] for y < 0
     x / y, rounded to an integer, is at most x for x >= 0 and y >= 2
 """
@@ -152,17 +154,29 @@ class _Elimination:
         elif op is GROUP:
             yield self.with_expr(_without(of_e, atom), c, atom.args[0], of_e[atom], depth)  # type: ignore[arg-type]
         elif op is CHOICE:
-            rest = _without(of_e, atom)
-            taken = self.with_expr(rest, c, atom.args[1], of_e[atom], depth)  # type: ignore[arg-type]
-            yield min(self.lower(rest, c, depth), taken)
+            yield self.choice(of_e, c, atom, depth)
         elif of_e[atom] < 0:
             x = rounded_ratio(atom)
             if x is not None:
                 yield self.with_expr(_without(of_e, atom), c, x, of_e[atom], depth)
 
+    def choice(self, of_e: Terms, c: int, atom: Atom, depth: int) -> Bound:
+        condition, taken = atom.args
+        assert isinstance(condition, boolean.Bool)
+        rest = _without(of_e, atom)
+        known = len(self.assumed)
+        self.assumed += _linear_forms(condition)
+        if_taken = self.with_expr(rest, c, taken, of_e[atom], depth)  # type: ignore[arg-type]
+        del self.assumed[known:]
+        self.assumed += _linear_forms(boolean.negate(condition))
+        if_not = self.lower(rest, c, depth)
+        del self.assumed[known:]
+        return min(if_taken, if_not)
+
     def division(self, of_e: Terms, c: int, atom: Atom, depth: int) -> Iterator[Bound]:
         x, y = atom.exprs
         if not y.is_const:
+            yield from self.symbolic_division(of_e, c, atom, depth)
             return
         m, d = of_e[atom], y.c
         rest = remainder(self.k, x, d)
@@ -173,6 +187,21 @@ class _Elimination:
         out = _without(of_e, atom, scale)
         bound = self.with_expr(out, c * scale - factor * rest, x, factor, depth)
         yield ceil_div(bound, scale)
+
+    def symbolic_division(self, of_e: Terms, c: int, atom: Atom, depth: int) -> Iterator[Bound]:
+        """For x >= 0 and 1 <= d <= y <= D: d*(x // y) <= x and D*(x // y) >= x - D + 1."""
+        x, y = atom.exprs
+        m = of_e[atom]
+        end = y.hi if m > 0 else y.lo
+        if (
+            y.lo < 1
+            or isinstance(end, float)
+            or (x.lo < 0 and self.lower(terms(x), x.c, depth) < 0)
+        ):
+            return
+        rest = m * (end - 1) if m > 0 else 0
+        bound = self.with_expr(_without(of_e, atom, end), c * end - rest, x, m, depth)
+        yield ceil_div(bound, end)
 
     def maximum(self, of_e: Terms, c: int, atom: Atom, depth: int) -> Iterator[Bound]:
         m = of_e[atom]
@@ -240,9 +269,25 @@ class _Elimination:
             if not same and not both:
                 continue
             scale, factor = abs(n), -abs(m) if same else abs(m)
+            if self.is_dead_end(of_e, of_f, scale, factor):
+                if not self.q.spend(1):
+                    return
+                continue
             out = {a: v * scale for a, v in of_e.items()}
             add_into(out, of_f, factor)
             yield ceil_div(self.lower(out, c * scale + factor * f_c, depth), scale)
+
+    def is_dead_end(self, of_e: Terms, of_f: Terms, scale: int, factor: int) -> bool:
+        """Whether `scale*e + factor*f` has a symbol without a bound that nothing eliminates."""
+        for a, v in of_f.items():
+            m = of_e.get(a, 0) * scale + factor * v
+            if m and abs(a.lo if m > 0 else a.hi) == INF and not self.is_bounded(a, m > 0):
+                return all(b.op is SYMBOL for b in (*of_e, *of_f))
+        return False
+
+    def is_bounded(self, atom: Atom, from_below: bool) -> bool:
+        """Whether a relation bounds the atom from below, or from above."""
+        return next(self.relations(atom, from_below), None) is not None
 
     def relations(self, atom: Atom, from_below: bool) -> Iterator[LinearForm]:
         """What bounds an atom from below, or from above; equalities do both."""
@@ -257,6 +302,16 @@ class _Elimination:
             for relation in related.equal:
                 e = relation.condition.expr
                 yield terms(e), e.c, True
+
+
+def _linear_forms(condition: boolean.Bool) -> list[LinearForm]:
+    """The relations that hold where a condition does."""
+    parts = condition.args if condition.op == boolean.AND else (condition,)
+    return [
+        (terms(b.expr), b.expr.c, b.op == boolean.EQ)
+        for b in parts
+        if b.op in (boolean.GE, boolean.EQ)
+    ]
 
 
 def _without(of_e: Terms, atom: Atom, scale: int = 1) -> Terms:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from anyshape.domain import INF, NINF, ceil_div, floor_div
-from anyshape.env.knowledge import direction_of
+from anyshape.env.direction import direction_of
 from anyshape.expr import boolean
 from anyshape.expr.boolean import RELATIONS
 

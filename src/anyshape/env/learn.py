@@ -12,6 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from anyshape.domain import INF, NINF, ceil_div, floor_div
+from anyshape.env.alternatives import alternatives
 from anyshape.env.decide import decide, verdict
 from anyshape.env.definedness import has_value
 from anyshape.env.direction import NO_HOLES, UNKNOWN_DIRECTION, Direction, direction_of
@@ -25,7 +26,7 @@ from anyshape.env.residue import learn_residues
 from anyshape.errors import ConstraintError
 from anyshape.expr import boolean
 from anyshape.expr.boolean import RELATIONS, eq0, ge0, ne0, negate, relation
-from anyshape.expr.op import MAXIMUM, SYMBOL
+from anyshape.expr.op import CHOICE, MAXIMUM, PRODUCT, SYMBOL
 from anyshape.expr.terms import content, from_terms, terms
 from anyshape.expr.traverse import atoms_below, symbols_of
 
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from anyshape.env.propagation import Moved
     from anyshape.expr import Bool, Expr
     from anyshape.expr.node import Atom
+    from anyshape.expr.row import Op
 
 MENTIONS: Final = 64
 
@@ -125,17 +127,24 @@ def _learn(k: Knowledge, b: Bool, fact: Fact) -> None:
     op = b.op
     if op == boolean.FALSE:
         raise ContradictionError("it is false")
-    if op == boolean.GE:
-        _at_least_zero(k, b.expr, fact)
-    elif op == boolean.EQ:
-        _zero(k, b.expr, fact)
-    elif op == boolean.NE:
-        _not_zero(k, b.expr, fact)
-    elif op == boolean.AND:
+    if op == boolean.AND:
         for part in b.args:
             _learn(k, part, fact)
     elif op == boolean.OR:
         _clause(k, b, fact)
+    elif op in RELATIONS:
+        by_cases = _cases(k, b.expr, op)
+        learn_relation = _zero if op == boolean.EQ else _not_zero
+        (_at_least_zero if op == boolean.GE else learn_relation)(k, b.expr, fact)
+        for condition in by_cases:
+            _learn(k, condition, fact)
+
+
+def _cases(k: Knowledge, e: Expr, op: Op) -> list[Bool]:
+    """What a short relation says case by case."""
+    if e.width > NARROW or all(atom.op not in (CHOICE, PRODUCT) for atom in terms(e)):
+        return []
+    return alternatives(form(k, e), op)
 
 
 # ---------------------------------------------------------------------- at least zero

@@ -1,7 +1,7 @@
 """Expressions as polynomials over atoms: division, common factors, squares, values modulo d.
 
 A term is a coefficient times a monomial, a product of atoms to positive powers. Every function
-is exact or says nothing; none looks at facts.
+is exact or says nothing, and looks at no fact but the ranges of atoms.
 """
 
 from __future__ import annotations
@@ -119,15 +119,21 @@ def least_value(e: Expr) -> Bound:
     """A number that a polynomial of degree 2 is never below, by completing squares.
 
     a*x**2 + b*x + g >= g - b**2 / (4*a) for a > 0, where b and g do not contain x. What is left
-    when every square is completed must be a constant; else the answer is -inf. The polynomial is
-    an integer, so a real bound is rounded up.
+    when every square is completed must be linear, and is bounded by the ranges of its atoms; else
+    the answer is -inf. The polynomial is an integer, so a real bound is rounded up.
     """
     form = _Quadratic.of(e)
     if form is None:
         return NINF
     while form.complete_square():
         pass
-    return ceil(form.c) if not form.linear and not form.pairs else NINF
+    least = form.c
+    for atom, k in form.linear.items():
+        end = atom.lo if k > 0 else atom.hi
+        if isinstance(end, float):
+            return NINF
+        least += k * end
+    return NINF if form.pairs else ceil(least)
 
 
 class _Quadratic:

@@ -8,9 +8,11 @@ share its budget. It reads the knowledge and records nothing but memoized result
     direction     the range of its direction, by key
     equality      the same under the replacements, with fresh bounds
     reduction     atoms that the facts make simpler, read again
-    congruence    values modulo a constant
+    congruence    values modulo a constant, and powers
+    squares       a polynomial of degree 2 as a sum of squares
     elimination   combination with definitions and known relations
-    search        all assignments, when few are left; only for a question of its own
+    clause        a known clause that implies it; only for a question of its own
+    search        all assignments, when few are left; likewise
     solver        z3, when `config.solver` asks for it; likewise
 
 The answer is a function of the knowledge and the relation. So memoized results must not change it:
@@ -29,9 +31,18 @@ from anyshape.env.elimination import DEEP, SHALLOW, by_elimination, is_eliminabl
 from anyshape.env.enumeration import enumerate_assignments
 from anyshape.env.equality import form, form_bool
 from anyshape.env.limit import MATERIALIZE
-from anyshape.env.reading import by_congruence, by_direction, by_range, by_reading, by_spine
+from anyshape.env.polynomial import common_factors, without_factor
+from anyshape.env.reading import (
+    by_clause,
+    by_congruence,
+    by_direction,
+    by_range,
+    by_reading,
+    by_spine,
+    by_squares,
+)
 from anyshape.env.real_comparison import by_spans
-from anyshape.env.reduce import NOWHERE, reduce
+from anyshape.env.reduce import NOWHERE, reduce, where_defined
 from anyshape.expr import boolean
 from anyshape.expr.boolean import RELATIONS
 from anyshape.expr.op import SYMBOL
@@ -105,6 +116,9 @@ class Question:
     def search(self, b: Bool) -> bool | None:
         """The truth of a condition by the last rungs."""
         k = self.knowledge
+        answer = by_clause(self, b)
+        if answer is not None:
+            return answer
         answer = enumerate_assignments(k, form_bool(k, b))
         if answer is not None:
             self.why = ("search",)
@@ -152,15 +166,30 @@ class Question:
             answer = by_elimination(self, e, op, SHALLOW)
             if answer is not None:
                 return answer
-            reduced = reduce(self, e)
+            reduced = self._cofactor(where_defined(reduce(self, e)), op)
             if reduced is not e:
                 answer = by_reading(self, reduced, op)
                 e = reduced
         if answer is None:
             answer = by_congruence(self, e, op)
+        if answer is None:
+            answer = by_squares(self, e, op)
         if answer is None and is_eliminable(k, e):
             answer = by_elimination(self, e, op, DEEP)
         return answer
+
+    def _cofactor(self, e: Expr, op: Op) -> Expr:
+        """The same relation without the common factors f whose sign is known.
+
+        f*g >= 0 is g >= 0, and f*g - 1 >= 0 is g - 1 >= 0, for f >= 1; f*g == 0 is g == 0 for
+        f != 0.
+        """
+        c = e.c if op == boolean.GE and e.c == -1 else 0
+        for factor in common_factors(e.shift(-c)):
+            positive = self.is_nonnegative(factor.node.shift(-1))
+            if positive or (op != boolean.GE and self.inner(factor.node, boolean.NE)):
+                e = without_factor(e.shift(-c), factor).shift(c)
+        return e
 
     # ------------------------------------------------------------------ questions inside this one
 

@@ -6,21 +6,28 @@ spends budget.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from itertools import islice
+from typing import TYPE_CHECKING, Final
 
 from anyshape.env.direction import direction_of
+from anyshape.env.implication import implies
+from anyshape.env.polynomial import least_value, may_vanish
 from anyshape.env.residue import residue_of
 from anyshape.env.spine import between
-from anyshape.expr.boolean import EQ, GE, NE
+from anyshape.expr.boolean import EQ, GE, NE, negate
 from anyshape.expr.node import tighten
+from anyshape.expr.op import PRODUCT
 from anyshape.expr.terms import is_fresh, refresh, terms
+from anyshape.expr.traverse import atoms_below
 
 if TYPE_CHECKING:
     from anyshape.domain import Bound
     from anyshape.env.knowledge import Knowledge
     from anyshape.env.question import Question
-    from anyshape.expr import Expr
+    from anyshape.expr import Bool, Expr
     from anyshape.expr.row import Op
+
+CLAUSES: Final = 32
 
 
 def sign_in(lo: Bound, hi: Bound, op: Op) -> bool | None:
@@ -82,11 +89,45 @@ def by_reading(q: Question, e: Expr, op: Op, *, seen: bool = False) -> bool | No
 
 
 def by_congruence(q: Question, e: Expr, op: Op) -> bool | None:
-    """`e` is not 0 where its remainders modulo a constant exclude that."""
-    if op is GE or residue_of(q.knowledge, e).contains(0):
+    """`e` is not 0 where its remainders modulo a constant exclude that, or no power can be."""
+    if op is GE:
         return None
-    q.why = ("congruence", e)
+    if not residue_of(q.knowledge, e).contains(0):
+        q.why = ("congruence", e)
+    elif not may_vanish(e):
+        q.why = ("power", e)
+    else:
+        return None
     return op is NE
+
+
+def by_squares(q: Question, e: Expr, op: Op) -> bool | None:
+    """The bounds of a polynomial of degree 2, by completing squares."""
+    if not any(atom.op is PRODUCT for atom in terms(e)):
+        return None
+    lo, hi = least_value(e), -least_value(-e)
+    answer = sign_in(lo, hi, op)
+    if answer is not None:
+        q.why = ("range", e, lo, hi)
+    return answer
+
+
+def by_clause(q: Question, b: Bool) -> bool | None:
+    """Whether a known clause implies `b`, or denies it, by its form."""
+    k = q.knowledge
+    if not k.clauses:
+        return None
+    opposite = negate(b)
+    watching = dict.fromkeys(c for atom in atoms_below(b) for c in k.watchers.get(atom, ()))
+    for clause in islice(watching, CLAUSES):
+        fact = k.clauses.get(clause)
+        if fact is None:
+            continue
+        answer = True if implies(clause, b) else False if implies(clause, opposite) else None
+        if answer is not None:
+            q.why = ("known", fact)
+            return answer
+    return None
 
 
 def by_spine(q: Question, e: Expr, op: Op) -> bool | None:

@@ -29,6 +29,8 @@ def explain(k: Knowledge, b: Bool, answer: bool | None, why: object) -> str:
         return f"{k.brief(data[0])} is known not to be 0"
     if rung == "congruence":
         return f"{k.brief(data[0])} is never 0 by its remainders"
+    if rung == "power":
+        return f"{k.brief(data[0])} is never 0, because no integer has such a power"
     if rung == "part":
         return f"{k.brief(data[0])} {'holds' if answer else 'does not hold'}"
     return _PLAIN[str(rung)]

@@ -4,6 +4,7 @@ an atom with a one-point range           its value
 max(0, a, b)                             without the operands that another one is never below
 m*(x // d) with d | m, x % d == r known  (m/d) * (x - r)
 (k*y + x) // y with y != 0 known         k + x // y
+(x // a) // y with y >= 1 known          x // (a*y)
 x // y with 0 <= x < y known             0
 ite(c, a, 0) with c decided             a or 0
 floor(x / y) with |x| < 2**53            x // y; likewise ceil and trunc
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from anyshape.env.equality import form
 from anyshape.env.knowledge import atom_interval
+from anyshape.env.polynomial import divide
 from anyshape.env.reading import by_congruence, by_reading
 from anyshape.env.residue import remainder
 from anyshape.expr import boolean
@@ -22,7 +24,7 @@ from anyshape.expr.division import floordiv, floordiv_const
 from anyshape.expr.extremum import maximum
 from anyshape.expr.node import Expr
 from anyshape.expr.op import CHOICE, FLOORDIV, MAXIMUM, PRODUCT, SYMBOL
-from anyshape.expr.product import as_factors, factors, monomial
+from anyshape.expr.product import as_factors, factors, monomial, multiply
 from anyshape.expr.real import FLOAT, RATIO, Real
 from anyshape.expr.rebuild import rebuild
 from anyshape.expr.terms import add_into, from_terms, refresh, terms
@@ -48,6 +50,32 @@ def reduce(q: Question, e: Expr) -> Expr:
             break
         e = step
     return e
+
+
+def where_defined(e: Expr) -> Expr:
+    """`e` with exact quotients for divisions: the same wherever Python has a value of `e`.
+
+    A question may use it, because a condition without a value is no exception to the answer. A
+    simplification may not, because it would lose the error of a division by zero.
+    """
+    out = e
+    for atom, m in terms(e).items():
+        exact = [_exact_quotient(factor) for factor, _ in factors(atom)]
+        if any(exact):
+            by = e.pool.const(m)
+            for (factor, exponent), quotient in zip(factors(atom), exact, strict=True):
+                for _ in range(exponent):
+                    by = multiply(by, quotient or factor.node)
+            out = out - atom.node.scale(m) + by
+    return out
+
+
+def _exact_quotient(atom: Atom) -> Expr | None:
+    """The polynomial that `x // y` is where `y` divides `x`."""
+    if atom.op is not FLOORDIV or atom.exprs[1].is_const:
+        return None
+    whole, rest = divide(*atom.exprs)
+    return whole if rest is rest.pool.zero else None
 
 
 def _step(q: Question, e: Expr) -> Expr:
@@ -139,10 +167,16 @@ def _division(q: Question, atom: Atom) -> Expr:
     positive = q.is_nonnegative(y.shift(-1))
     if not positive and not q.is_nonnegative(-y.shift(1)) and not _is_excluded(q, y):
         return atom.node
-    whole, rest = _split(x, y)
+    whole, rest = _divided(q, x, y)
     if whole is not None:
         return whole + floordiv(rest, y)
-    if positive and q.is_nonnegative(x) and q.is_nonnegative((y - x).shift(-1)):
+    if not positive:
+        return atom.node
+    if x.width == 1 and not x.c:
+        inner = next(iter(terms(x)))
+        if inner.op is FLOORDIV and x is inner.node:
+            return floordiv(inner.exprs[0], multiply(inner.exprs[1], y))
+    if q.is_nonnegative(x) and q.is_nonnegative((y - x).shift(-1)):
         return atom.pool.zero
     return atom.node
 
@@ -155,6 +189,34 @@ def _is_excluded(q: Question, y: Expr) -> bool:
     y = form(k, y)
     answer = by_reading(q, y, boolean.NE)
     return (by_congruence(q, y, boolean.NE) if answer is None else answer) is True
+
+
+def _divided(q: Question, x: Expr, y: Expr) -> tuple[Expr | None, Expr]:
+    """`x` as `whole * y + rest`, also with a division in `y` of known remainder multiplied out."""
+    whole, rest = _split(x, y)
+    if whole is None and (y.c or len(terms(y)) > 1):
+        whole, rest = _long_division(x, y)
+    if whole is not None:
+        return whole, rest
+    for quotient in terms(y):
+        if quotient.op is FLOORDIV and quotient.exprs[1].is_const:
+            dividend, d = quotient.exprs[0], quotient.exprs[1].c
+            r = remainder(q.knowledge, dividend, d)
+            leading = next(iter(terms(dividend)))
+            if r is not None and terms(x).get(leading, 0) % terms(dividend)[leading] == 0:
+                times = terms(x).get(leading, 0) // terms(dividend)[leading]
+                whole, rest = _split(
+                    x + (quotient.node.scale(d).shift(r) - dividend).scale(times), y
+                )
+                if whole is not None:
+                    return whole, rest
+    return None, x
+
+
+def _long_division(x: Expr, y: Expr) -> tuple[Expr | None, Expr]:
+    """The quotient of polynomials where it leaves a rest of fewer terms."""
+    whole, rest = divide(x, y)
+    return (whole, rest) if len(terms(rest)) < len(terms(x)) else (None, x)
 
 
 def _split(x: Expr, y: Expr) -> tuple[Expr | None, Expr]:

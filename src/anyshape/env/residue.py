@@ -7,12 +7,14 @@ remainder passes its part on. Facts of the form `x % d == r` are recognised in t
 
 from __future__ import annotations
 
+from math import gcd
 from typing import TYPE_CHECKING, Final
 
 from anyshape.domain import EVERY_INTEGER, congruence, solve
 from anyshape.env.direction import direction_of
 from anyshape.env.fact import ContradictionError
 from anyshape.env.limit import NARROW
+from anyshape.env.polynomial import constant_remainder
 from anyshape.expr.op import FLOORDIV, GROUP, PRODUCT
 from anyshape.expr.terms import from_terms, terms
 
@@ -66,12 +68,23 @@ def _residue_of_atom(k: Knowledge, atom: Atom, depth: int) -> Congruence:
 def remainder(k: Knowledge, x: Expr, d: int) -> int | None:
     """`x % d` where that is a known constant, for d > 0.
 
-    Without any learnt congruence there is none: division takes out what the coefficients tell.
+    What the coefficients of a sum of symbols tell, division takes out by itself. So there is none
+    without a learnt congruence or a product.
     """
-    if not k.residues:
-        return None
-    rest = residue_of(k, x).mod(d)
-    return rest.residue if rest.is_point else None
+    if k.residues:
+        rest = residue_of(k, x).mod(d)
+        if rest.is_point:
+            return rest.residue
+    if any(atom.op is PRODUCT for atom in terms(x)):
+        return constant_remainder(x, d, lambda atom: _values_modulo(k, atom, d))
+    return None
+
+
+def _values_modulo(k: Knowledge, symbol: Atom, d: int) -> range:
+    """The values modulo d that a symbol can have."""
+    modulus, residue = k.residues.get(symbol.mark, EVERY_INTEGER)
+    common = gcd(modulus, d)
+    return range(residue % common, d, common)
 
 
 def learn_residues(k: Knowledge, e: Expr) -> list[Atom]:

@@ -12,6 +12,8 @@ from typing import NamedTuple
 
 import pytest
 
+from anyshape.env import Env
+from anyshape.expr import ge0
 from tests.unit.env.story import Story, truths
 
 
@@ -245,27 +247,59 @@ MUST_STAY_OPEN = rows(
 )
 
 
+# What needs more than intervals and linear combinations.
+NON_LINEAR = rows(
+    ("", "(u0*u1)%u1 == 0"),  # wherever Python has a value
+    ("", "((u0 + 10)*(u0 + 10))%(u0 + 10) == 0"),
+    ("", "((u0 + u1)*(u0 - u1))//(u0 - u1) == u0 + u1"),
+    ("u0 == 1 or u1 == 1", "u0 == 1 or u1 == 1 or u2 == 1"),
+    ("u0 == 1 or u1 == 2", "u0 >= 1 or u1 >= 2"),
+    ("u0 == 1 or u1 == 2", "u0 == 0 and u1 == 0", False),
+    ("u0 == 1 or u0 == 3", "u0 != 2"),
+    ("", "u0*u0 != 2"),
+    ("", "u0*u0*u1*u1 == 5", False),
+    ("", "(u0*(u0+1))%2 == 0"),
+    ("", "(u0*u0*u0 - u0)%6 == 0"),
+    ("u0%2 == 1", "(u0*u0)%8 == 1"),
+    ("", "u0*u0 + u1*u1 >= 2*u0*u1"),
+    ("u2 >= 0", "u0*u0 + u1*u1 + u2 >= 2*u0*u1"),
+    ("", "u0*u0 >= u0"),
+    ("", "u0*u0 + 1 == 2*u0 - 1", False),
+    ("u0 >= 1; u1 >= 1", "(s0//u0)//u1 == s0//(u0*u1)"),
+    ("u0 >= 0; u1 >= 1", "u0//u1 <= u0"),
+    ("u0 >= 0; u1 >= 2", "2*(u0//u1) <= u0"),
+    ("u0 >= 0; u1 >= 1; u1 <= 4", "4*(u0//u1) >= u0 - 3"),
+    ("u0*s0 == u1*s0", "u0 == u1"),
+    ("u2*u0 == u2*u1; u2 >= 1", "u0 == u1"),
+    ("u2*u0 == u2*u1; u2 != 0", "u0 == u1"),
+    ("u0*u1 == 0; u0 != 0", "u1 == 0"),
+    ("u0*u1 != 0", "u0 != 0"),
+    ("u0 <= u1", "s0*u0 <= s0*u1"),
+    ("u0 != u1", "s0*u0 != s0*u1"),
+    ("", "ite(u0 >= 3, u0, 3) >= 3"),
+    ("", "ite(u0 >= 3 and u0 <= 9, u0, 5) <= 9"),
+    ("ite(u0 >= 0, u1, u2) == 5; u0 >= 1", "u1 == 5"),
+    ("ite(u0 >= 0, u1, u2) == 5; u0 < 0", "u2 == 5"),
+    ("ite(u0 >= 0, u1, u2) >= 5; u0 >= 1", "u1 >= 5"),
+    ("ite(u0 >= 0, u1, u2) != 5; u0 >= 1", "u1 != 5"),
+    ("s0%2 == 0", "s0//(s0//2) == 2"),
+    ("s1%3 == 0", "(2*s1)//(s1//3) == 6"),
+)
+
+
 # True, and beyond what fixed fuel finds; a row that changes in either direction must be moved.
 def expect(facts: str, question: str, *, now: tuple[bool | None, ...], best: bool) -> Expect:
     ((split, _, _),) = rows((facts, question))
     return Expect(split, question, now, best)
 
 
-EXPECTED = [
-    expect("", "(u0*u1)%u1 == 0", now=(None,), best=True),  # where defined; 0 must be excluded
-    expect("u0 == 1 or u1 == 1", "u0 == 1 or u1 == 1 or u2 == 1", now=(None,), best=True),
-    expect("u0 == 1 or u1 == 2", "u0 >= 1 or u1 >= 2", now=(None,), best=True),
-    expect("", "u0*u0 != 2", now=(None,), best=True),
-    expect("", "(u0*(u0+1))%2 == 0", now=(None,), best=True),
-    expect("", "u0*u0 + u1*u1 >= 2*u0*u1", now=(None,), best=True),
-    expect("u0 >= 1; u1 >= 1", "(s0//u0)//u1 == s0//(u0*u1)", now=(None,), best=True),
-    expect("u0 >= 0; u1 >= 1", "u0//u1 <= u0", now=(None,), best=True),
-    expect("u0*s0 == u1*s0", "u0 == u1", now=(None,), best=True),
-    expect("", "ite(u0 >= 3, u0, 3) >= 3", now=(None,), best=True),  # a clamp
-    expect("ite(u0 >= 0, u1, u2) == 5; u0 >= 1", "u1 == 5", now=(None,), best=True),
+EXPECTED: list[Expect] = [
+    expect(
+        "u0 >= 2; u0 <= 4000; u1 >= 2; u1 <= 4000", "u0*u0*u0 != 2*u1*u1*u1", now=(None,), best=True
+    ),
 ]
 
-DECIDED = PATTERNS + NOT_PROVED_BY_TORCH + PROVED_BY_TORCH + FURTHER
+DECIDED = PATTERNS + NOT_PROVED_BY_TORCH + PROVED_BY_TORCH + FURTHER + NON_LINEAR
 ALL = DECIDED + MUST_STAY_OPEN
 
 
@@ -315,7 +349,14 @@ def test_known_imprecision_is_as_recorded(row: Expect) -> None:
 
 def test_the_lists_are_complete() -> None:
     assert len(PATTERNS) == 28
-    for table in (PATTERNS, NOT_PROVED_BY_TORCH, PROVED_BY_TORCH, FURTHER, MUST_STAY_OPEN):
+    for table in (
+        PATTERNS,
+        NOT_PROVED_BY_TORCH,
+        PROVED_BY_TORCH,
+        FURTHER,
+        NON_LINEAR,
+        MUST_STAY_OPEN,
+    ):
         assert len(set(table)) == len(table)
 
 
@@ -330,3 +371,15 @@ def test_a_planted_order_dependence_is_caught(monkeypatch: pytest.MonkeyPatch) -
     """Negative control: an engine that forgets to look again at clauses depends on the order."""
     monkeypatch.setattr("anyshape.env.learn._wake", lambda *_: None)
     assert answers(("u0 == u1 or u0 == 1", "u0 != 1"), "u0 == u1") == {True, None}
+
+
+@pytest.mark.parametrize("n", [3, 17, 40])
+def test_a_multiple_of_a_long_sum_bounds_the_sum(n: int) -> None:
+    env = Env()
+    total = env.pool.zero
+    for _ in range(n):
+        total = total + env.unbacked()
+    env.assume(ge0((-total.scale(2)).shift(100)))
+    assert env.prove(ge0((-total).shift(50))).answer is True
+    assert env.prove(ge0((-total.scale(3)).shift(150))).answer is True
+    assert env.prove(ge0((-total).shift(49))).answer is None
