@@ -133,8 +133,6 @@ def _is_narrow(atom: Atom) -> bool:
 
 def narrow_terms(k: Knowledge, e: Expr, op: Op, fact: Fact) -> list[Moved]:
     """Tighten the atoms of `e` from `e >= 0` or `e == 0`; return those that changed."""
-    if op == boolean.NE:
-        return []
     changed = _from_lower_bound(k, terms(e), e.c, 1, fact)
     if op == boolean.EQ:
         changed += _from_lower_bound(k, terms(e), e.c, -1, fact)

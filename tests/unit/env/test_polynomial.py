@@ -18,6 +18,7 @@ from anyshape.env.polynomial import (
     without_factor,
 )
 from anyshape.expr import Expr, evaluate, multiply, parse, power
+from anyshape.expr.terms import terms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,9 +66,19 @@ def test_division(pool: Pool, x: str, y: str, whole: str) -> None:
     assert multiply(found, expression(pool, y)) + rest is expression(pool, x)
 
 
-def test_a_division_that_grows_is_left(pool: Pool) -> None:
-    many = power(expression(pool, "u0 + u1 + u2"), pool.const(7))
-    assert divide(many, expression(pool, "u0 + u1*u2 + u2*u2"))[1] is many
+def test_a_division_that_grows_is_left() -> None:
+    env = Env()
+    many = [env.unbacked() for _ in range(35)]
+    total = sum(many[1:], start=many[0])
+    x = multiply(many[-1], env.unbacked())
+    assert divide(x, total) == (env.pool.zero, x)
+
+
+def test_a_division_ends_after_a_number_of_steps(pool: Pool) -> None:
+    x, y = power(expression(pool, "u0"), pool.const(30)), expression(pool, "u0 + 1")
+    whole, rest = divide(x, y)
+    assert len(terms(whole)) == 16
+    assert multiply(whole, y) + rest is x
 
 
 @pytest.mark.parametrize(
