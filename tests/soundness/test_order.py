@@ -147,7 +147,7 @@ def test_the_order_of_questions_changes_no_answer(name: str) -> None:
 
 @pytest.mark.parametrize("steps", [4, 12, 40])
 def test_nor_does_it_where_budgets_run_out(steps: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(question, "STEPS", steps)
+    monkeypatch.setattr(question, "BUDGET", steps)
     assert disagreeing(Chain, range(10), 5) == []
 
 
@@ -157,7 +157,7 @@ def test_a_budget_that_questions_share_is_found(monkeypatch: pytest.MonkeyPatch)
 
     def shared(self: Question, knowledge: Knowledge, effort: int = FULL) -> None:
         make(self, knowledge, effort)
-        self.steps = left.setdefault(knowledge, question.STEPS)
+        self.steps = left.setdefault(knowledge, question.BUDGET)
 
     def spend(self: Question, steps: int) -> bool:
         self.steps -= steps

@@ -1,16 +1,18 @@
 """The environment: symbols, what is known of them, what must be guarded or asserted. A façade.
 
-Seven verbs, and nothing else records state:
+Five verbs:
 
-    simplify(e)   the same value in fewer words, under all facts; records nothing
-    prove(p)      YES, NO or UNKNOWN with a reason; records nothing
-    guard(p)      decides by proof or by the hint, and records a guard for the latter
-    defer(p)      records a runtime assert; what is asserted does not become knowledge
-    assume(p)     the user's word: knowledge, and a runtime assert (a guard if all is backed)
-    require(p)    proves or raises
-    learn(p)      what holds by nature of a value that an op makes: knowledge, checked by nobody
+    simplify(e)   the same value in fewer words, under all facts
+    prove(p)      YES, NO or UNKNOWN with a reason; `decide`, `at_least`, `equal`: the answer alone
+    guard(p)      decides by proof or by the hints, and then records a guard; `value` and
+                  `real_value` are a guard on a value, `guard_or` has a fallback instead of an error
+    assume(p)     the user's word: a fact, and a runtime assert (a guard if all is backed)
+    learn(p)      an invariant of an op's result: a fact, trusted and not checked
 
-Everything speaks `Expr` and `Bool`; `anyshape.symbolic` wraps this for `SymInt`.
+The first two record nothing. Besides the others, only a new symbol records facts: the range that is
+declared for it and the policy on sizes, as guards where it is backed, else as asserts.
+
+Everything is in terms of `Expr` and `Bool`; `anyshape.symbolic` wraps this for `SymInt`.
 """
 
 from __future__ import annotations
@@ -21,18 +23,20 @@ from anyshape.config import config
 from anyshape.domain import INF, NINF, Interval
 from anyshape.env import fact as origin
 from anyshape.env.announce import tell_equalities, tell_symbol, timed
+from anyshape.env.asker import Asker
+from anyshape.env.data_dependence import data_dependent
 from anyshape.env.decide import decide, verdict
 from anyshape.env.equality import form, form_bool
 from anyshape.env.fact import Fact
 from anyshape.env.knowledge import Knowledge, atom_interval
 from anyshape.env.learn import learn, refusal
-from anyshape.env.obligation import Obligation, minimal, natural, unbacked_in
+from anyshape.env.obligation import Obligation, minimal, natural
 from anyshape.env.question import FULL, Question
 from anyshape.env.reason import interval_text
 from anyshape.env.reduce import reduce
-from anyshape.env.site import capture, user_locals
+from anyshape.env.site import capture
 from anyshape.env.symbol import BACKED, UNBACKED, Symbol
-from anyshape.errors import ConstraintError, DataDependentError, RuntimeAssertError
+from anyshape.errors import ConstraintError, RuntimeAssertError
 from anyshape.events import Answer, Assert, Guard, SymbolCreation, emit, listeners
 from anyshape.expr import Bool, Pool, eq0, evaluate, ge0, negate, symbol
 from anyshape.expr.comparison import equals
@@ -40,42 +44,22 @@ from anyshape.expr.op import SYMBOL
 from anyshape.expr.real import ANY, CONST, Real, real_symbol
 from anyshape.expr.terms import refresh, terms
 from anyshape.expr.traverse import symbols_of
-from anyshape.refusal import refused
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from anyshape.env.fact import Message, Verdict
     from anyshape.env.site import Site
     from anyshape.expr import Expr
-
-_SPECIALIZE = "keep it symbolic, or add torch._check(n == <value>) before if it is always the same"
-_UNNAMED = (
-    "give the value a name, n = tensor.item(), and add torch._check(...) of what is known of n"
-    " before, or use torch.where(...), which does not branch; guard_or_false(...) is False here"
-)
-
-
-def _fix(text: str, opposite: str, action: str, *, named: bool) -> str:
-    if action:
-        return _SPECIALIZE
-    if not named:
-        return _UNNAMED
-    return (
-        f"add torch._check({text}) or torch._check({opposite}) before, or branch on"
-        f" guard_or_false({text}), which is False here"
-    )
 
 
 class Env:
     """One environment; its expressions never mix with those of another.
 
-    `undecided`, if set, is asked for the truth of what only the run can tell before `guard` raises;
-    its answer becomes a fact and a runtime assert, None leaves the error. A statement that the
-    hints deny raises, and leaves its opposite as a guard: a program may catch the error.
+    The `asker` is consulted before `guard` raises for what only the run can tell. A statement that
+    the hints deny raises, and leaves its opposite as a guard: a program may catch the error.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, asker: Asker | None = None) -> None:
+        self.asker = Asker() if asker is None else asker
         self.pool = Pool()
         self.knowledge = Knowledge(self.pool)
         self.symbols: dict[str, Symbol] = {}
@@ -86,10 +70,6 @@ class Env:
         self._by_hint: dict[int, Expr] = {}
         self._count = {"s": 0, "u": 0, "f": 0}
         self.is_timed = False  # whether the time of a question is being taken
-        self.concrete = False  # whether keys and texts of the user's ask for the values of numbers
-        self.shown: set[str] = set()  # texts of symbolic numbers that a program may have used
-        self.equals: set[tuple[Expr, Expr]] = set()  # pairs that were found equal
-        self.undecided: Callable[[Bool], bool | None] | None = None
 
     # ------------------------------------------------------------------ symbols
 
@@ -229,14 +209,6 @@ class Env:
         p = ge0(e.shift(-bound))
         return self.decide(p) if listeners else decide(self.knowledge, p)
 
-    def at_most(self, e: Expr, bound: int) -> bool | None:
-        """Whether `e <= bound`, like `at_least`."""
-        if e.hi <= bound:
-            return True
-        if e.lo > bound:
-            return False
-        return self.decide(ge0((-e).shift(bound)))
-
     def equal(self, a: Expr, b: Expr) -> bool | None:
         """Whether `a == b`: the answer of `prove`, at once where they are one object."""
         if a is b:
@@ -253,9 +225,9 @@ class Env:
             return answer
         backed = self._over_backed(p)
         if backed is None:
-            answer = None if self.undecided is None else self.undecided(p)
+            answer = self.asker.settle(self, p)
             if answer is None:
-                raise self.data_dependent(p)
+                raise data_dependent(self, p)
             self.assume(p if answer else negate(p), None, origin.RULE)
             return answer
         hint = backed.hint is True
@@ -270,7 +242,7 @@ class Env:
         backed = simple if simple.hint is not None else e
         value = backed.hint
         if value is None:
-            raise self.data_dependent(eq0(simple), f"turn {self.text(e)} into a Python int")
+            raise data_dependent(self, eq0(simple), f"turn {self.text(e)} into a Python int")
         if not self.guard(eq0(backed.shift(-value))):
             raise ConstraintError(
                 f"{self.text(e)} is {value} while tracing, and cannot be that",
@@ -283,7 +255,7 @@ class Env:
         """The value of a real: its hint, which is then guarded, or an error."""
         value: float | None = r.hint
         if value is None:
-            raise self.data_dependent(equals(r, 0.0), f"turn {self.text(r)} into a float")
+            raise data_dependent(self, equals(r, 0.0), f"turn {self.text(r)} into a float")
         if r.op != CONST:
             self.guard(equals(r, value))
         return value
@@ -299,13 +271,6 @@ class Env:
             answer = decide(self.knowledge, p)
         return fallback if answer is None else answer
 
-    def defer(self, p: Bool, message: Message | None = None) -> None:
-        """Have `p` asserted when the program runs, without making it knowledge."""
-        site = capture()
-        condition = self._open(p, site, message)
-        if condition is not None:
-            self._oblige(Fact(condition, origin.CHECK, site, message))
-
     def assume(self, p: Bool, message: Message | None = None, from_: str = origin.CHECK) -> None:
         """Take the user's word for `p`: a fact, and a runtime assert or a guard.
 
@@ -320,19 +285,11 @@ class Env:
             self._record(condition, from_, site, message)
 
     def learn(self, p: Bool) -> None:
-        """Know what holds by nature, as that a count is at most the number of elements."""
+        """Trust an invariant of an op's result, as that a count is at most a number of elements."""
         if listeners and Answer in listeners and not self.is_timed:
             timed(self, "learn", p, self.learn, p)
             return
         self._learn(Fact(p, origin.NATURE, capture(), None))
-
-    def require(self, p: Bool) -> None:
-        """Raise unless `p` is proved."""
-        v = self.prove(p)
-        if v.answer is None:
-            raise self.data_dependent(p)
-        if not v.answer:
-            raise ConstraintError(f"{self.text(p)} does not hold", why=v.reason)
 
     # ------------------------------------------------------------------ recording
 
@@ -457,41 +414,3 @@ class Env:
         """The truth of `p` under the hints of backed symbols, as a guard would decide it."""
         backed = self._over_backed(p)
         return None if backed is None else backed.hint
-
-    def data_dependent(self, p: Bool, action: str = "") -> DataDependentError:
-        """The error for a branch on a value that only the run knows; `action` is what needs it.
-
-        Symbols without a source are called by the variables of the user that hold them.
-        """
-        held = self._held_by_user()
-        self.sources.update(held)
-        text, opposite = self.text(p), self.text(negate(p))
-        site = capture()
-        names = unbacked_in(p)
-        unknown = [self.sources.get(n, n) for n in names]
-        for name in held:
-            del self.sources[name]
-        born = [
-            f"{label} was made at {self.symbols[n].site}"
-            for n, label in zip(names, unknown, strict=True)
-            if n in self.symbols and self.symbols[n].site is not None
-        ]
-        return refused(
-            DataDependentError,
-            f"cannot {action or f'decide {text}'} while tracing" + (f" at {site}" if site else ""),
-            why="; ".join([f"{', '.join(unknown)}: known only when the program runs", *born])
-            if unknown
-            else f"{text} has no value at the sizes seen while tracing",
-            fix=_fix(text, opposite, action, named=not set(unknown) & set(names)),
-        )
-
-    def _held_by_user(self) -> dict[str, str]:
-        """The variables of the user's frame that hold symbols without a source, by symbol."""
-        found: dict[str, str] = {}
-        for variable, value in user_locals().items():
-            e = value.expr if type(value).__name__ == "SymInt" else None
-            if e is not None and e.pool is self.pool and e.width == 1 and not e.c:
-                ((atom, k),) = terms(e).items()
-                if k == 1 and atom.op is SYMBOL and atom.name not in self.sources:
-                    found.setdefault(atom.name, variable)
-        return found

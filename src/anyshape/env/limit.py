@@ -9,3 +9,6 @@ NARROW: Final = 8
 
 MATERIALIZE: Final = 16
 """A pending sum of more terms is bounded by its key and its two sides, without its terms."""
+
+WIDE: Final = 64
+"""Ranges do not propagate into a sum of more terms, and the list of asserts keeps it as it is."""

@@ -12,11 +12,12 @@ out because of what is itself left out.
 from __future__ import annotations
 
 from operator import attrgetter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from anyshape.domain import EVERYTHING, NATURAL, Interval
 from anyshape.env.direction import direction_of
 from anyshape.env.fact import ORIGINS
+from anyshape.env.limit import WIDE
 from anyshape.expr import boolean
 from anyshape.expr.boolean import RELATIONS, Bool
 from anyshape.expr.node import Atom, Expr
@@ -34,9 +35,6 @@ if TYPE_CHECKING:
     from anyshape.env.site import Site
 
     Ranges = Mapping[Atom, Interval]
-
-
-WIDE: Final = 64
 
 
 class Obligation:

@@ -26,6 +26,7 @@ from anyshape.domain import (
 from anyshape.env.definedness import became_defined, has_value
 from anyshape.env.fact import ContradictionError
 from anyshape.env.knowledge import atom_interval
+from anyshape.env.limit import WIDE
 from anyshape.env.relation import LOWER, UPPER
 from anyshape.expr import boolean
 from anyshape.expr.node import Expr
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
 STEPS: Final = 200
 DEFINED: Final = 4  # beside the ends of a range: the atom has become defined, or one inside it
 RELATIONS_SCANNED: Final = 1024
-WIDE: Final = 64
 
 
 def narrow_atom(k: Knowledge, atom: Atom, lo: Bound, hi: Bound, fact: Fact) -> int:

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 FULL: Final = 0
 RANGES: Final = 1
 REPLACEMENTS: Final = 2
-STEPS: Final = 160
+BUDGET: Final = 160
 
 
 class Question:
@@ -73,7 +73,7 @@ class Question:
     def __init__(self, knowledge: Knowledge, effort: int = FULL) -> None:
         self.knowledge = knowledge
         self.effort = effort
-        self.steps = STEPS
+        self.steps = BUDGET
         self.why: object = None
         self.solver: str | None = None
         self.reducing: dict[Atom, int] = {}

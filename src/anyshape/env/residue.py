@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from anyshape.env.knowledge import Knowledge
     from anyshape.expr.node import Atom, Expr
 
-DEPTH: Final = 4
+NESTING: Final = 4
 
 
-def residue_of(k: Knowledge, e: Expr, depth: int = DEPTH) -> Congruence:
+def residue_of(k: Knowledge, e: Expr, depth: int = NESTING) -> Congruence:
     """The smallest known congruence that holds for `e`."""
     of_e = terms(e)
     total = congruence(0, e.c)
@@ -100,7 +100,7 @@ def learn_residues(k: Knowledge, e: Expr) -> list[Atom]:
         others = congruence(0, -e.c)
         for other, m in of_e.items():
             if other is not atom:
-                others = others.sub(_residue_of_atom(k, other, DEPTH).scale(m))
+                others = others.sub(_residue_of_atom(k, other, NESTING).scale(m))
         found += _learn_direction(k, atom.node, solve(coefficient, others))
     return found
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from anyshape.env import Env
 from anyshape.errors import ArgumentError
+from anyshape.symbolic.number_asker import NumberAsker
 from anyshape.symbolic.operand import expr_of
 from anyshape.symbolic.sym_bool import SymBool, condition_of
 from anyshape.symbolic.sym_float import SymFloat
@@ -30,7 +31,7 @@ class ShapeEnv:
     __slots__ = ("env",)
 
     def __init__(self) -> None:
-        self.env = Env()
+        self.env = Env(NumberAsker())
 
     def backed(
         self,

@@ -109,7 +109,7 @@ class SymBool(torch.SymBool):
         return equal if equal is NotImplemented else ~equal
 
     def __hash__(self) -> int:
-        if self.env.concrete:
+        if self.env.asker.is_concrete:
             return hash(bool(self))
         raise refused(NoHashError, f"a symbolic condition has no hash: {self}", fix="use bool(b)")
 
@@ -122,19 +122,19 @@ class SymBool(torch.SymBool):
         return float(bool(self))
 
     def __repr__(self) -> str:
-        if self.env.concrete and is_asked_by_user(1):
+        if self.env.asker.is_concrete and is_asked_by_user(1):
             return repr(bool(self))
         text = repr(self.condition)
-        self.env.shown.add(text)
+        self.env.asker.shown.add(text)
         return text
 
     __str__ = __repr__
 
     def __format__(self, spec: str) -> str:
-        if self.env.concrete and is_asked_by_user(1):
+        if self.env.asker.is_concrete and is_asked_by_user(1):
             return format(bool(self), spec)
         text = show(self.condition)
-        self.env.shown.add(text)
+        self.env.asker.shown.add(text)
         return format(text, layout_of(spec))
 
     def __copy__(self) -> SymBool:

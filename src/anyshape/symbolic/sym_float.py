@@ -161,7 +161,7 @@ class SymFloat(torch.SymFloat):
         return float(self).is_integer()
 
     def __hash__(self) -> int:
-        if self.env.concrete:
+        if self.env.asker.is_concrete:
             return hash(float(self))
         raise refused(
             NoHashError,
@@ -170,11 +170,11 @@ class SymFloat(torch.SymFloat):
         )
 
     def __repr__(self) -> str:
-        if self.env.concrete and is_asked_by_user(1):
+        if self.env.asker.is_concrete and is_asked_by_user(1):
             return repr(float(self))
         text = repr(self.value)
         if self.value.op != real.CONST:
-            self.env.shown.add(text)
+            self.env.asker.shown.add(text)
         return text
 
     __str__ = __repr__
@@ -182,10 +182,10 @@ class SymFloat(torch.SymFloat):
     def __format__(self, spec: str) -> str:
         if self.value.op == real.CONST:
             return format(self.value.args[0], spec)
-        if self.env.concrete and is_asked_by_user(1):
+        if self.env.asker.is_concrete and is_asked_by_user(1):
             return format(float(self), spec)
         text = show(self.value)
-        self.env.shown.add(text)
+        self.env.asker.shown.add(text)
         return format(text, layout_of(spec))
 
     def __copy__(self) -> SymFloat:

@@ -244,7 +244,7 @@ class SymInt(torch.SymInt):
         return _int(make_atom(BIT_COUNT, self.expr), self.env)
 
     def __hash__(self) -> int:
-        if self.env.concrete:
+        if self.env.asker.is_concrete:
             return hash(specialize(self))
         raise refused(
             NoHashError,
@@ -253,11 +253,11 @@ class SymInt(torch.SymInt):
         )
 
     def __repr__(self) -> str:
-        if self.env.concrete and is_asked_by_user(1):
+        if self.env.asker.is_concrete and is_asked_by_user(1):
             return repr(specialize(self))
         text = repr(self.expr)
         if not self.expr.is_const:
-            self.env.shown.add(text)
+            self.env.asker.shown.add(text)
         return text
 
     __str__ = __repr__
@@ -265,10 +265,10 @@ class SymInt(torch.SymInt):
     def __format__(self, spec: str) -> str:
         if self.expr.is_const:
             return format(self.expr.c, spec)
-        if self.env.concrete and is_asked_by_user(1):
+        if self.env.asker.is_concrete and is_asked_by_user(1):
             return format(specialize(self), spec)
         text = show(self.expr)
-        self.env.shown.add(text)
+        self.env.asker.shown.add(text)
         return format(text, layout_of(spec))
 
     def __copy__(self) -> SymInt:

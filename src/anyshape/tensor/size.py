@@ -206,9 +206,10 @@ def expect_equal(a: Size, b: Size, say: Callable[[], str]) -> None:
             raise ShapeError(say())
         return
     x, y, env = _exprs(a, b)
-    if x is not y and (x, y) not in env.equals:
+    found = env.asker.found_equal
+    if x is not y and (x, y) not in found:
         expect(SymBool(eq0(x - y), env), say)
-        env.equals.add((x, y))  # what is known stays known
+        found.add((x, y))  # what is known stays known
 
 
 def expect_size(n: Any, what: str) -> None:

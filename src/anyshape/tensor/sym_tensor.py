@@ -232,9 +232,9 @@ def _iter(t: SymTensor) -> Any:
 def _text(t: SymTensor, *, for_user: bool) -> str:
     text = f"SymTensor({t._value}: {t._meta})"
     env = t._tracer.env
-    if env.concrete and for_user:
+    if env.asker.is_concrete and for_user:
         raise refused(UnsupportedError, "the text of a traced tensor", why="it shows its data")
-    env.shown.add(text)
+    env.asker.shown.add(text)
     return text
 
 

@@ -22,7 +22,6 @@ from anyshape.rules.autocast import autocast_state
 from anyshape.rules.resolve import resolve
 from anyshape.rules.result import Done, Instead, Many
 from anyshape.rules.table import when_registered
-from anyshape.rules.typical import answer_for_torch
 from anyshape.symbolic.sym_bool import SymBool
 from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
@@ -38,6 +37,7 @@ from anyshape.trace.execution_modes import set_autocast, set_inference
 from anyshape.trace.graph import CONSTANT, INPUT, RESULT, Graph, Name, Node, Value, leaves
 from anyshape.trace.numbering import number
 from anyshape.trace.scan import PLAIN, Scan, hidden_in
+from anyshape.trace.trace_asker import TraceAsker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -72,9 +72,8 @@ class Tracer:
     """One run of one program. `call` receives every torch function."""
 
     def __init__(self, env: Env | None = None, options: TraceOptions = _DEFAULT) -> None:
-        self.env = Env() if env is None else env
+        self.env = Env(TraceAsker()) if env is None else env
         self.options = options
-        self.env.undecided = lambda p: answer_for_torch(self.env, p)
         self.graph = Graph()
         self.deviations: list[Deviation] = []
         self.memo: dict[Any, Any] = {}
@@ -416,7 +415,7 @@ class Tracer:
 
     def need_plain(self, text: str) -> None:
         """Refuse text that a symbolic number was formatted into."""
-        name = next((shown for shown in self.env.shown if shown in text), None)
+        name = next((shown for shown in self.env.asker.shown if shown in text), None)
         if name is not None:
             raise refused(
                 UnsupportedError,

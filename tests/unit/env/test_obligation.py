@@ -7,7 +7,8 @@ import re
 import pytest
 
 from anyshape import ShapeEnv, check, config, sym_and, sym_max, sym_or
-from anyshape.env import Env
+from anyshape.env import Env, Fact
+from anyshape.env.obligation import minimal, natural
 from anyshape.expr import ge0, ne0
 
 
@@ -57,18 +58,18 @@ def test_the_list_of_asserts_is_minimal(facts: tuple[str, ...], listed: list[str
 
 
 @pytest.mark.parametrize(("facts", "listed"), MINIMAL, ids="; ".join)
-def test_deferred_asserts_are_minimal_too(facts: tuple[str, ...], listed: list[str]) -> None:
-    """`defer` makes nothing known, so the list alone must drop what the others imply."""
+def test_facts_that_nobody_learnt_are_minimal_too(
+    facts: tuple[str, ...], listed: list[str]
+) -> None:
+    """Nothing is known, so the list alone must drop what the others imply."""
     env = Env()
     for name in "uvw":
         env.unbacked(source=name)
     from anyshape.expr import parse
 
-    for fact in facts:
-        renamed = fact.replace("v", "u1").replace("u ", "u0 ").replace("u,", "u0,")
-        env.defer(parse(env.pool, renamed))
-    assert [o.text for o in env.runtime_asserts] == listed
-    assert all(env.prove(parse(env.pool, t)).answer is None for t in ("u0 >= 1", "u1 >= 1"))
+    texts = [f.replace("v", "u1").replace("u ", "u0 ").replace("u,", "u0,") for f in facts]
+    told = [Fact(parse(env.pool, text), "check") for text in texts]
+    assert [env.text(fact.condition) for fact in minimal(told, {})] == listed
 
 
 def test_text_is_python_over_the_sources() -> None:
@@ -176,8 +177,8 @@ def test_natural_ranges_are_not_listed() -> None:
     i = env.unbacked()
     check(u >= 0)
     check(i + u >= i)
-    env.env.defer(ge0(u.expr))
     assert texts(env) == ([], [])
+    assert minimal([Fact(ge0(u.expr), "check")], natural([u.expr])) == []
 
 
 def test_long_sums_are_listed_as_they_are() -> None:
@@ -213,12 +214,11 @@ def test_a_disjunction_that_a_range_implies_is_dropped() -> None:
     from anyshape.expr import conj, disj
 
     both = conj(env.pool, [ge0(u), ge0(v)])
-    env.defer(disj(env.pool, [both, ne0(v.shift(-7))]))
-    assert len(env.runtime_asserts) == 1
-    env.defer(ge0(u))
-    assert len(env.runtime_asserts) == 2
-    env.defer(ge0(v))
-    assert [o.text for o in env.runtime_asserts] == ["0 <= u0", "0 <= u1"]
+    clause, low, high = disj(env.pool, [both, ne0(v.shift(-7))]), ge0(u), ge0(v)
+    facts = [Fact(condition, "check") for condition in (clause, low, high)]
+    assert minimal(facts[:1], {}) == facts[:1]
+    assert minimal(facts[:2], {}) == facts[:2]
+    assert minimal(facts, {}) == facts[1:]
 
 
 def test_a_planted_dropper_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -63,7 +63,7 @@ def test_an_unknown_is_memoized_unless_the_budget_cut_it_short(
     open_, cut = ge0(x - y), ge0(z - x)
     assert env.decide(open_) is None
     assert open_.answer is not None
-    monkeypatch.setattr(question, "STEPS", 1)
+    monkeypatch.setattr(question, "BUDGET", 1)
     assert env.decide(cut) is None
     assert cut.answer is None
     assert env.decide(conj(env.pool, [cut, open_])) is None
@@ -83,14 +83,14 @@ def test_a_reduction_is_memoized_with_its_cost() -> None:
     poor.steps = cost - 1
     assert reduce(rich, e) is story.expression("u2")
     assert reduce(poor, e) is e
-    assert (rich.steps, poor.steps) == (question.STEPS - cost, -1)
+    assert (rich.steps, poor.steps) == (question.BUDGET - cost, -1)
 
 
 def test_a_reduction_that_the_budget_cut_short_is_not_memoized(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     story = Story().tell("u0 <= u1", "u1 <= u2")
-    monkeypatch.setattr(question, "STEPS", 2)
+    monkeypatch.setattr(question, "BUDGET", 2)
     assert story.simple("max(u0, u2)") == "max(u2, u0)"
     assert not story.env.knowledge.reductions
     monkeypatch.undo()

@@ -197,7 +197,6 @@ def test_deeply_nested_conditions(depth: int) -> None:
         condition = (conj if i % 2 else disj)(env.pool, (condition, part))
     env.prove(condition)
     env.guards  # noqa: B018
-    env.defer(condition)
     env.assume(condition)
     assert env.prove(condition).answer is True
     assert len(env.runtime_asserts) >= 1

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from anyshape.domain import INF, NINF, Interval
+from anyshape.domain import INF, Interval
 from anyshape.env import Env
+from anyshape.env.asker import Asker
 from anyshape.env.question import FULL, RANGES, REPLACEMENTS
-from anyshape.errors import ConstraintError, DataDependentError, RuntimeAssertError
-from anyshape.expr import Bool, Expr, evaluate, maximum, parse
+from anyshape.errors import DataDependentError, RuntimeAssertError
+from anyshape.expr import Bool, Expr, evaluate, ge0, maximum, parse
 
 
 class Scene:
@@ -191,32 +192,6 @@ def test_guard_on_a_connective(scene: Scene) -> None:
     assert env.prove(scene("s1 != 4")).answer is True
 
 
-# ---------------------------------------------------------------------- defer
-
-
-def test_defer_records_an_assert_and_no_knowledge(scene: Scene) -> None:
-    env = scene.env
-    env.defer(scene("u0 >= 5"), "too few")
-    assert env.range_of(scene.u) == Interval(NINF, INF)
-    assert env.prove(scene("u0 >= 5")).answer is None
-    (only,) = env.runtime_asserts
-    assert (only.text, only.message, only.symbol) == ("5 <= u", "too few", "u0")
-    env.defer(scene("s0 >= 3"))
-    assert env.prove(scene("s0 >= 3")).answer is None
-    assert "3 <= s" in [o.text for o in env.guards]
-
-
-def test_defer_of_something_known(scene: Scene) -> None:
-    before = scene.state()
-    scene.env.defer(scene("s0 >= 1"))
-    assert scene.state() == before
-    with pytest.raises(ConstraintError, match="cannot hold"):
-        scene.env.defer(scene("s0 < 1"))
-    with pytest.raises(RuntimeAssertError, match="false for the values"):
-        scene.env.defer(scene("s0 < 5"))
-    assert "5 <= s" in [o.text for o in scene.env.guards]  # a program may catch the error
-
-
 # ---------------------------------------------------------------------- assume
 
 
@@ -253,21 +228,6 @@ def test_assume_what_is_known_records_nothing(scene: Scene) -> None:
     assert scene.state() == before
 
 
-# ---------------------------------------------------------------------- require
-
-
-def test_require(scene: Scene) -> None:
-    before = scene.state()
-    scene.env.require(scene("s0 >= 2"))
-    with pytest.raises(DataDependentError, match="cannot decide"):
-        scene.env.require(scene("s0 == 8"))
-    with pytest.raises(DataDependentError, match="cannot decide"):
-        scene.env.require(scene("u0 == 8"))
-    with pytest.raises(ConstraintError, match="s <= 1 does not hold"):
-        scene.env.require(scene("s0 < 2"))
-    assert scene.state() == before
-
-
 # ---------------------------------------------------------------------- hints
 
 
@@ -300,3 +260,28 @@ def test_a_planted_verb_that_records_is_caught(
     monkeypatch.setattr(Env, "decide", lambda env, p: env.hint_for_guard(p) and env.assume(p))
     with pytest.raises(AssertionError):
         test_prove_records_nothing(scene)
+
+
+# ---------------------------------------------------------------------- the asker
+
+
+class Optimist(Asker):
+    """Takes for true what only the run can tell."""
+
+    def settle(self, env: Env, p: Bool) -> bool | None:
+        return True
+
+
+def test_an_asker_settles_what_only_the_run_can_tell() -> None:
+    env = Env(Optimist())
+    u = env.unbacked(source="u")
+    assert env.guard(ge0(u.shift(-3))) is True
+    assert [(o.text, o.origin) for o in env.runtime_asserts] == [("3 <= u", "rule")]
+    assert env.prove(ge0(u.shift(-3))).answer is True
+
+
+def test_an_error_names_the_variable_that_holds_a_symbol() -> None:
+    env = Env()
+    hits = env.unbacked()
+    with pytest.raises(DataDependentError, match="cannot decide 3 <= hits while tracing"):
+        env.guard(ge0(hits.shift(-3)))

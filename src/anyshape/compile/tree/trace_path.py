@@ -30,6 +30,7 @@ from anyshape.expr.comparison import equals
 from anyshape.expr.node import Expr
 from anyshape.expr.traverse import names_of
 from anyshape.rules.table import PURE
+from anyshape.symbolic.number_asker import NumberAsker
 from anyshape.symbolic.sym_bool import SymBool
 from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
@@ -155,11 +156,9 @@ class PathTracer(Tracer):
         frame: list[Any],
         options: TraceOptions,
     ) -> None:
-        env = PathEnv()
+        env = PathEnv(NumberAsker(is_concrete=True))
         super().__init__(env, options)
         env.path = self
-        env.undecided = None
-        env.concrete = True
         self.paths = env
         self.root = self.segment = root
         self.script = script

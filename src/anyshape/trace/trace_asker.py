@@ -1,0 +1,22 @@
+"""The asker of an environment in which a program is traced."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from anyshape.rules.typical import answer_for_torch
+from anyshape.symbolic.number_asker import NumberAsker
+
+if TYPE_CHECKING:
+    from anyshape.env import Env
+    from anyshape.expr import Bool
+
+
+class TraceAsker(NumberAsker):
+    """Has the general answer for torch's own code, where only the run can tell."""
+
+    __slots__ = ()
+
+    def settle(self, env: Env, p: Bool) -> bool | None:
+        """The general answer if torch's own Python code asks; None if the user does."""
+        return answer_for_torch(env, p)
