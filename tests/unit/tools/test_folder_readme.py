@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.unit.tools.load import load
 
+if TYPE_CHECKING:
+    from pathlib import Path
 
-def load_tool() -> Any:
-    spec = importlib.util.spec_from_file_location("folder_readme", ROOT / "tools/folder_readme.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-TOOL = load_tool()
+TOOL = load("folder_readme")
 
 
 def make(package: Path, readme: str | None) -> None:

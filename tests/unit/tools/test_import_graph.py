@@ -2,28 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.util
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import grimp
+
+from tests.unit.tools.load import ROOT, load
 
 if TYPE_CHECKING:
     import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-
-
-def load_tool() -> Any:
-    spec = importlib.util.spec_from_file_location("import_graph", ROOT / "tools/import_graph.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-TOOL = load_tool()
+TOOL = load("import_graph")
 IMPORTS = {"a": {"b", "c"}, "b": {"s.d"}, "c": set(), "s.d": set(), "s.e": {"s.d"}}
 
 
