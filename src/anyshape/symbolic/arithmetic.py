@@ -48,11 +48,14 @@ class Operator(NamedTuple):
 
 def operate(sign: str, left: Any, right: Any) -> Any:
     """`left sign right`, without asking for more than Python does."""
-    env = env_of(left, right)
+    return _apply(OPERATORS[sign], env_of(left, right), left, right)
+
+
+def _apply(row: Operator, env: Env, left: Any, right: Any) -> Any:
     x, y = node_of(left, env), node_of(right, env)
     if x is None or y is None:
         return NotImplemented
-    integers, reals = OPERATORS[sign]
+    integers, reals = row
     if integers is not None and type(x) is Expr and type(y) is Expr:
         return number(integers(env, x, y), env)
     if reals is None:
@@ -72,7 +75,10 @@ def comparison(sign: str, left: Any, right: Any) -> Any:
 
 def methods(sign: str) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:
     """The method of an operator and its reflection."""
-    return (lambda x, y: operate(sign, x, y)), (lambda x, y: operate(sign, y, x))
+    return (
+        lambda number, other: _apply(OPERATORS[sign], number.env, number, other),
+        lambda number, other: _apply(OPERATORS[sign], number.env, other, number),
+    )
 
 
 # ---------------------------------------------------------------------- integers

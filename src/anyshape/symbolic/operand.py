@@ -49,14 +49,21 @@ def is_symbolic(value: object) -> bool:
 
 def env_of(*values: Any) -> Env:
     """The environment of the first symbolic value; there must be one."""
-    return next(v.env for v in values if type(v) in _NODE_OF)  # type: ignore[no-any-return]
+    for value in values:
+        if type(value) in _NODE_OF:
+            return value.env  # type: ignore[no-any-return]
+    raise AssertionError("no symbolic value")
 
 
 def node_of(value: Any, env: Env) -> Expr | Real | None:
     """The expression or real behind a number, symbolic or not; None for anything else."""
-    read = _NODE_OF.get(type(value))
+    kind = type(value)
+    if kind is int:
+        return env.pool.const(value)
+    read = _NODE_OF.get(kind)
     if read is not None:
-        same_env(env, value.env)
+        if value.env is not env:
+            same_env(env, value.env)
         return read(value)  # type: ignore[no-any-return]
     if isinstance(value, int):
         return env.pool.const(int(value))
