@@ -230,6 +230,18 @@ def test_rounding_a_ratio_is_division_while_integers_are_exact(bits: int) -> Non
             assert ratio.__trunc__() == (x // y if x >= 0 else -(-x // y))
 
 
+@pytest.mark.parametrize("bits", [4, 5, 6])
+def test_the_nearest_integer_to_a_ratio_while_ties_are_exact(bits: int) -> None:
+    """round(x / y) as integer division for |x| < 2**(bits - 1), y < 2**bits."""
+    for x in range(-(1 << (bits - 1)) + 1, 1 << (bits - 1)):
+        for y in range(1, 1 << bits):
+            h = y // 2
+            expected = (2 * x + y) // (2 * y)
+            if y % 2 == 0:
+                expected -= (x - h) // (2 * y) - (x - h - 1) // (2 * y)
+            assert round(rounded(Fraction(x, y), bits)) == expected
+
+
 def test_rounding_a_ratio_needs_exact_integers() -> None:
     x, y = (1 << 53) + 1, 1
     assert rounded(Fraction(x, y), 53).__floor__() != x // y

@@ -24,8 +24,9 @@ from anyshape.env.limit import MATERIALIZE
 from anyshape.env.residue import remainder
 from anyshape.expr import boolean
 from anyshape.expr.op import CHOICE, FLOORDIV, GROUP, MAXIMUM, PRODUCT, ROUNDINGS, SYMBOL
+from anyshape.expr.op_real import DIV, FLOAT, MUL, RATIO
 from anyshape.expr.product import factors, monomial
-from anyshape.expr.real import RATIO, Real
+from anyshape.expr.real import Real
 from anyshape.expr.terms import add_into, terms
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 DEEP: Final = 6
 SHALLOW: Final = 2
 CASES: Final = 3
+HALF: Final = 0.5
 
 
 def by_elimination(q: Question, e: Expr, op: Op, depth: int) -> bool | None:
@@ -319,9 +321,19 @@ def _without(of_e: Terms, atom: Atom, scale: int = 1) -> Terms:
 
 
 def rounded_ratio(atom: Atom) -> Expr | None:
-    """For a rounding of x / y with x >= 0 and y >= 2: x, which it is never above."""
+    """For a rounding of x / y, or of x times c, with x >= 0, y >= 2 and 0 <= c <= 1/2: x, which it
+    is never above.
+    """
     r = atom.args[0] if atom.op in ROUNDINGS else None
-    if not isinstance(r, Real) or r.op != RATIO:
+    if not isinstance(r, Real) or r.op not in (RATIO, MUL, DIV):
         return None
     x, y = r.args
-    return x if x.lo >= 0 and y.lo >= 2 else None
+    if r.op is RATIO:
+        return x if x.lo >= 0 and y.lo >= 2 else None
+    if r.op is MUL and x.constant is not None:
+        x, y = y, x
+    c = y.constant
+    if c is None or x.op is not FLOAT or x.args[0].lo < 0:
+        return None
+    small = 0 <= c <= HALF if r.op is MUL else c >= 1 / HALF
+    return x.args[0] if small else None

@@ -7,7 +7,7 @@ m*(x // d) with d | m, x % d == r known  (m/d) * (x - r)
 (x // a) // y with y >= 1 known          x // (a*y)
 x // y with 0 <= x < y known             0
 ite(c, a, 0) with c decided             a or 0
-floor(x / y) with |x| < 2**53            x // y; likewise ceil and trunc
+floor(x / y) with |x| < 2**53            x // y; and what else `fraction.py` states
 """
 
 from __future__ import annotations
@@ -15,19 +15,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from anyshape.env.equality import form
+from anyshape.env.fraction import round_fraction
 from anyshape.env.knowledge import atom_interval
 from anyshape.env.polynomial import divide
 from anyshape.env.reading import by_congruence, by_reading
 from anyshape.env.residue import remainder
 from anyshape.expr import boolean
-from anyshape.expr.division import floordiv, floordiv_const
+from anyshape.expr.division import floordiv
 from anyshape.expr.extremum import maximum
 from anyshape.expr.node import Expr
 from anyshape.expr.op import CHOICE, FLOORDIV, MAXIMUM, PRODUCT, SYMBOL
 from anyshape.expr.product import as_factors, factors, monomial, multiply
-from anyshape.expr.real import FLOAT, RATIO, Real
+from anyshape.expr.real import Real
 from anyshape.expr.rebuild import rebuild
-from anyshape.expr.terms import add_into, from_terms, refresh, terms
+from anyshape.expr.terms import add_into, from_terms, terms
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from anyshape.env.question import Question
     from anyshape.expr.node import Atom
 
-EXACT: Final = 1 << 53
 MANY: Final = 16
 ROUNDS: Final = 64
 NOWHERE: Final = 1 << 30
@@ -253,21 +253,8 @@ def _choice(q: Question, atom: Atom) -> Expr:
 def _rounding(_q: Question, atom: Atom) -> Expr:
     r = atom.args[0]
     assert type(r) is Real
-    if r.op not in (FLOAT, RATIO):
-        return atom.node
-    x: Expr = r.args[0]
-    refresh(x)
-    if x.lo <= -EXACT or x.hi >= EXACT:
-        return atom.node
-    if r.op == FLOAT:
-        return x
-    y: Expr = r.args[1]
-    if not y.is_const or not 0 < y.c < EXACT:
-        return atom.node
-    up, down = -floordiv_const(-x, y.c), floordiv_const(x, y.c)
-    if atom.op.name == "trunc":
-        return down if x.lo >= 0 else up if x.hi <= 0 else atom.node
-    return {"floor": down, "ceil": up}.get(atom.op.name, atom.node)
+    made = round_fraction(atom, r)
+    return atom.node if made is None else made
 
 
 _RULES: Final[dict[str, Callable[[Question, Atom], Expr]]] = {
