@@ -20,19 +20,7 @@ ULPS: Final = 4
 SMALLEST: Final = 5e-324
 
 
-def _largest_exponent() -> float:
-    """The largest double whose exponential is a double."""
-    x = math.log(LARGEST)
-    while True:
-        above = math.nextafter(x, INF)
-        try:
-            math.exp(above)
-        except OverflowError:
-            return x
-        x = above
-
-
-LARGEST_EXPONENT: Final = _largest_exponent()
+LARGEST_EXPONENT: Final = math.log(LARGEST)  # its exponential is a double, the next one's is not
 
 
 def _down(x: float) -> float:

@@ -44,10 +44,6 @@ def span_of(op: Op, spans: Sequence[Span]) -> Span:
     return span
 
 
-def _any(*_spans: Span) -> Span:
-    return ANY
-
-
 def _has_zero(a: Span) -> bool:
     return a.lo <= 0 <= a.hi
 
@@ -159,7 +155,6 @@ CONST: Final = Op(
     "",
     REAL,
     value=float,
-    bounds=_any,
     text=_const_text,
     python=lambda value: (f"float.fromhex({value.hex()!r})",),
 )

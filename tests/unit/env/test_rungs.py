@@ -556,6 +556,22 @@ def test_search_does_not_stumble_over_floats() -> None:
         ("u0 >= 3", "not (2.0*float(u0) > 2.5)", False),
         ("u0 >= 3", "not (float(u0) <= 3.0)", None),
         ("", "sqrt(float(s0)) >= 1.0", True),
+        ("u0 >= 3", "2.0*float(u0) >= 6.0", True),
+        ("u0 >= 3", "2.0*float(u0) < 6.0", False),
+        ("u0 >= 3", "2.0*float(u0) <= 5.0", False),
+        ("u0 >= 3", "2.0*float(u0) <= 6.0", None),
+        ("u0 >= 3", "2.0*float(u0) == 4.0", False),
+        ("u0 >= 3", "2.0*float(u0) != 4.0", True),
+        ("u0 >= 3", "2.0*float(u0) == 6.0", None),
+        ("u0 >= 3", "2.0*float(u0) != 6.0", None),
+        ("u0 == 3", "2.0*float(u0) == 6.0", True),
+        ("u0 == 3", "2.0*float(u0) != 6.0", False),
+        ("u0 >= 3", "sqrt(float(u0)) == sqrt(float(u0))", True),
+        ("u0 >= 3", "sqrt(float(u0)) < sqrt(float(u0))", False),
+        ("", "sqrt(float(u0)) <= sqrt(float(u0))", None),  # a negative number has no root
+        ("u0 >= 3", "log2(float(u0)) > 1.5", True),
+        ("u0 >= 3", "u0 < 2.0*float(u0)", None),
+        ("u0 >= 3; u0 <= 5", "u0 < 2.0*float(u0)", True),
     ],
 )
 def test_comparisons_of_reals(facts: str, question: str, answer: bool | None) -> None:

@@ -9,6 +9,7 @@ import pytest
 from anyshape.domain import INF, NINF
 from anyshape.expr import Pool, evaluate, symbol
 from anyshape.expr.op import OPS
+from anyshape.expr.op_function import LARGEST_EXPONENT
 from anyshape.expr.op_real import LARGEST
 from anyshape.expr.real import (
     ANY,
@@ -69,6 +70,8 @@ def test_spans_of_rounded_floats_hold_every_value(digits: int) -> None:
         found = span_of(OPS["round_to"], [Span(lo, hi, False), Span(digits, digits, False)])
         for x in (p for p in POINTS if lo <= p <= hi):
             assert_in_span("round_to", found, (x, digits))
+    too_large = span_of(OPS["round_to"], [Span(0.0, 1.7e308, False), Span(-308, -308, False)])
+    assert too_large == Span(NINF, INF, False)
     open_digits = span_of(OPS["round_to"], [Span(0.0, 1.0, False), Span(0.0, 1.0, False)])
     assert open_digits == Span(NINF, INF, False)
 
@@ -81,6 +84,12 @@ def test_spans_of_integers_that_no_float_holds(op: str) -> None:
         span = apply(op, x, real_const(x.pool, 2.5 if op == "real_max" else 1e300)).span
         assert span.lo <= lo
         assert span.hi >= hi
+
+
+def test_the_largest_exponent_is_the_last_one() -> None:
+    assert math.isfinite(math.exp(LARGEST_EXPONENT))
+    with pytest.raises(OverflowError):
+        math.exp(math.nextafter(LARGEST_EXPONENT, INF))
 
 
 def test_the_functions_of_math_are_as_exact_as_their_spans() -> None:
