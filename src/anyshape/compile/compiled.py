@@ -40,10 +40,11 @@ from anyshape.observe import recompile_log
 from anyshape.tensor.current import is_tracing
 from anyshape.trace.arguments import Arguments
 from anyshape.trace.capture import capture_call
+from anyshape.trace.options import TraceOptions
 from anyshape.trace.size_chooser import BACKED, STATIC, EachSize
 from anyshape.trace.state.outside import Outside
 from anyshape.trace.state.snapshot import Snapshot
-from anyshape.trace.tracer import TraceOptions, Tracer
+from anyshape.trace.tracer import Tracer
 from anyshape.trace.tree import unflatten
 
 if TYPE_CHECKING:

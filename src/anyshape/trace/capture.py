@@ -20,6 +20,7 @@ from anyshape.trace.attribute import replaced
 from anyshape.trace.codegen import Program
 from anyshape.trace.input_contract import InputContract
 from anyshape.trace.inputs import Inputs
+from anyshape.trace.output import need_plain, output_of
 from anyshape.trace.size_chooser import BACKED, as_chooser
 from anyshape.trace.state.contents import Contents
 from anyshape.trace.state.hazards import escapes_named, guarded_python, need_no_exact_types
@@ -186,9 +187,9 @@ def trace_call(
                 result = fn(*traced_args, **traced_kwargs)
                 flat, out_spec = tree.flatten(result, shapes=True)
             contents.need_same(result, objects=tracer.options.refuses_changed_objects)
-        tracer.graph.outputs = [tracer.output(leaf) for leaf in flat]
+        tracer.graph.outputs = [output_of(tracer, leaf) for leaf in flat]
         for key in keys_of(out_spec):
-            tracer.need_plain(key)
+            need_plain(tracer, key)
     finally:
         current.leave(before)
         tracer.close()

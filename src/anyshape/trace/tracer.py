@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import types
 from contextlib import contextmanager
 from time import perf_counter_ns
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import torch
 
@@ -28,15 +27,15 @@ from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.current import outside
 from anyshape.tensor.layout import CONTIGUOUS, Layout
 from anyshape.tensor.meta import Meta
-from anyshape.tensor.sym_tensor import DUMMY, ROWS, SymSize, SymTensor, make
-from anyshape.torch_compat import pytree
+from anyshape.tensor.sym_tensor import DUMMY, ROWS, SymTensor, make
 from anyshape.torch_compat.tensor_subclass import make_subclass
 from anyshape.torch_compat.thread_state import is_any_autocast_enabled, set_grad_enabled
 from anyshape.torch_compat.torch_function import DisableTorchFunction
 from anyshape.trace.execution_modes import set_autocast, set_inference
 from anyshape.trace.graph import CONSTANT, INPUT, RESULT, Graph, Name, Node, Value, leaves
 from anyshape.trace.numbering import number
-from anyshape.trace.scan import PLAIN, Scan, hidden_in
+from anyshape.trace.options import TraceOptions
+from anyshape.trace.scan import PLAIN, Scan
 from anyshape.trace.trace_asker import TraceAsker
 
 if TYPE_CHECKING:
@@ -49,20 +48,6 @@ _is_grad_enabled: Final = torch.is_grad_enabled
 _is_inference: Final = torch.is_inference_mode_enabled
 _default_dtype: Final = torch.get_default_dtype
 _KINDS: Final = (torch.Tensor, torch.nn.Parameter)
-_UNFINISHED: Final = (types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType)
-
-
-class TraceOptions(NamedTuple):
-    """How a program is traced.
-
-    `records_print`: what the program prints is printed when it runs. `refuses_changed_objects`: it
-    may change no object among its arguments, not only no list or dict. `lists_deviations`: where
-    eager execution differs is listed, and not asserted.
-    """
-
-    records_print: bool = False
-    refuses_changed_objects: bool = False
-    lists_deviations: bool = True
 
 
 _DEFAULT: Final = TraceOptions()
@@ -391,38 +376,6 @@ class Tracer:
     def number(self, value: Value) -> Any:
         """A key that is equal for values that are surely equal: made by the same calls."""
         return number(self, value)
-
-    def output(self, leaf: Any) -> Any:
-        """A leaf of what the program returns, as the graph holds it."""
-        if type(leaf) in (SymSize, torch.Size):
-            return SymSize(leaf)
-        if type(leaf) is str:
-            self.need_plain(leaf)
-        if isinstance(leaf, _UNFINISHED):
-            raise refused(
-                UnsupportedError, f"the program returns a {type(leaf).__name__}, which goes on"
-            )
-        hidden = hidden_in(leaf, (SymTensor, SymInt, SymFloat, SymBool))
-        if hidden is not None and type(leaf) is not type(hidden):
-            raise refused(
-                UnsupportedError,
-                f"the program returns a {type(leaf).__name__} with traced values inside",
-                why="its structure is not known, so the values cannot be given back in it",
-                fix="return tensors in tuples, lists and dicts, or register the class with"
-                f" {pytree.REGISTER}",
-            )
-        return Scan(self).freeze(leaf)
-
-    def need_plain(self, text: str) -> None:
-        """Refuse text that a symbolic number was formatted into."""
-        name = next((shown for shown in self.env.asker.shown if shown in text), None)
-        if name is not None:
-            raise refused(
-                UnsupportedError,
-                f"the program returns the text {text!r} with the symbolic number {name} in it",
-                why="its value is known only when the program runs",
-                fix="return the number itself, or use int(n) to specialize on its value",
-            )
 
     def close(self) -> None:
         """Nothing more can be traced: a tensor that outlives its trace raises when it is used."""

@@ -50,7 +50,7 @@ from anyshape.trace.graph import (
     operand_of,
 )
 from anyshape.trace.inputs import Bind
-from anyshape.trace.tracer import TraceOptions, Tracer
+from anyshape.trace.tracer import Tracer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from anyshape.env.obligation import Obligation
     from anyshape.expr.real import Real
     from anyshape.tensor.meta import Meta
+    from anyshape.trace.options import TraceOptions
 
 
 _CONSTANT: Final = (int, float, bool, str, torch.dtype)

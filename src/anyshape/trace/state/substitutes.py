@@ -30,6 +30,7 @@ from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.current import current, is_tracing
 from anyshape.tensor.sym_tensor import SymTensor
+from anyshape.trace.output import need_plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -109,7 +110,7 @@ def _print(*words: Any, **named: Any) -> None:
         return
     for word in words:
         if type(word) is str:
-            current().need_plain(word)
+            need_plain(current(), word)
     current().emit(builtins.print, words, named)
 
 
