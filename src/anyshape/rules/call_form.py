@@ -54,7 +54,9 @@ def _parameters(function: Callable[..., Any]) -> _Parameters:
 def normalized(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Arguments:
-    """The arguments with the keywords of the rule."""
+    """The arguments with the keywords of the rule; `out=None` is as good as none."""
+    if "out" in kwargs:
+        kwargs = {k: v for k, v in kwargs.items() if k != "out"}
     if not _NUMPY.keys().isdisjoint(kwargs):
         kwargs = {_NUMPY.get(k, k): v for k, v in kwargs.items()}
     for mark, names in _OVERLOADS.items():

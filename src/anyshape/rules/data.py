@@ -253,13 +253,35 @@ def _fresh_at_most(n: Any, func: Any = None, args: tuple[Any, ...] = ()) -> Any:
     return u
 
 
-@rule("unique", "_unique2")
+@rule("unique")
 def unique(
     x: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False,
     dim: Any = None,
 ) -> Any:  # fmt: skip
     """The different elements, or the different slices along a dimension."""
     return _unique(x, return_inverse, return_counts, dim)
+
+
+@rule("_unique2")
+def unique2(
+    x: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False
+) -> Any:
+    """The same as an op, which gives three tensors; without elements where they are not wanted."""
+    return _three(_unique(x, True, True, None), return_inverse, return_counts)
+
+
+@rule("aten.unique_consecutive")
+def unique_consecutive_op(
+    x: Any, return_inverse: bool = False, return_counts: bool = False, dim: Any = None
+) -> Any:
+    """Elements that differ from the one before, as an op."""
+    return _three(_unique(x, True, True, dim), return_inverse, return_counts)
+
+
+def _three(found: Many, inverse: bool, counts: bool) -> Many:
+    values, *others = found.parts
+    wanted = zip(others, (inverse, counts), strict=True)
+    return Many([values, *[part if want else Meta((0,), torch.int64) for part, want in wanted]])
 
 
 @rule("unique_consecutive")

@@ -6,7 +6,6 @@ from typing import Any
 
 from anyshape.errors import ShapeError
 from anyshape.rules.conv import kept_format, need_multiple, need_some
-from anyshape.rules.norm import full_dtype
 from anyshape.rules.operand import meta_of
 from anyshape.rules.pooling import scaled
 from anyshape.rules.table import rule
@@ -87,7 +86,7 @@ def grid_sampler(
         len(meta.shape) - 2,
         lambda: f"grid_sample: points of {text(points.shape[-1])} coordinates",
     )
-    return Meta((*meta.shape[:2], *points.shape[1:-1]), full_dtype(meta))
+    return Meta((*meta.shape[:2], *points.shape[1:-1]), meta.dtype)
 
 
 @rule("affine_grid_generator")

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from anyshape.errors import DimError, RuntimeAssertError, ShapeError
+from anyshape.rules.autocast import computed_in
 from anyshape.rules.broadcast import broadcast
 from anyshape.rules.operand import dim_of, dims_of, is_tensor, meta_of, shape_of
 from anyshape.rules.promote import complex_of, floating, real_of, result_dtype
@@ -483,4 +484,18 @@ def tensordot(a: Any, b: Any, dims: Any = 2, dims_b: Any = None) -> Any:
             )
     kept = [n for d, n in enumerate(left) if d not in first]
     kept += [n for d, n in enumerate(right) if d not in second]
-    return Meta(tuple(kept), meta_of(a).dtype)
+    return Meta(tuple(kept), _contracted_dtype(meta_of(a), kept))
+
+
+def _contracted_dtype(meta: Meta, kept: list[Any]) -> torch.dtype:
+    """The dtype of `tensordot`: under autocast that of a product of matrices, which it is on the
+    CPU unless the result has one element.
+    """
+    dtype = computed_in("mm", meta)
+    if dtype is meta.dtype or meta.device is None or meta.device.type != "cpu":
+        return meta.dtype
+    count = plain(product(kept))
+    if type(count) is int and count == 1:
+        return meta.dtype
+    expect(count != 1, lambda: "tensordot: one element has another dtype under autocast")
+    return dtype

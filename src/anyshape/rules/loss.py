@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from anyshape.errors import ShapeError
 from anyshape.rules.broadcast import broadcast
-from anyshape.rules.norm import full_dtype
 from anyshape.rules.operand import is_tensor, meta_of, shape_of
 from anyshape.rules.pointwise import elementwise
 from anyshape.rules.promote import floating, real_of, result_dtype
@@ -50,8 +49,7 @@ def _same_shape(op: str, x: Meta, target: Meta) -> None:
 
 
 def _promoted(*operands: Any) -> torch.dtype:
-    dtype = result_dtype(*operands)
-    return full_dtype(Meta((), dtype, device=meta_of(operands[0]).device))
+    return result_dtype(*operands)
 
 
 # ---------------------------------------------------------------------- elementwise
@@ -96,7 +94,7 @@ def binary_cross_entropy(x: Any, target: Any, weight: Any = None, reduction: Any
     """The cross entropy of probabilities of one class."""
     meta = meta_of(x)
     _same_shape("binary_cross_entropy", meta, meta_of(target))
-    return _loss(reduction, elementwise(full_dtype(meta), x, target))
+    return _loss(reduction, elementwise(meta.dtype, x, target))
 
 
 @rule("F.binary_cross_entropy")
@@ -195,7 +193,7 @@ def cross_entropy_loss(
     _need_classes("cross_entropy", meta, meta_of(target))
     shape = meta.shape
     rest = (*shape[:1], *shape[2:]) if len(shape) > 1 else ()
-    return _loss(reduction, Meta(rest, full_dtype(meta)))
+    return _loss(reduction, Meta(rest, meta.dtype))
 
 
 def _need_classes(op: str, x: Meta, target: Meta) -> None:
@@ -236,7 +234,7 @@ def linear_cross_entropy(  # noqa: PLR0913  torch's signature
     )
     logits = Meta((*a.shape[:-1], *w.shape[:-1]), a.dtype, device=a.device)
     _need_classes("linear_cross_entropy", logits, meta_of(target))
-    return _loss(reduction, Meta((*a.shape[:-1], *w.shape[1:-1]), full_dtype(a)))
+    return _loss(reduction, Meta((*a.shape[:-1], *w.shape[1:-1]), a.dtype))
 
 
 @rule("nll_loss", "nll_loss_nd", "nll_loss2d", "F.nll_loss")
@@ -251,7 +249,7 @@ def nll_loss(
         reduction = rest[0]
     meta = meta_of(x)
     shape = meta.shape
-    lost = Meta((*shape[:1], *shape[2:]) if len(shape) > 1 else (), full_dtype(meta))
+    lost = Meta((*shape[:1], *shape[2:]) if len(shape) > 1 else (), meta.dtype)
     _same_shape("nll_loss", lost, meta_of(target))
     return _loss("mean" if reduction is None else reduction, lost)
 
@@ -264,7 +262,7 @@ def _rows(*names: str) -> None:
         if reduction is None:
             reduction = next((r for r in reversed(rest) if isinstance(r, int)), 1)
         meta = meta_of(x)
-        return _loss(reduction, Meta(meta.shape[:-1], full_dtype(meta)))
+        return _loss(reduction, Meta(meta.shape[:-1], meta.dtype))
 
     for name in names:
 
@@ -328,4 +326,4 @@ def ctc_loss(
 ) -> Any:  # fmt: skip
     """The likelihood of labels at unknown places of a sequence."""
     meta = meta_of(log_probs)
-    return _loss(reduction, Meta(meta.shape[1:-1], full_dtype(meta)))
+    return _loss(reduction, Meta(meta.shape[1:-1], meta.dtype))

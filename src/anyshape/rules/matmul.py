@@ -188,11 +188,19 @@ def bilinear(x: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
     return Meta((*a[:-1], w[0]), meta_of(x).dtype)
 
 
-@rule("linalg_pinv", "pinverse")
+@rule("linalg_pinv")
 def pinv(x: Any, *_: Any, **__: Any) -> Any:
     """The pseudo-inverse, which ends in a product of matrices."""
+    out = pinverse(x)
+    out.dtype = autocast_dtype(meta_of(x))
+    return out
+
+
+@rule("pinverse")
+def pinverse(x: Any, rcond: Any = None) -> Any:
+    """The same by its older name, with a policy of its own under autocast."""
     meta = meta_of(x)
     if len(meta.shape) < 2:
         raise ShapeError(f"pinv: expected matrices, got shape {text(meta.shape)}")
     *batch, n, m = meta.shape
-    return Meta((*batch, m, n), autocast_dtype(meta))
+    return Meta((*batch, m, n), meta.dtype)

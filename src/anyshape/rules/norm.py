@@ -7,6 +7,7 @@ from typing import Any, Final
 import torch
 
 from anyshape.errors import ShapeError
+from anyshape.rules.autocast import computed_in
 from anyshape.rules.broadcast import broadcast
 from anyshape.rules.conv import kept_format, need_multiple
 from anyshape.rules.operand import dim_of, meta_of, shape_of
@@ -19,24 +20,8 @@ from anyshape.tensor.current import current
 from anyshape.tensor.meta import Meta
 from anyshape.tensor.size import expect, expect_equal, is_zero, plain, product, text
 from anyshape.torch_compat.aten_op import BATCH_NORM_WITH_UPDATE
-from anyshape.torch_compat.thread_state import is_any_autocast_enabled
 
 _LOW: Final = (torch.bfloat16, torch.float16)
-
-
-def full_dtype(meta: Meta) -> torch.dtype:
-    """The dtype of an op that autocast computes in full precision."""
-    dtype = meta.dtype
-    if dtype not in _LOW or not is_any_autocast_enabled():
-        return dtype
-    kind = meta.device.type if meta.device is not None else "cpu"
-    return torch.float32 if torch.is_autocast_enabled(kind) else dtype
-
-
-def _full_on_gpu(meta: Meta) -> torch.dtype:
-    """The same for ops that autocast leaves alone on the CPU."""
-    on_cpu = meta.device is None or meta.device.type == "cpu"
-    return meta.dtype if on_cpu else full_dtype(meta)
 
 
 def _stat_dtype(meta: Meta, *weights: Any) -> torch.dtype:
@@ -73,7 +58,7 @@ def layer_norm(
     for w in (weight, bias):
         if w is not None:
             _need_tail("layer_norm weights", shape_of(w), normalized_shape)
-    return Meta(meta.shape, _full_on_gpu(meta))
+    return Meta(meta.shape, meta.dtype)
 
 
 @rule("native_layer_norm")
@@ -84,7 +69,7 @@ def native_layer_norm(x: Any, normalized_shape: Any, weight: Any, bias: Any, eps
     shape = (*meta.shape[:lead], *(1,) * (len(meta.shape) - lead))
     dtype = _stat_dtype(meta, weight, bias)
     stats = [Meta(shape, dtype, requires_grad=False) for _ in range(2)]
-    return Many([Meta(meta.shape, _full_on_gpu(meta)), *stats])
+    return Many([Meta(meta.shape, meta.dtype), *stats])
 
 
 @rule("rms_norm", "F.rms_norm")
@@ -92,7 +77,7 @@ def rms_norm(x: Any, normalized_shape: Any, weight: Any = None, eps: Any = None)
     """Each row scaled to a root mean square of 1."""
     meta = meta_of(x)
     _need_tail("rms_norm", meta.shape, normalized_shape)
-    dtype = _full_on_gpu(meta)
+    dtype = meta.dtype
     if weight is not None and dtype is not meta_of(weight).dtype:
         dtype = result_dtype(x, weight) if dtype not in _LOW else dtype
     return Meta(meta.shape, dtype, kept_format(meta))
@@ -112,7 +97,7 @@ def group_norm(
         raise ShapeError(f"group_norm: expected a batch of channels, got {text(meta.shape)}")
     need_multiple(meta.shape[1], num_groups, "group_norm: channels and groups")
     _need_channels("group_norm", meta, weight, bias)
-    return Meta(meta.shape, _full_on_gpu(meta), kept_format(meta))
+    return Meta(meta.shape, meta.dtype, kept_format(meta))
 
 
 @rule("native_group_norm")
@@ -290,7 +275,7 @@ def local_response_norm(
     count = plain(product(meta.shape))
     if type(count) is int and count == 0:
         return Done(x)
-    dtype = floating(full_dtype(meta) if len(meta.shape) > 3 else meta.dtype)
+    dtype = floating(computed_in("avg_pool3d", meta) if len(meta.shape) > 3 else meta.dtype)
     if dtype is not meta.dtype:
         expect(count != 0, lambda: "local_response_norm of no elements gives them back as they are")
     return like(x, dtype)
@@ -340,7 +325,7 @@ def cdist(x1: Any, x2: Any, p: Any = 2, compute_mode: Any = None) -> Any:
         lambda: f"cdist: rows of {text(a.shape[-1])} and {text(b.shape[-1])} elements",
     )
     batch = broadcast(a.shape[:-2], b.shape[:-2])
-    return Meta((*batch, a.shape[-2], b.shape[-2]), full_dtype(a))
+    return Meta((*batch, a.shape[-2], b.shape[-2]), a.dtype)
 
 
 @rule("pdist")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from anyshape.errors import ShapeError
+from anyshape.rules.autocast import computed_in
 from anyshape.rules.conv import kept_format
-from anyshape.rules.norm import full_dtype
 from anyshape.rules.operand import meta_of
 from anyshape.rules.table import rule
 from anyshape.rules.view import part
@@ -73,7 +73,11 @@ def _reflected(meta: Meta, pad: Any) -> Meta:
         n = meta.shape[dim]
         for width in (before, after):
             _need_at_most(width, plain(n - 1), f"pad: reflected elements of dimension {dim}")
-    return _edged(meta, pad, meta.dtype if len(pairs) == 3 else full_dtype(meta))
+    return _edged(meta, pad, computed_in(f"reflection_pad{len(pairs)}d", meta))
+
+
+def _replicated(meta: Meta, pad: Any) -> Meta:
+    return _edged(meta, pad, computed_in(f"replication_pad{len(pad) // 2}d", meta))
 
 
 def _edged(meta: Meta, pad: Any, dtype: torch.dtype) -> Meta:
@@ -109,7 +113,7 @@ def pad(x: Any, pad: Any, mode: str = "constant", value: Any = None) -> Any:
     if mode == "reflect":
         return _reflected(meta, pad)
     if mode == "replicate":
-        return _edged(meta, pad, full_dtype(meta))
+        return _replicated(meta, pad)
     if mode == "circular":
         return _circular(meta, pad)
     raise ShapeError(f"pad: unknown mode {mode!r}")
@@ -124,5 +128,4 @@ def reflection_pad(x: Any, padding: Any) -> Any:
 @rule("replication_pad1d", "replication_pad2d", "replication_pad3d")
 def replication_pad(x: Any, padding: Any) -> Any:
     """Padding by the outermost elements."""
-    meta = meta_of(x)
-    return _edged(meta, padding, full_dtype(meta))
+    return _replicated(meta_of(x), padding)

@@ -16,7 +16,6 @@ from anyshape.rules.conv import (
     per_dim,
     window_count,
 )
-from anyshape.rules.norm import full_dtype
 from anyshape.rules.operand import meta_of
 from anyshape.rules.result import Many
 from anyshape.rules.table import rule
@@ -115,8 +114,7 @@ def _of_rank(rank: int) -> None:
         meta = meta_of(x)
         sizes = _sizes(meta, rank, kernel_size, stride, padding, 1, ceil_mode, mean)
         layout = CONTIGUOUS if rank == 3 else _layout(meta, rank)
-        dtype = full_dtype(meta) if rank == 3 else meta.dtype
-        return Meta((*meta.shape[:-rank], *sizes), dtype, layout)
+        return Meta((*meta.shape[:-rank], *sizes), meta.dtype, layout)
 
     @rule(f"adaptive_avg_pool{rank}d")
     def adaptive_avg_pool(x: Any, output_size: Any) -> Any:
@@ -127,8 +125,7 @@ def _of_rank(rank: int) -> None:
             for n in meta.shape[-rank:]:
                 need_some(n, "adaptive average pooling: the input")
         layout = CONTIGUOUS if rank == 3 else _layout(meta, rank)
-        dtype = full_dtype(meta) if rank == 3 else meta.dtype
-        return Meta((*meta.shape[:-rank], *sizes), dtype, layout)
+        return Meta((*meta.shape[:-rank], *sizes), meta.dtype, layout)
 
     @rule(f"adaptive_max_pool{rank}d")
     def adaptive_max_pool(x: Any, output_size: Any) -> Any:

@@ -86,6 +86,12 @@ def _load() -> None:
         import_module(f"anyshape.rules.{family}")
 
 
+def loaded_rules() -> dict[str, Rule]:
+    """The table with the rows of all families."""
+    _load()
+    return RULES
+
+
 def resolve(func: Any) -> Row:
     """What handles the calls of a torch function."""
     _load()
@@ -127,6 +133,8 @@ def _by_name(func: Any, name: str) -> functools.partial[Any] | None:
         return None if found is None else functools.partial(_run, found)
     if isinstance(func, types.FunctionType) and func.__module__ not in SAME_SIGNATURE_MODULES:
         return None
+    if f"aten.{name}" in RULES and not isinstance(func, types.FunctionType):
+        name = f"aten.{name}"
     if name in REFLECTED:
         return functools.partial(_run_reflected, RULES[REFLECTED[name]])
     inplace = name in PYTHON_OPERATORS and name.startswith("__i") and name != "__invert__"

@@ -6,7 +6,8 @@ the signature of the op, gets the operands as the program gave them, and returns
 `resolve.py`.
 
 Names are those of torch's own functions: `add`, `linalg_norm`, `special_entr`, `fft_rfft`; a Python
-function of `torch.nn.functional` is `F.name`.
+function of `torch.nn.functional` is `F.name`. Where a Python function and the op of its name return
+different things, the op is `aten.name`.
 """
 
 from __future__ import annotations

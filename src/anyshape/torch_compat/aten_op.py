@@ -55,22 +55,18 @@ BATCH_NORM_WITH_UPDATE: Final[Any] = torch.ops.aten._batch_norm_with_update
 """Batch normalization that changes the running statistics in place, which is recorded as such."""
 
 _CALLABLE: Final = """
-    _adaptive_avg_pool2d _adaptive_avg_pool3d _batch_norm_with_update _cdist_forward _chunk_cat
-    _conj _convolution _ctc_loss _embedding_bag _embedding_bag_forward_only _grouped_mm _int_mm
-    _log_softmax _log_softmax_backward_data _lu_with_info _masked_scale _masked_softmax
-    _native_batch_norm_legit _native_multi_head_attention _neg_view _pack_padded_sequence
-    _pad_packed_sequence _reshape_alias _safe_softmax _scaled_mm
+    _adaptive_avg_pool2d _adaptive_avg_pool3d _cdist_forward _chunk_cat _conj _ctc_loss _grouped_mm
+    _int_mm _log_softmax _log_softmax_backward_data _lu_with_info _masked_scale _masked_softmax
+    _native_multi_head_attention _neg_view _reshape_alias _scaled_mm
     _scaled_dot_product_attention_math _scaled_dot_product_efficient_attention
     _scaled_dot_product_flash_attention _scaled_dot_product_flash_attention_for_cpu
     _scaled_dot_product_cudnn_attention _softmax _softmax_backward_data _to_copy
     _transformer_encoder_layer_fwd _trilinear _unsafe_index _unsafe_masked_index
-    _unsafe_masked_index_put_accumulate _unsafe_view _upsample_bicubic2d_aa
-    _upsample_bilinear2d_aa _upsample_nearest_exact1d _upsample_nearest_exact2d
-    _upsample_nearest_exact3d _weight_norm _weight_norm_interface
+    _unsafe_masked_index_put_accumulate _unsafe_view _weight_norm_interface
 """
 CALLABLE_PRIVATE_OPS: Final = frozenset(_CALLABLE.split())
-"""The private ops that torch's Python functions call: a saved program may call these and no other
-op whose name begins with an underscore."""
+"""Private ops without a shape rule that torch's Python functions call. Of the ops whose names begin
+with an underscore, a saved program may call these and those that have a rule."""
 
 
 def is_op(func: Any) -> bool:

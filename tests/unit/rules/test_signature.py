@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import types
 import warnings
 
 import pytest
@@ -15,8 +16,9 @@ from anyshape.rules.call_form import normalized, reordered, takes
 from anyshape.rules.table import RULES, Rule
 from anyshape.tensor.sym_tensor import ROWS
 from anyshape.torch_compat.aten_op import all_op_names, schemas_named
+from anyshape.torch_compat.torch_function import SAME_SIGNATURE_MODULES
 
-resolve._load()
+resolve.loaded_rules()
 
 # Rules of ops that torch has had since a later release than the oldest supported one.
 SINCE = {"F.linear_cross_entropy": "2.13", "_upsample_lanczos2d_aa": "2.12"}
@@ -42,10 +44,10 @@ def of_schema(schema):
     return [Parameter(a.name, not a.has_default_value(), a.kwarg_only) for a in schema.arguments]
 
 
-def of_function(func):
+def of_function(func, by_keyword=False):
     return [
-        Parameter(p.name, p.default is p.empty, p.kind is p.KEYWORD_ONLY)
-        for p in inspect.signature(func).parameters.values()
+        Parameter(p.name, p.default is p.empty, p.kind is p.KEYWORD_ONLY or (by_keyword and i > 0))
+        for i, p in enumerate(inspect.signature(func).parameters.values())
     ]
 
 
@@ -65,10 +67,22 @@ def signatures(name):
     if name.startswith("F."):
         return [of_function(getattr(torch.nn.functional, name[2:]))]
     known = _registered()
-    return [
+    return [of_function(f, by_keyword=True) for f in python_functions(name)] + [
         of_schema(s)
-        for s in schemas_named(f"aten::{name}")
+        for s in schemas_named(f"aten::{name.removeprefix('aten.')}")
         if (s.name, s.overload_name) in known and not is_apart(s)
+    ]
+
+
+def python_functions(name):
+    """The Python functions of a name, which hand all their arguments on by keyword."""
+    found = [getattr(owner, name, None) for owner in (torch, torch.Tensor)]
+    return [
+        f
+        for f in found
+        if isinstance(f, types.FunctionType)
+        and f.__module__ in SAME_SIGNATURE_MODULES
+        and not any(p.kind is p.VAR_POSITIONAL for p in inspect.signature(f).parameters.values())
     ]
 
 

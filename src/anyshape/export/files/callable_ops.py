@@ -16,7 +16,7 @@ import torch
 from anyshape.errors import LoadError, UnsupportedError
 from anyshape.rules import data, linalg, random
 from anyshape.rules.op_name import NOT_OPS, REFUSED
-from anyshape.rules.resolve import resolve
+from anyshape.rules.resolve import loaded_rules, resolve
 from anyshape.symbolic.torch_calls import HANDLED
 from anyshape.tensor import shown
 from anyshape.torch_compat.aten_op import (
@@ -63,13 +63,11 @@ def _is_torch_op(name: str) -> bool:
     """Whether torch has an op of that name which a program may call."""
     if name in _DENIED:
         return False
-    if (
-        name.startswith("_")
-        and name not in CALLABLE_PRIVATE_OPS
-        and not name.startswith("_foreach_")
-    ):
-        return False
-    return name in _torch_ops()
+    return name in _torch_ops() and (not name.startswith("_") or _is_allowed_private(name))
+
+
+def _is_allowed_private(name: str) -> bool:
+    return name.startswith("_foreach_") or name in CALLABLE_PRIVATE_OPS or name in loaded_rules()
 
 
 def _is_allowed(func: Any) -> bool:
