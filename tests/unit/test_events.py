@@ -72,7 +72,7 @@ def test_an_environment_tells_what_happens() -> None:
     guards = [e for e in found if type(e) is Guard]
     assert [(e.text, e.origin) for e in guards][2:] == [
         ("3 <= x.size(0)", "guard"),
-        ("s1 == x.size(0)", "check"),
+        ("x.size(0) == s1", "check"),
     ]
     assert [e.text for e in found if type(e) is Assert] == ["mask.sum() <= x.size(0)"]
     assert [(e.name, str(e.by)) for e in found if type(e) is Replacement] == [("s1", "s0")]

@@ -15,7 +15,7 @@ from anyshape.expr.boolean import RELATIONS
 
 if TYPE_CHECKING:
     from anyshape.domain import Bound
-    from anyshape.expr import Bool
+    from anyshape.expr import Bool, Expr
 
 DEPTH: Final = 4
 
@@ -39,7 +39,7 @@ def implies(p: Bool, q: Bool, depth: int = DEPTH) -> bool:
 
 def _implies(p: Bool, q: Bool) -> bool:
     of_p, of_q = _values(p), _values(q)
-    if of_p.direction != of_q.direction:
+    if of_p.direction is not of_q.direction:
         return False
     if of_q.hole is None:
         return of_q.lo <= of_p.lo and of_p.hi <= of_q.hi
@@ -51,7 +51,7 @@ def _implies(p: Bool, q: Bool) -> bool:
 class _Values(NamedTuple):
     """The values of a direction for which a relation holds: from `lo` to `hi`, without `hole`."""
 
-    direction: int
+    direction: Expr
     lo: Bound
     hi: Bound
     hole: int | None

@@ -100,11 +100,11 @@ class Knowledge:
         self.journal: list[tuple[Any, Any, Any]] = []
         self.former: list[tuple[Expr, Bound, Bound]] = []
         self.blame: dict[tuple[Atom, bool], Fact] = {}
-        self.directions: dict[int, Direction] = {}
+        self.directions: dict[Expr, Direction] = {}
         self.linear: dict[Atom, Related] = {}
         self.holes: dict[Atom, dict[int, bool]] = {}
-        self.direction_holes: dict[int, dict[int, bool]] = {}
-        self.residues: dict[int, Congruence] = {}
+        self.direction_holes: dict[Expr, dict[int, bool]] = {}
+        self.residues: dict[Expr, Congruence] = {}
         self.replacements: dict[Atom, Expr] = {}
         self.log: list[Atom] = []
         self.replaced: list[int] = []

@@ -31,7 +31,7 @@ def bound_alone(k: Knowledge, fact: Fact) -> bool:
         or atom in k.linear
         or atom in k.replacements
         or atom in k.holes
-        or atom.mark in k.residues
+        or atom.node in k.residues
     ):
         return False
     lo, hi = atom.lo, atom.hi

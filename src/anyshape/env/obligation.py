@@ -97,7 +97,7 @@ def unbacked_in(p: Bool) -> list[str]:
 def minimal(facts: Iterable[Fact], ranges: Ranges) -> list[Fact]:
     """The facts that imply all of them, in order; `ranges` hold without saying."""
     parts = [part for o in facts for part in _parts(o)]
-    tightest: dict[tuple[int, int], tuple[int | float, bool, Fact]] = {}
+    tightest: dict[tuple[Expr, int], tuple[int | float, bool, Fact]] = {}
     for o in parts:
         for key, bound in _bounds(o.condition):
             new = (bound, o.condition.op == boolean.EQ)
@@ -127,14 +127,14 @@ def _parts(fact: Fact) -> list[Fact]:
     return [fact._replace(condition=part) for part in fact.condition.args]
 
 
-def _bounds(b: Bool) -> list[tuple[tuple[int, int], int | float]]:
+def _bounds(b: Bool) -> list[tuple[tuple[Expr, int], int | float]]:
     """The lower ends that a relation puts on its direction and on the opposite one."""
     if b.op not in (boolean.GE, boolean.EQ):
         return []
     key, factor = direction_of(b.expr)
     sign = 1 if factor > 0 else -1
     bound = -(b.expr.c // abs(factor))
-    result: list[tuple[tuple[int, int], int | float]] = [((key, sign), bound)]
+    result: list[tuple[tuple[Expr, int], int | float]] = [((key, sign), bound)]
     if b.op == boolean.EQ:
         result.append(((key, -sign), -bound))
     return result

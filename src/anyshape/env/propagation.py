@@ -55,7 +55,7 @@ def narrow_atom(k: Knowledge, atom: Atom, lo: Bound, hi: Bound, fact: Fact) -> i
         return 0
     old_lo, old_hi = atom.lo, atom.hi
     lo, hi = lower(max(lo, old_lo)), upper(min(hi, old_hi))
-    residue = k.residues.get(atom.mark)
+    residue = k.residues.get(atom.node)
     if lo <= hi and residue is not None:
         tight = tighten(Interval(lo, hi), residue)
         lo, hi = tight if tight is not None else (1, 0)

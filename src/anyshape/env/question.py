@@ -106,7 +106,7 @@ class Question:
             answer = by_range(self, e, op)
         if answer is None and op is not boolean.GE:
             answer = by_direction(self, e, op)
-            known = e.c % terms(e)[atom] or atom.mark in k.residues
+            known = e.c % terms(e)[atom] or atom.node in k.residues
             if answer is None and known:
                 answer = by_congruence(self, e, op)
         if answer is None and (atom in k.mentions or config.solver is not None):

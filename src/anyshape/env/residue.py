@@ -47,7 +47,7 @@ def residue_of(k: Knowledge, e: Expr, depth: int = NESTING) -> Congruence:
 def _residue_of_atom(k: Knowledge, atom: Atom, depth: int) -> Congruence:
     if atom.lo == atom.hi:
         return congruence(0, int(atom.lo))
-    known = k.residues.get(atom.mark, EVERY_INTEGER)
+    known = k.residues.get(atom.node, EVERY_INTEGER)
     derived = EVERY_INTEGER
     if depth:
         if atom.op is FLOORDIV:
@@ -82,7 +82,7 @@ def remainder(k: Knowledge, x: Expr, d: int) -> int | None:
 
 def _values_modulo(k: Knowledge, symbol: Atom, d: int) -> range:
     """The values modulo d that a symbol can have."""
-    modulus, residue = k.residues.get(symbol.mark, EVERY_INTEGER)
+    modulus, residue = k.residues.get(symbol.node, EVERY_INTEGER)
     common = gcd(modulus, d)
     return range(residue % common, d, common)
 

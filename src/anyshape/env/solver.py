@@ -77,7 +77,7 @@ def _add_atom(k: Knowledge, atom: Atom, problem: Problem) -> None:
     problem.add_range(atom.node, atom.lo, atom.hi)
     for value in sorted(k.holes.get(atom, ())):
         problem.add_hole(atom.node, value)
-    residue = k.residues.get(atom.mark)
+    residue = k.residues.get(atom.node)
     if residue is not None:
         problem.add_congruence(atom.node, residue)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from anyshape.expr.atom import intern_atom
 from anyshape.expr.division import floordiv
 from anyshape.expr.op import BIT_AND, BIT_OR, BIT_XOR
+from anyshape.expr.order import compare
 from anyshape.expr.product import multiply, power
 from anyshape.expr.row import Op, builds
 
@@ -54,7 +55,7 @@ def _bitwise(
         return x if result is None else pool.const(result)
     if x is y:
         return x if same is None else pool.const(same)
-    if y.key < x.key:
+    if (compare(x, y) or x.c - y.c) > 0:
         x, y = y, x
     return intern_atom(pool, op, (x, y)).node
 

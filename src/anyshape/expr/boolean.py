@@ -27,6 +27,7 @@ from anyshape.expr.op_condition import (
     RELATIONS,
     TRUE,
 )
+from anyshape.expr.order import is_negative
 from anyshape.expr.row import builds
 
 if TYPE_CHECKING:
@@ -194,7 +195,7 @@ def ne0(e: Expr) -> Bool:
 
 
 def _equality(e: Expr, op: Op) -> Bool:
-    """`e == 0` or `e != 0`, with the sign of `e` that makes its linear key positive."""
+    """`e == 0` or `e != 0`, with the sign of `e` that makes its leading coefficient positive."""
     pool = e.pool
     key = (op, e)
     node = pool.bools.get(key)
@@ -202,7 +203,7 @@ def _equality(e: Expr, op: Op) -> Bool:
         return node
     if e.is_const:
         return constant(pool, (e.c == 0) is (op == EQ))
-    if e.linear_key < 0:
+    if is_negative(e):
         e = -e
         key = (op, e)
         node = pool.bools.get(key)

@@ -18,6 +18,7 @@ from anyshape.expr.boolean import Bool
 from anyshape.expr.choice import choose
 from anyshape.expr.node import Expr
 from anyshape.expr.op import GROUP, MAXIMUM, OPS
+from anyshape.expr.order import compare
 from anyshape.expr.real import FLOAT, Real
 from anyshape.expr.rebuild import construct
 from anyshape.expr.terms import content, terms
@@ -119,9 +120,9 @@ def _raw(op: object, *operands: object) -> Expr:
         if scale == 1 and factors[0][0].op is GROUP:
             return factors[0][0].node
     if op == "maximum":
-        keys = [0, *(e.linear_key for e in args)]
+        ordered = [args[0].pool.zero, *args]
         common = math.gcd(*(math.gcd(content(terms(e).values()), e.c) for e in args))
-        if common == 1 and all(a < b for a, b in pairwise(keys)):
+        if common == 1 and all(compare(a, b) < 0 for a, b in pairwise(ordered)):
             return intern_atom(args[0].pool, MAXIMUM, args).node
     raise ValueError("raw() of what is not a normal form")
 

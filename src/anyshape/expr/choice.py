@@ -8,6 +8,7 @@ from anyshape.expr import boolean
 from anyshape.expr.atom import intern_atom
 from anyshape.expr.division import divide_exactly
 from anyshape.expr.op import CHOICE
+from anyshape.expr.order import is_negative
 from anyshape.expr.row import builds
 from anyshape.expr.terms import content, terms
 
@@ -32,7 +33,7 @@ def choose(condition: Bool, then: Expr, otherwise: Expr) -> Expr:
     if opposite.index < condition.index:
         return choose(opposite, otherwise, then)
     g = content((*terms(difference).values(), difference.c))
-    if difference.key < 0:
+    if is_negative(difference):
         g = -g
     atom = intern_atom(pool, CHOICE, (condition, divide_exactly(difference, g)))
     return otherwise + atom.node.scale(g)

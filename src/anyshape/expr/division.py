@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final
 from anyshape.domain.interval import Interval
 from anyshape.expr.atom import intern_atom, within
 from anyshape.expr.op import FLOORDIV
+from anyshape.expr.order import is_negative
 from anyshape.expr.product import multiply
 from anyshape.expr.row import builds
 from anyshape.expr.terms import add_into, content, from_terms, terms
@@ -40,7 +41,7 @@ def floordiv(x: Expr, y: Expr) -> Expr:
     if x.is_const and x.c == 0:
         return x
     g = gcd(content(terms(x).values()), content(terms(y).values()), x.c, y.c)
-    if y.linear_key < 0:
+    if is_negative(y):
         g = -g
     if g != 1:
         x, y = divide_exactly(x, g), divide_exactly(y, g)

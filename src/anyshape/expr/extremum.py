@@ -1,7 +1,7 @@
 """Maximum, minimum and absolute value.
 
 One op serves all: the atom `maximum(e1, ..., en)` is max(0, e1, ..., en). Every other maximum is
-moved there by subtracting its operand with the smallest linear key,
+moved there by subtracting its smallest operand in the order of `anyshape.expr.order`,
 
     max(p, a, b) = p + max(0, a - p, b - p),     min(a, b) = -max(-a, -b),     |a| = max(a, -a),
 
@@ -12,6 +12,7 @@ maximum with less than FLATTEN_LIMIT operands.
 
 from __future__ import annotations
 
+from functools import cmp_to_key
 from math import gcd
 from typing import TYPE_CHECKING, Final
 
@@ -19,6 +20,7 @@ from anyshape.domain.interval import Interval
 from anyshape.expr.atom import intern_atom, within
 from anyshape.expr.division import divide_exactly
 from anyshape.expr.op import MAXIMUM
+from anyshape.expr.order import compare, linear_part
 from anyshape.expr.row import builds
 from anyshape.expr.terms import content, terms
 
@@ -33,16 +35,16 @@ FLATTEN_LIMIT: Final = 64
 def maximum(operands: Iterable[Expr]) -> Expr:
     """The largest of the operands, of which there is at least one."""
     given = list(operands)
-    best: dict[int, Expr] = {}
+    best: dict[Expr, Expr] = {}
     for operand in _flattened(given):
-        key = operand.linear_key
-        other = best.get(key)
+        linear = linear_part(operand)
+        other = best.get(linear)
         if other is None or other.c < operand.c:
-            best[key] = operand
-    pivot = best.pop(min(best))
-    if not best:
+            best[linear] = operand
+    pivot, *others = sorted(best.values(), key=cmp_to_key(compare))
+    if not others:
         return pivot
-    above = [e - pivot for _, e in sorted(best.items())]
+    above = [e - pivot for e in others]
     g = gcd(*(gcd(content(terms(e).values()), e.c) for e in above))
     if g > 1:
         above = [divide_exactly(e, g) for e in above]

@@ -5,9 +5,13 @@ a non-linear op (`floordiv`, `maximum`, a product, ...) to smaller expressions.
 
 Invariants
     * Interned: one object per value form and pool, so `is` is structural equality, in any order of
-      summation. The intern key is the exact integer `c * ONE + sum(coefficient * atom.mark)`, with
-      a fixed 120-bit random `mark` per atom: keys of sums add up, and two different forms share a
-      key with probability below 2**-119.
+      summation. The intern key is the integer `c * ONE + sum(coefficient * atom.weight)`, with a
+      random 120-bit `weight` per atom, drawn anew in every process: keys of sums add up.
+    * Exact: equal forms have equal keys, so a key that is not taken makes a new object. A key that
+      is taken only claims equality. The claim is proved by the operands where they are those that
+      the node was made of, else by comparing terms (`anyshape.expr.exact`), once per pair of
+      operands; if it is wrong, the operation is refused. Nothing but identity depends on a key: no
+      text, no order and no sign (`anyshape.expr.order`).
     * Lazy: `a + b` stores its two operands. The term dictionary is made on demand by
       `anyshape.expr.terms.terms`, once, and never changes the value.
     * `lo <= value <= hi` always; `hint` is the value under the hints of the symbols, or None when
@@ -23,7 +27,7 @@ This module does not decide anything and does not know about facts.
 from __future__ import annotations
 
 from math import inf
-from random import Random
+from secrets import randbits
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Self, TypeAlias
 
 from anyshape.errors import UnsupportedError
@@ -43,10 +47,18 @@ STALE: Final = -1
 ALWAYS: Final = 1 << 60  # the version of atoms and constants: their bounds are never behind
 NEVER: Final = 1 << 62
 MAGNITUDE_BITS: Final = 256
-KEY_LIMIT: Final = 1 << (120 + MAGNITUDE_BITS)
+LARGEST: Final = 1 << MAGNITUDE_BITS  # of constants and coefficients
+WEIGHT_BITS: Final = 120
+# A multiple of a weight by more than LARGEST is beyond it.
+KEY_LIMIT: Final = 1 << (WEIGHT_BITS - 1 + MAGNITUDE_BITS)
 
-numbers: Final = Random(0x5EED)  # fixed, so that equal programs give equal texts
-ONE: Final = numbers.getrandbits(120) | 1
+
+def draw_weight() -> int:
+    """A random number of WEIGHT_BITS bits, the highest of which is 1."""
+    return 1 << (WEIGHT_BITS - 1) | randbits(WEIGHT_BITS - 1)
+
+
+ONE: Final = draw_weight()
 
 
 class Interned:
@@ -81,17 +93,17 @@ class Atom(Interned):
         "hint",
         "index",
         "lo",
-        "mark",
         "name",
         "node",
         "op",
         "parents",
         "pool",
+        "weight",
     )
 
     pool: Pool
     index: int
-    mark: int
+    weight: int
     op: Op
     args: tuple[Operand, ...]
     data: tuple[int, ...]
@@ -199,6 +211,9 @@ class Expr(Interned):
         except OverflowError:  # an infinity and an integer too large for a float
             lo, hi = -inf, inf
         if node is not None:
+            made = (self, other, 1)
+            if node.parts != made and made not in pool.confirmed:
+                _confirm(node, made)
             if lo > node.lo or hi < node.hi:
                 tighten(node, lo, hi)
             return node
@@ -222,17 +237,15 @@ class Expr(Interned):
         if new < older or newer < old:
             now = pool.ranges
             v = self.version
+            w = other.version
             if v < now and pool.is_untouched(self):
                 v = now
-            w = other.version
             if w < now and pool.is_untouched(other):
                 w = now
-            if w < v:
-                v = w
-            node.version = v if v < now else now
+            node.version = now if v >= now <= w else v if v < w else w
         else:  # coefficients add up
             if not -KEY_LIMIT < key < KEY_LIMIT:
-                refuse(pool)
+                check_size(node)
             node.version = min(self.version, other.version, pool.ranges) if sign else STALE
         node.oldest = old if old < older else older
         node.newest = new if new > newer else newer
@@ -249,6 +262,9 @@ class Expr(Interned):
         except OverflowError:
             lo, hi = -inf, inf
         if node is not None:
+            made = (self, other, -1)
+            if node.parts != made and made not in pool.confirmed:
+                _confirm(node, made)
             if lo > node.lo or hi < node.hi:
                 tighten(node, lo, hi)
             return node
@@ -269,17 +285,15 @@ class Expr(Interned):
         if new < older or newer < old:
             now = pool.ranges
             v = self.version
+            w = other.version
             if v < now and pool.is_untouched(self):
                 v = now
-            w = other.version
             if w < now and pool.is_untouched(other):
                 w = now
-            if w < v:
-                v = w
-            node.version = v if v < now else now
+            node.version = now if v >= now <= w else v if v < w else w
         else:
             if not -KEY_LIMIT < key < KEY_LIMIT:
-                refuse(pool)
+                check_size(node)
             node.version = STALE
         node.oldest = old if old < older else older
         node.newest = new if new > newer else newer
@@ -296,19 +310,23 @@ class Expr(Interned):
         pool = self.pool
         key = self.key + k * ONE
         node = pool.nodes.get(key)
+        parts = self.parts
         if node is not None:
+            found = node.parts
+            if found is not parts and found != (self,) and parts != (node,):
+                _confirm(node, (self,))
             return node
-        if not -KEY_LIMIT < key < KEY_LIMIT:
+        c = self.c + k
+        if not -LARGEST <= c <= LARGEST:
             refuse(pool)
         node = _new(Expr)
         node.pool = pool
         node.key = key
-        node.c = self.c + k
+        node.c = c
         node.lo = self.lo + k
         node.hi = self.hi + k
         hint = self.quick_hint
         node.quick_hint = None if hint is None else hint + k
-        parts = self.parts
         node.parts = parts if type(parts) is dict or len(parts) == 1 else (self,)
         node.width = self.width
         node.sign = self.sign
@@ -327,9 +345,9 @@ class Expr(Interned):
         key = self.key * k
         node = pool.nodes.get(key)
         if node is not None:
+            if k and node.parts != (self, k) and (k != -1 or self.parts != (node, -1)):
+                _confirm(node, (self, k))
             return node
-        if not -KEY_LIMIT < key < KEY_LIMIT:
-            refuse(pool)
         node = _new(Expr)
         node.pool = pool
         node.key = key
@@ -338,6 +356,8 @@ class Expr(Interned):
         node.quick_hint = None if hint is None else hint * k
         node.parts = (self, k)
         node.width = self.width
+        if not -KEY_LIMIT < key < KEY_LIMIT:
+            check_size(node)
         if k > 0:
             node.lo = self.lo * k
             node.hi = self.hi * k
@@ -363,14 +383,9 @@ class Expr(Interned):
         return self.quick_hint
 
     @property
-    def linear_key(self) -> int:
-        """The key without the constant: equal for expressions that differ by a constant."""
-        return self.key - self.c * ONE
-
-    @property
     def is_const(self) -> bool:
         """Whether the value is a constant."""
-        return self.key == self.c * ONE
+        return self.key == self.c * ONE and (not self.width or _has_no_terms(self))
 
     def __repr__(self) -> str:
         from anyshape.expr.show import brief  # noqa: PLC0415  a printer is no part of a node
@@ -381,6 +396,27 @@ class Expr(Interned):
 _new = Expr.__new__
 
 
+def _confirm(node: Expr, made: tuple[Any, ...]) -> None:
+    """Prove that `node`, which was found by its key, is what is made of the parts `made`."""
+    from anyshape.expr.exact import confirm  # noqa: PLC0415  terms are made of nodes
+
+    confirm(node, made)
+
+
+def _has_no_terms(e: Expr) -> bool:
+    from anyshape.expr.terms import terms  # noqa: PLC0415  terms are made of nodes
+
+    return not terms(e)
+
+
+def check_size(e: Expr) -> None:
+    """Refuse a node that is about to be interned if it has too large a number."""
+    from anyshape.expr.terms import terms  # noqa: PLC0415  terms are made of nodes
+
+    if max(map(abs, (e.c, *terms(e).values()))) > LARGEST:
+        refuse(e.pool)
+
+
 def refuse(pool: Pool) -> NoReturn:
     """Raise the one error for integers too large for the engine's bounds."""
     raise refused(
@@ -389,4 +425,13 @@ def refuse(pool: Pool) -> NoReturn:
         f" ({len(pool.atoms)} atoms in the environment)",
         why="bounds of such numbers are not tracked",
         fix="keep sizes within 64 bits",
+    )
+
+
+def refuse_collision() -> NoReturn:
+    """Raise the error for two different sums with one key."""
+    raise UnsupportedError(
+        "two different symbolic integers have the same key",
+        why="keys are random numbers, and these two met by chance",
+        fix="run the program again: keys are drawn anew in each process",
     )

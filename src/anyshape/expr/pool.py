@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from anyshape.expr.node import (
     ALWAYS,
-    KEY_LIMIT,
+    LARGEST,
     NEVER,
     ONE,
     STALE,
     Atom,
     Expr,
+    draw_weight,
     make_node,
-    numbers,
     refuse,
+    refuse_collision,
 )
+from anyshape.expr.terms import terms
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,13 +30,13 @@ if TYPE_CHECKING:
 
 BLOCK: Final = 6  # bits of an index within a block
 
-_marks: Final[list[int]] = []
+_weights: Final[list[int]] = []  # of the first atoms of every pool
 
 
-def _mark(index: int) -> int:
-    while index >= len(_marks):
-        _marks.extend(numbers.getrandbits(120) | 1 for _ in range(1024))
-    return _marks[index]
+def _weight(index: int) -> int:
+    while index >= len(_weights):
+        _weights.extend(draw_weight() for _ in range(1024))
+    return _weights[index]
 
 
 class Pool:
@@ -43,16 +45,21 @@ class Pool:
     `ranges` counts the changes of atoms' bounds, `changed_at` has the number of the last one by
     index of the atom, `blocks` the latest of each block of 64, and `latest` is the index of the
     atom that changed last. `on_tighten`, if set, is called with a node whose bounds are about to
-    change.
+    change. `by_index` has the atoms by their index, `confirmed` the parts that a node was made of
+    before its terms were collected, or that were proved to make it, and `directions` the direction
+    and factor of sums whose terms are at hand.
     """
 
     __slots__ = (
         "atoms",
         "blocks",
         "bools",
+        "by_index",
         "by_name",
         "changed_at",
+        "confirmed",
         "count",
+        "directions",
         "latest",
         "memo",
         "nodes",
@@ -64,6 +71,9 @@ class Pool:
 
     def __init__(self) -> None:
         self.atoms: list[Atom] = []
+        self.by_index: dict[int, Atom] = {}
+        self.confirmed: set[Any] = set()
+        self.directions: dict[Expr, tuple[Expr, int]] = {}
         self.nodes: dict[int, Expr] = {}
         self.bools: dict[object, Bool] = {}
         self.reals: dict[object, Real] = {}
@@ -123,10 +133,12 @@ class Pool:
         key = value * ONE
         node = self.nodes.get(key)
         if node is None:
-            if not -KEY_LIMIT < key < KEY_LIMIT:
+            if not -LARGEST <= value <= LARGEST:
                 refuse(self)
             node = make_node(self, key, value, value, value, value, {}, 0)
         elif node.width or node.lo != node.hi:  # a sum whose terms cancelled
+            if terms(node):
+                refuse_collision()
             node.parts = {}
             node.width = node.sign = 0
             node.lo = node.hi = node.quick_hint = value
@@ -147,8 +159,11 @@ class Pool:
         new = Atom.__new__(Atom)
         new.pool = self
         new.index = self.next_index()
-        new.mark = mark = _mark(len(self.atoms))
+        new.weight = weight = _weight(len(self.atoms))
+        if weight in self.nodes:
+            refuse_collision()
         self.atoms.append(new)
+        self.by_index[new.index] = new
         new.op = op
         new.args = args
         new.data = data
@@ -156,7 +171,7 @@ class Pool:
         new.lo, new.hi = bounds
         new.hint = hint
         new.parents = []
-        new.node = node = make_node(self, mark, 0, new.lo, new.hi, hint, {new: 1}, 1)
+        new.node = node = make_node(self, weight, 0, new.lo, new.hi, hint, {new: 1}, 1)
         node.version = ALWAYS
         node.oldest = node.newest = new.index
         return new

@@ -14,6 +14,7 @@ from anyshape.errors import UnsupportedError
 from anyshape.expr.atom import intern_atom
 from anyshape.expr.node import MAGNITUDE_BITS, refuse
 from anyshape.expr.op import GROUP, POWER, PRODUCT
+from anyshape.expr.order import is_negative
 from anyshape.expr.row import builds
 from anyshape.expr.terms import add_into, content, from_terms, terms
 from anyshape.refusal import refused
@@ -111,7 +112,7 @@ def as_factors(e: Expr) -> tuple[int, Factors]:
         atom, k = next(iter(of_e.items()))
         return k, factors(atom)
     k = content((*of_e.values(), e.c))
-    if e.linear_key < 0:
+    if is_negative(e):
         k = -k
     primitive = from_terms(e.pool, {a: v // k for a, v in of_e.items()}, e.c // k)
     return k, ((intern_atom(e.pool, GROUP, (primitive,)), 1),)

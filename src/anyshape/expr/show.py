@@ -162,25 +162,38 @@ class _Spelling(NamedTuple):
 def _readable(atom: Atom, rest: dict[Atom, int], c: int) -> _Spelling | None:
     """A multiple of a remainder, a maximum or a minimum that uses up `atom` and is in the sum."""
     k = rest[atom]
+    found: Iterable[_Spelling] = ()
     if atom.op is FLOORDIV:
-        x, y = atom.exprs
-        if not y.is_const or k % y.c:
-            return None
-        layout = Layout((Part(x, TERM), " % ", Part(y, UNARY)), TERM)
-        found = _Spelling(-k // y.c, x - atom.node.scale(y.c), layout)
+        found = _remainders(atom, k)
     elif atom.op is MAXIMUM:
-        first = atom.exprs[0]
-        if k > 0:
-            shift = sides(first)[0]
-            args = [shift, *(shift + e for e in atom.exprs)]
-            found = _Spelling(k, extremum.maximum(args), _call("max", args))
-        else:
-            shift = sides(-first)[0]
-            args = [shift, *(shift - e for e in atom.exprs)]
-            found = _Spelling(-k, extremum.minimum(args), _call("min", args))
-    else:
-        return None
-    return found if _is_within(found, rest, c) else None
+        found = _maxima(atom, k) if k > 0 else _minima(atom, k)
+    return next((spelling for spelling in found if _is_within(spelling, rest, c)), None)
+
+
+def _remainders(atom: Atom, k: int) -> Iterable[_Spelling]:
+    x, y = atom.exprs
+    if y.is_const and not k % y.c:
+        layout = Layout((Part(x, TERM), " % ", Part(y, UNARY)), TERM)
+        yield _Spelling(-k // y.c, x - atom.node.scale(y.c), layout)
+
+
+def _maxima(atom: Atom, k: int) -> Iterable[_Spelling]:
+    """As `max(0, -e)` = -e + max(0, e), or with both sides of e apart."""
+    first = atom.exprs[0]
+    shift = sides(first)[0]
+    others = [shift + e for e in atom.exprs]
+    apart = [shift, *others] if shift.is_const else [*others, shift]
+    for args in ([atom.pool.zero, -first], apart) if len(atom.args) == 1 else (apart,):
+        yield _Spelling(k, extremum.maximum(args), _call("max", args))
+
+
+def _minima(atom: Atom, k: int) -> Iterable[_Spelling]:
+    """As `min(0, e)` = e - max(0, e), or with both sides of e apart."""
+    first = atom.exprs[0]
+    shift = sides(-first)[0]
+    apart = [shift, *(shift - e for e in atom.exprs)]
+    for args in ([atom.pool.zero, first], apart) if len(atom.args) == 1 else (apart,):
+        yield _Spelling(-k, extremum.minimum(args), _call("min", args))
 
 
 def _is_within(found: _Spelling, rest: dict[Atom, int], c: int) -> bool:

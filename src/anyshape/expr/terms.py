@@ -7,9 +7,19 @@ is remembered on the node. The dictionaries are shared between nodes: never chan
 from __future__ import annotations
 
 from math import gcd
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
-from anyshape.expr.node import KEY_LIMIT, ONE, Atom, Expr, make_node, refuse, tighten
+from anyshape.expr.node import (
+    KEY_LIMIT,
+    LARGEST,
+    ONE,
+    Atom,
+    Expr,
+    make_node,
+    refuse,
+    refuse_collision,
+    tighten,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -33,9 +43,18 @@ def add_into(out: Terms, terms_: Terms, k: int) -> None:
 
 def terms(e: Expr) -> Terms:
     """The dictionary {atom: non-zero coefficient} of `e`; the constant is `e.c`."""
-    parts = e.parts
+    parts: Any = e.parts
     if type(parts) is dict:
         return parts
+    out: Terms | None
+    if len(parts) == 3:
+        a, b, k = parts
+        if type(a.parts) is dict and type(b.parts) is dict:
+            out = a.parts.copy()
+            add_into(out, b.parts, k)
+            return _remember(e, out)
+    elif len(parts) == 1:  # up to the constant: the same dictionary
+        return _remember(e, terms(parts[0]))
     out = _left_chain(e, 1)
     if out is None:
         out = _shared_graph(e)
@@ -43,6 +62,7 @@ def terms(e: Expr) -> Terms:
 
 
 def _remember(e: Expr, out: Terms) -> Terms:
+    e.pool.confirmed.add(e.parts)
     e.parts = out
     e.width = len(out)
     if e.quick_hint is None:
@@ -122,11 +142,14 @@ def from_terms(pool: Pool, terms_: Terms, c: int) -> Expr:
     """The node with these terms and constant; `terms_` belongs to it afterwards."""
     key = c * ONE
     for atom, k in terms_.items():
-        key += k * atom.mark
-    if not -KEY_LIMIT < key < KEY_LIMIT:
+        key += k * atom.weight
+    if not -KEY_LIMIT < key < KEY_LIMIT and max(map(abs, (c, *terms_.values()))) > LARGEST:
         refuse(pool)
     node = pool.nodes.get(key)
-    if node is None:
+    if node is not None:
+        if terms(node) != terms_:
+            refuse_collision()
+    else:
         if not terms_:
             return pool.const(c)
         lo, hi, sign = _composed(terms_, c)

@@ -101,7 +101,7 @@ def test_ducks_are_guards() -> None:
     assert env.prove(n == k).name == "UNKNOWN"
     assert env.prove(n == i).name == "UNKNOWN"
     assert env.prove(n == j).name == "UNKNOWN"
-    assert "m == n" in [g.text for g in env.guards]
+    assert "n == m" in [g.text for g in env.guards]
     assert {g.origin for g in env.guards} == {"policy"}
 
 
@@ -112,9 +112,9 @@ def test_an_assumed_range_is_a_guard_and_stays_one() -> None:
     check(u == n)
     assert env.prove(u >= 2).name == "YES"
     assert [g.text for g in env.guards] == ["2 <= n"]
-    assert [a.text for a in env.runtime_asserts] == ["u == n"]
+    assert [a.text for a in env.runtime_asserts] == ["n == u"]
     check(u >= 1)  # follows from the guard: nothing new
-    assert [a.text for a in env.runtime_asserts] == ["u == n"]
+    assert [a.text for a in env.runtime_asserts] == ["n == u"]
 
 
 def test_without_the_policy_nothing_leaks_through_an_equality() -> None:

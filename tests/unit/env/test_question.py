@@ -91,7 +91,7 @@ def test_a_reduction_that_the_budget_cut_short_is_not_memoized(
 ) -> None:
     story = Story().tell("u0 <= u1", "u1 <= u2")
     monkeypatch.setattr(question, "BUDGET", 2)
-    assert story.simple("max(u0, u2)") == "max(u2, u0)"
+    assert story.simple("max(u0, u2)") == "max(u0, u2)"
     assert not story.env.knowledge.reductions
     monkeypatch.undo()
     assert story.simple("max(u0, u2)") == "u2"

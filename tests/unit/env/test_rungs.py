@@ -25,7 +25,7 @@ REASONS = [
     ("u0 <= 4", "u0 != 6", "u0 - 6 is in (-inf, -2]"),
     ("u0 >= 1; u0 <= 4", "u0 != 6", "u0 - 6 is in [-5, -2]"),
     ("u0 <= u1", "u0 <= u1 + 1", "it follows from u0 <= u1 (checked condition"),
-    ("u0 == u1 or u0 == 1", "u0 == u1 or u0 == 1", "it follows from u1 == u0 or u0 == 1 (checked"),
+    ("u0 == u1 or u0 == 1", "u0 == u1 or u0 == 1", "it follows from u0 == u1 or u0 == 1 (checked"),
     ("u0 != 5", "u0 == 5", "u0 - 5 is known not to be 0"),
     ("u0 % 4 == 1", "u0 % 2 == 0", ""),
     ("u0 % 4 == 1", "u0 == 2", "u0 - 2 is never 0 by its remainders"),

@@ -76,7 +76,7 @@ SIMPLE = [
     ((), "floor(u0/3)", "floor(u / 3)"),  # beyond 2**53 a double is not exact
     (("u0 >= 0", "u0 <= 100"), "floor(u0/u1)", "floor(u / v)"),
     (("u0 >= 2", "u1 >= u0"), "max(u0, u1)", "v"),
-    (("u0 >= 2", "u1 >= u0"), "max(u0, u1, s0)", "max(v, s)"),
+    (("u0 >= 2", "u1 >= u0"), "max(u0, u1, s0)", "max(s, v)"),
     (("u1 != 0",), "(u0*u1)//u1", "u"),
     ((), "(u0*u1)//u1", "u*v // v"),  # v may be 0
     (("u0*u1 != 0",), "(u0*u1*s0)//(u0*u1)", "s"),

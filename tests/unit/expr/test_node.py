@@ -69,13 +69,6 @@ def test_a_constant_is_found_again_where_terms_cancelled() -> None:
     assert pool.zero is a - a
 
 
-def test_linear_key_leaves_out_the_constant() -> None:
-    _, (a, b, _) = made()
-    assert (a + b).linear_key == (b + a).shift(7).linear_key
-    assert not (a + b).is_const
-    assert a.pool.const(3).linear_key == 0
-
-
 def test_scale_and_shift_by_nothing_are_the_same_object() -> None:
     _, (a, b, _) = made()
     assert (a + b).scale(1) is a + b

@@ -27,7 +27,7 @@ def test_the_same_mask_gives_the_same_symbol() -> None:
         return a + b
 
     captured = capture(f, (torch.randn(5), torch.randn(5)), dynamic="unbacked")
-    assert [o.text for o in captured.runtime_asserts] == ["y.size(0) == x.size(0)"]
+    assert [o.text for o in captured.runtime_asserts] == ["x.size(0) == y.size(0)"]
     x, y = torch.randn(9), torch.randn(9)
     assert torch.equal(captured(x, y), f(x, y))
 

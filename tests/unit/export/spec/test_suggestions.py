@@ -169,8 +169,8 @@ def halves(x: torch.Tensor, y: torch.Tensor) -> Any:
 @pytest.mark.parametrize(
     ("fn", "sizes", "guard", "spec"),
     [
-        (joined, (3, 3), "b == a", ({0: "a"}, {0: "a"})),
-        (doubled, (6, 3), "2*b == a", ({0: "2*b"}, {0: "b"})),
+        (joined, (3, 3), "a == b", ({0: "a"}, {0: "a"})),
+        (doubled, (6, 3), "a == 2*b", ({0: "2*b"}, {0: "b"})),
         (at_least, (6, 3), "3 <= a", ({0: Dim("a", min=3, max=40)}, {0: "b"})),
         (halves, (6, 3), "a % 2 == 0", ({0: "2*a"}, {0: "b"})),
     ],
