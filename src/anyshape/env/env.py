@@ -366,7 +366,9 @@ class Env:
         return self._listed(self._asserts)
 
     def _listed(self, facts: list[Fact]) -> list[Obligation]:
-        return [Obligation(fact, self.knowledge) for fact in minimal(facts, natural(self._sizes))]
+        recorded = tuple(facts)
+        kept = minimal(recorded, natural(self._sizes))
+        return [Obligation(fact, self.knowledge, recorded) for fact in kept]
 
     @property
     def replacements(self) -> dict[str, Expr]:

@@ -7,12 +7,15 @@ needs is known, and is an error when it fails.
 The list is minimal: of the bounds on one direction only the tightest stay, and what follows from
 the ranges of single symbols that stay is left out, unless it is a very long sum. Nothing is left
 out because of what is itself left out.
+
+What is left out may have come first in the program. So a listed condition keeps all facts in the
+order of the program, and when it fails, the first of them that fails is the one to report.
 """
 
 from __future__ import annotations
 
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from anyshape.domain import EVERYTHING, NATURAL, Interval
 from anyshape.env.direction import direction_of
@@ -20,15 +23,16 @@ from anyshape.env.fact import ORIGINS
 from anyshape.env.limit import WIDE
 from anyshape.expr import boolean
 from anyshape.expr.boolean import RELATIONS, Bool
+from anyshape.expr.evaluate import evaluate
 from anyshape.expr.node import Atom, Expr
 from anyshape.expr.op import SYMBOL
 from anyshape.expr.real import SYMBOL as REAL_SYMBOL
 from anyshape.expr.real import Real
 from anyshape.expr.terms import terms
-from anyshape.expr.traverse import nodes_below
+from anyshape.expr.traverse import names_of, nodes_below
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from anyshape.env.fact import Fact
     from anyshape.env.knowledge import Knowledge
@@ -40,9 +44,10 @@ if TYPE_CHECKING:
 class Obligation:
     """One condition with its origin, the user's line and message; text is made when asked for."""
 
-    __slots__ = ("_knowledge", "_message", "condition", "origin", "site")
+    __slots__ = ("_knowledge", "_message", "condition", "origin", "recorded", "site")
 
-    def __init__(self, fact: Fact, knowledge: Knowledge) -> None:
+    def __init__(self, fact: Fact, knowledge: Knowledge, recorded: Sequence[Fact] = ()) -> None:
+        self.recorded = recorded
         self.condition: Bool = fact.condition
         self.origin = fact.origin
         self.site: Site | None = fact.site
@@ -57,15 +62,26 @@ class Obligation:
     @property
     def symbol(self) -> str:
         """The name of the last unbacked symbol that a runtime assert needs; empty for a guard."""
-        atom = _symbol_of(self.condition)
-        if atom is not None:
-            return atom.name if atom.hint is None else ""
-        return next(reversed(unbacked_in(self.condition)), "")
+        return last_unbacked(self.condition)
 
     @property
     def text(self) -> str:
         """The condition as Python over the sources."""
         return self._knowledge.text(self.condition)
+
+    def first_failing(self, values: Mapping[str, Any]) -> tuple[Obligation, bool]:
+        """The first recorded condition that fails at the values of the symbols that are known.
+
+        Given that this one fails. Also whether a symbol is missing for one before it.
+        """
+        is_open = False
+        for fact in self.recorded:
+            for part in _parts(fact):
+                if any(name not in values for name in names_of(part.condition)):
+                    is_open = True
+                elif not _holds(part.condition, values):
+                    return Obligation(part, self._knowledge), is_open
+        return self, False
 
     def describe(self) -> str:
         """The text with its origin, the user's line and message."""
@@ -77,6 +93,22 @@ class Obligation:
 
     def __repr__(self) -> str:
         return f"<{self.describe()}>"
+
+
+def _holds(condition: Bool, values: Mapping[str, Any]) -> bool:
+    """The truth of a condition; false where it has no value."""
+    try:
+        return bool(evaluate(condition, values))
+    except (ArithmeticError, ValueError):
+        return False
+
+
+def last_unbacked(p: Bool) -> str:
+    """The name of the newest symbol without a hint in `p`; empty if there is none."""
+    atom = _symbol_of(p)
+    if atom is not None:
+        return atom.name if atom.hint is None else ""
+    return next(reversed(unbacked_in(p)), "")
 
 
 def unbacked_in(p: Bool) -> list[str]:

@@ -158,7 +158,9 @@ class RuntimeWrapper:
         for leaf, place in self._places.items():
             if type(leaf) is Name:
                 lines.append(f"    {leaf} = {place}")
-        lines += [f"    if not {truth(o)}: fail(late[{i}])" for i, o in enumerate(self.late)]
+        lines += [
+            f"    if not {truth(o)}: fail(late[{i}], locals())" for i, o in enumerate(self.late)
+        ]
         lines.append(f"    return [{self._returned}]")
         self._scope["compiled"] = compiled
         exec("\n".join(lines), self._scope)  # our own text
@@ -167,5 +169,7 @@ class RuntimeWrapper:
 
     def _before(self) -> list[str]:
         lines = [f"{bind.name} = {bind.text()}" for bind in self._inputs.binds]
-        lines += [f"if not {truth(o)}: fail(early[{i}])" for i, o in enumerate(self.early)]
+        lines += [
+            f"if not {truth(o)}: fail(early[{i}], locals())" for i, o in enumerate(self.early)
+        ]
         return [f"    {line}" for line in lines]

@@ -2,10 +2,15 @@
 
 Inputs come as one flat list. Sizes are read off the inputs first; guards are a function of their
 own; an assert runs as soon as its last symbol is known.
+
+When an assert fails, the first recorded condition that fails is reported, in the order of the
+program. It may need a symbol that is not known yet: then `failed` keeps the assert, and the program
+runs on until that symbol is known, which eager execution would have done as well.
 """
 
 from __future__ import annotations
 
+import itertools
 import linecache
 import math
 import weakref
@@ -14,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from anyshape.env.fact import BY_RULE, ERRORS
+from anyshape.env.obligation import last_unbacked
 from anyshape.errors import RuntimeAssertError
 from anyshape.expr.atom import can_raise
 from anyshape.expr.boolean import GE, RELATIONS
@@ -28,9 +34,9 @@ from anyshape.trace.graph import SYMBOLIC, Name, Node, Value, leaves, op_name, o
 from anyshape.trace.spelling import OPERATORS, method_name, path_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from anyshape.env import Obligation
+    from anyshape.env import Fact, Obligation
     from anyshape.trace.graph import Graph
     from anyshape.trace.inputs import Bind
 
@@ -68,16 +74,13 @@ class Program:
 
     def write(self, asserts: Sequence[Obligation]) -> str:
         """The text of the function `run(flat)`."""
-        due: dict[str, list[int]] = {}
-        for i, o in enumerate(asserts):
-            due.setdefault(o.symbol, []).append(i)
         self.scope["asserts"] = asserts
         graph = self._graph
+        checks = _Checks(asserts, {bind.name for bind in self._binds}, graph)
         last = self._last_uses()
         lines = [f"{value} = flat[{self._slots[value]}]" for value in graph.inputs]
         lines += [f"{bind.name} = {bind.text()}" for bind in self._binds]
-        for name in ("", *[bind.name for bind in self._binds]):
-            lines += [self._check(asserts[i], i) for i in due.pop(name, ())]
+        lines += checks.first()
         for value, tensor in graph.constants:
             self.scope[str(value)] = tensor
         restores = False
@@ -90,8 +93,9 @@ class Program:
             outs = node.outs
             if type(outs) is not Value:
                 for leaf in leaves(outs):
-                    if type(leaf) is Name and leaf in due:
-                        lines += [self._check(asserts[i], i) for i in due.pop(leaf)]
+                    if type(leaf) is Name:
+                        lines += checks.at(leaf)
+        lines += checks.last()
         lines.append(f"return {self._arg(graph.outputs)}")
         if restores and self._restores:
             self.scope["keep_modes"] = keep_modes
@@ -125,9 +129,6 @@ class Program:
                     if leaf not in kept and leaf.kind != "constant":
                         result.setdefault(place, []).append(leaf)
         return result
-
-    def _check(self, o: Obligation, i: int) -> str:
-        return f"if not {truth(o)}: fail(asserts[{i}])"
 
     def _call(self, node: Node) -> str:
         call = self._expression(node)
@@ -204,6 +205,58 @@ class Program:
         return name
 
 
+class _Checks:
+    """The lines of the asserts by the name of the last symbol that each needs.
+
+    The symbols in `bound` are known from the start, the others in the order of the graph.
+    """
+
+    def __init__(self, asserts: Sequence[Obligation], bound: set[str], graph: Graph) -> None:
+        self._asserts = asserts
+        self._bound = bound
+        self._due: dict[str, list[int]] = {}
+        for i, o in enumerate(asserts):
+            name = o.symbol
+            self._due.setdefault("" if name in bound else name, []).append(i)
+        recorded: Sequence[Fact] = next((o.recorded for o in asserts if o.recorded), ())
+        needs = [last_unbacked(fact.condition) for fact in recorded]
+        self._needs = {"" if name in bound else name for name in needs}
+        self._waits = len(self._needs) > 1 and not _is_in_order(needs, bound, graph)
+
+    def first(self) -> list[str]:
+        """The lines once the inputs are known."""
+        return ["failed = None"] * self._waits + self._lines("")
+
+    def at(self, name: str) -> list[str]:
+        """The lines once a symbol is known."""
+        again = self._waits and name in self._needs
+        return ["if failed: fail(failed, locals(), True)"] * again + self._lines(name)
+
+    def last(self) -> list[str]:
+        """The lines once all symbols are known."""
+        return ["if failed: fail(failed, locals())"] * self._waits
+
+    def _lines(self, name: str) -> list[str]:
+        end = (
+            "failed = fail(asserts[{}], locals(), True)"
+            if self._waits
+            else "fail(asserts[{}], locals())"
+        )
+        return [
+            f"if not {truth(self._asserts[i])}: {end.format(i)}" for i in self._due.pop(name, ())
+        ]
+
+
+def _is_in_order(needs: Sequence[str], bound: set[str], graph: Graph) -> bool:
+    """Whether symbols are known in the order in which the facts need them."""
+    known = dict.fromkeys(("", *bound), -1)
+    for place, node in enumerate(graph.nodes):
+        if type(node.outs) is not Value:
+            known.update({str(leaf): place for leaf in leaves(node.outs) if type(leaf) is Name})
+    places = [known.get(name, len(graph.nodes)) for name in needs]
+    return all(a <= b for a, b in itertools.pairwise(places))
+
+
 class _SameNames(dict[str, str]):
     """Symbols keep their names in the generated code."""
 
@@ -241,8 +294,17 @@ def defined(condition: Callable[[], bool]) -> bool:
         return False
 
 
-def fail(o: Obligation) -> None:
-    """Raise the error of a runtime assert; one that Python would raise is caught as such."""
+def fail(o: Obligation, values: Mapping[str, Any] | None = None, waits: bool = False) -> Obligation:
+    """Raise the error of a runtime assert; one that Python would raise is caught as such.
+
+    With the values of symbols, the first recorded condition that fails is the one to report. Where
+    `waits` and a symbol is missing for one before it, return the assert instead of raising.
+    """
+    if values is not None:
+        first, is_open = o.first_failing(values)
+        if is_open and waits:
+            return o
+        o = first
     raise ERRORS.get(o.origin, RuntimeAssertError)(
         o.message or f"{o.text} does not hold",
         why=f"{o.text} is needed" + (f" at {o.site}" if o.site else ""),

@@ -209,6 +209,7 @@ def need_expected(captured: Captured, flat: list[Any]) -> None:
     """Raise if a call does not have what the ops of its own trace need of the inputs."""
     needed = expected(captured)
     binds = captured.inputs.binds
-    failed = guard_function(needed, [b.name for b in binds])(*[b.read(flat) for b in binds])
+    values = {b.name: b.read(flat) for b in binds}
+    failed = guard_function(needed, list(values))(*values.values())
     if failed >= 0:
-        fail(needed[failed])
+        fail(needed[failed], values)
