@@ -9,13 +9,16 @@ from __future__ import annotations
 import gc
 import threading
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from anyshape.torch_compat.thread_state import set_compiling
 from anyshape.trace.execution_modes import keep_modes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+
+_IMMORTAL: Final = 1000
 
 
 class _Shared:
@@ -52,9 +55,17 @@ def rested() -> Iterator[None]:
 def _grow_old() -> None:
     """Count what was made as old at once: the collector does not see it grow then."""
     _Shared.made += gc.get_count()[0]
-    if not gc.get_freeze_count():
+    if not _is_frozen():
         gc.freeze()
         gc.unfreeze()
+
+
+def _is_frozen() -> bool:
+    """Whether the user has called `gc.freeze`, which freezes all objects: thousands at least.
+
+    The collector of Python 3.12 freezes the immortal ones by itself: a few hundred.
+    """
+    return gc.get_freeze_count() > _IMMORTAL
 
 
 def _collect() -> None:
@@ -62,7 +73,7 @@ def _collect() -> None:
     a trace rather than after one, when all that it made is still in use.
     """
     collected = gc.get_stats()[2]["collections"] != _Shared.collections
-    if not collected and not gc.get_freeze_count():
+    if not collected and not _is_frozen():
         gc.collect()
         _Shared.allowed = max(200_000, len(gc.get_objects()) // 4)
     _Shared.made = 0

@@ -59,3 +59,14 @@ def test_what_was_collected_since_is_not_collected_again(monkeypatch: pytest.Mon
     traced()
     assert gc.get_stats()[2]["collections"] == before
     assert quiet._Shared.collections == before
+
+
+@pytest.mark.usefixtures("_seldom")
+def test_what_the_user_froze_stays_frozen() -> None:
+    gc.freeze()
+    try:
+        frozen = gc.get_freeze_count()
+        traced()
+        assert gc.get_freeze_count() == frozen
+    finally:
+        gc.unfreeze()
