@@ -1,4 +1,4 @@
-"""`Compiled`: a function with the programs that were traced of it, and the calls they serve."""
+"""`Compiled`: a function with its cache of compiled entries."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ _STATIC: Final = EachSize(lambda spot: STATIC)
 
 
 class Options(NamedTuple):
-    """How a function is to be compiled."""
+    """The options of `compile`."""
 
     dynamic: Any
     fullgraph: bool
@@ -114,7 +114,7 @@ class Compiled:
     # ------------------------------------------------------------------ calls
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the program for these inputs; trace one if there is none."""
+        """Run the first entry that accepts these inputs; trace the call if none does."""
         if is_tracing():
             return self.fn(*args, **kwargs)
         if self.eager_because is not None or config.stance == "force_eager":
@@ -150,7 +150,7 @@ class Compiled:
         return result
 
     def __get__(self, owner: Any, kind: Any = None) -> Any:
-        """As a method: each object has its own entries."""
+        """Bind as a method: each object has entries of its own."""
         if owner is None:
             return self
         with self._lock:
@@ -218,7 +218,7 @@ class Compiled:
         return self._eagerly(args, kwargs)
 
     def _give_up(self, why: str) -> None:
-        """Run the function eagerly from now on."""
+        """Run the function eagerly from here on, with a warning."""
         self.eager_because = why
         if Fallback in listeners:
             emit(Fallback(_name(self.fn), why))
@@ -316,13 +316,13 @@ class Compiled:
         return _Traced(entry, out)
 
     def _lower_parts(self, tracer: PathTracer) -> None:
-        """Have the backend run the segments that a trace made."""
+        """Lower the segments of a trace to the backend."""
         if self.options.backend != EAGER:
             for part in tracer.parts:
                 lower_segment(part, self._backend, enter_modes)
 
     def _exact(self, captured: Captured) -> list[Obligation]:
-        """The deviations from eager execution as conditions under which there is none."""
+        """The conditions under which the program does not deviate from eager execution."""
         env = captured.tracer.env
         bound = {bind.name for bind in captured.inputs.binds}
         found = []
@@ -345,7 +345,7 @@ class Compiled:
         stop: Stop,
         before: Snapshot | None,
     ) -> Any:
-        """Trace the branch of an entry that a call takes for the first time, and end the call."""
+        """Trace a branch that no call of this entry has taken yet, and finish the call."""
         with self._lock:
             assert entry.root is not None
             segment = entry.root
@@ -394,7 +394,7 @@ class Compiled:
             return unflatten(out, captured.out_spec)
 
     def _half_done(self, tracer: PathTracer, error: AnyshapeError, args: Any, kwargs: Any) -> Any:
-        """Run a call eagerly whose first segments have run already, if that does nothing twice."""
+        """Run eagerly a call whose first segments have run, unless they had side effects."""
         if tracer.outer_version or tracer.draws:
             raise UnsupportedError(
                 f"{_name(self.fn)} cannot be traced beyond a branch that this call takes: {error}",
@@ -409,7 +409,7 @@ class Compiled:
     # ------------------------------------------------------------------ what there is
 
     def explain(self) -> str:
-        """What was compiled, why again, and what each entry assumes."""
+        """The entries with their guards, asserts and graph breaks, and all recompilations."""
         lines = [f"{_name(self.fn)}: {len(self.entries)} entries, {self.stats}"]
         if self.eager_because:
             lines.append(f"runs eagerly: {self.eager_because}")
@@ -432,7 +432,7 @@ class Compiled:
         return "\n".join(lines)
 
     def reset(self) -> None:
-        """Forget all entries and what was seen of the inputs."""
+        """Drop all entries and the history of the inputs."""
         with self._lock:
             self.entries = []
             self.recompilations = []
@@ -443,7 +443,7 @@ class Compiled:
             self._methods.clear()
 
     def __reduce__(self) -> Any:
-        """Copies and pickles have no programs yet."""
+        """Copies and pickles start without entries."""
         return Compiled, (self.fn, self.options)
 
     def __repr__(self) -> str:

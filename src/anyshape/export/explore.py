@@ -1,4 +1,4 @@
-"""All branches that a program takes on its sizes: one variant of the program for each.
+"""One variant of a program for each of its branches on sizes.
 
 A guard splits the inputs: those that it holds for take the path that was traced. For the others the
 program is traced again with other sizes in mind, until the variants cover what the spec allows, or
@@ -64,7 +64,7 @@ class Exploration:
     """What came of it: the variants, the first of which serves the example, and the refusals.
 
     `is_complete` says that nothing was given up, and no size was found that no variant serves; the
-    search tries likely sizes, so it is no proof. What it missed is refused at the door.
+    search tries likely sizes, so it is no proof; inputs that no variant accepts are refused.
     """
 
     def __init__(self) -> None:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class ExportedProgram:
-    """Callable like the function that was exported. It checks its inputs at the door.
+    """Callable like the function that was exported. It checks its inputs first.
 
     A program that branches on its sizes has several variants, each with the guards under which it
     is the right one; `graph`, `code`, `guards` and the like speak of the first, which serves the

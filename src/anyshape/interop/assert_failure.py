@@ -1,4 +1,4 @@
-"""Failures inside compiled code: which of our asserts it was.
+"""Which of our asserts failed inside compiled code.
 
 A compiler keeps the condition of an assert but not always its message, and writes it in its own
 way. So the conditions are noted as the compiler got them, over torch's symbols, and evaluated on

@@ -72,7 +72,7 @@ class LoweringGuards:
     def first_failure(self, flat: list[Any]) -> str | None:
         """What does not hold of these inputs."""
         if torch.is_grad_enabled() is not self._grad:
-            return f"gradients were {'on' if self._grad else 'off'}"
+            return f"grad mode changed from {'on to off' if self._grad else 'off to on'}"
         tensors = [flat[i] for i in self._places]
         if not self._tensors.check(*tensors, *self._constants):
             return str(
@@ -82,13 +82,13 @@ class LoweringGuards:
             )
         for i in self._dense:
             if not flat[i].is_contiguous():
-                return f"{self._names[self._places.index(i)]} was contiguous"
+                return f"{self._names[self._places.index(i)]} is not contiguous"
         for i, order, strides in self._layouts:
             if not _lies(flat[i], order, strides):
-                return f"{self._names[self._places.index(i)]} had another layout"
+                return f"the layout of {self._names[self._places.index(i)]} changed"
         for i in self._whole:
             if flat[i].untyped_storage().nbytes() != flat[i].numel() * flat[i].element_size():
-                return f"{self._names[self._places.index(i)]} was all of its memory"
+                return f"{self._names[self._places.index(i)]} is not all of its storage"
         if self._texts:
             try:
                 failed = self._sizes(*[bind.read(flat) for bind in self._binds])
@@ -115,7 +115,7 @@ class LoweringGuards:
 
 
 def _is_changed(value: Value | None) -> bool:
-    """Whether the program changes the memory of a value."""
+    """Whether the program writes to the storage of a value."""
     return value is not None and value.root.version > 0
 
 

@@ -100,7 +100,7 @@ class RuntimeWrapper:
         return name
 
     def _need(self, operand: Any) -> None:
-        """Have the numbers returned by the graph that an expression needs."""
+        """Make the graph return the numbers that an expression needs."""
         for name in names_of(operand):
             if name not in self._known:
                 self._returned_by_graph(Name(name))
@@ -131,7 +131,7 @@ class RuntimeWrapper:
     # ------------------------------------------------------------------ code
 
     def module(self, fakes: Fakes) -> GraphModule:
-        """The graph for a compiler."""
+        """The graph as a compiler takes it."""
         graph = self._captured.graph
         return to_backend_fx(graph, self._inputs, self.inner, self.outputs, fakes.fixed)
 

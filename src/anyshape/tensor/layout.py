@@ -98,7 +98,7 @@ class Layout:
 
 
 def unsure(layout: Layout) -> Layout:
-    """The same layout on somebody's word: checked at run time where it is shown."""
+    """An unverified layout; checked at run time if observed."""
 
     def make() -> Layout:
         _finding.doubts += 1

@@ -1,4 +1,4 @@
-"""`capture`: run a program once on symbolic inputs, and what comes of it."""
+"""`capture` traces a call of a program on symbolic inputs; `Captured` is the traced program."""
 
 from __future__ import annotations
 
@@ -59,12 +59,12 @@ class Captured:
 
     @cached_property
     def guards(self) -> list[Obligation]:
-        """What must hold of backed inputs."""
+        """Conditions on the backed inputs under which the program is valid."""
         return self.tracer.env.guards
 
     @cached_property
     def runtime_asserts(self) -> list[Obligation]:
-        """What the program checks when it runs."""
+        """Conditions that the program checks when it runs."""
         env = self.tracer.env
         if not self.raises_on_deviation:
             return env.runtime_asserts

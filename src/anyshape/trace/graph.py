@@ -1,4 +1,4 @@
-"""The graph: what a program did, as a list of calls on values.
+"""The graph: a traced program as a list of calls on values.
 
 A `Value` is a tensor: an input, a constant (a parameter, a buffer, a tensor from outside), or an
 output of a node. A `Node` is one call of a torch function; its arguments hold values, symbolic
@@ -152,7 +152,7 @@ def values_in(args: Any, kwargs: dict[str, Any]) -> list[Value]:
 
 
 def leaves(tree: Any) -> Iterator[Any]:
-    """What is not a container in nested arguments."""
+    """The leaves of nested arguments."""
     kind = type(tree)
     if kind is tuple or kind is list:
         for part in tree:

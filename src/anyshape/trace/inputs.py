@@ -127,7 +127,7 @@ class Inputs:
         return stand_ins
 
     def release(self) -> None:
-        """Let go of the data of the examples."""
+        """Replace the example tensors by their kinds, without data."""
         self.examples = []
         self.leaves = [
             leaf._replace(example=Kind(leaf.example))

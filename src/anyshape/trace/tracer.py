@@ -378,14 +378,14 @@ class Tracer:
         return number(self, value)
 
     def close(self) -> None:
-        """Nothing more can be traced: a tensor that outlives its trace raises when it is used."""
+        """End the trace: a tensor that outlives it raises when it is used."""
         self.closed = True
         self.memo = {}
-        for door in ("call", "record", "mutate", "emit"):
-            setattr(self, door, _outside)
+        for method in ("call", "record", "mutate", "emit"):
+            setattr(self, method, _outside)
 
     def release(self) -> None:
-        """Let go of what only the trace needed."""
+        """Drop what only the trace needed."""
         self.mode = None
         self._lifted = {}
 

@@ -102,12 +102,12 @@ def test_gradients_and_their_mode_are_lowering_guards() -> None:
     program = lowered(lambda x: x * 2, torch.randn(3))
     assert "requires_grad" in refusal(program, torch.randn(3, requires_grad=True))
     with torch.no_grad():
-        assert refusal(program, torch.randn(3)) == "gradients were on"
+        assert refusal(program, torch.randn(3)) == "grad mode changed from on to off"
 
 
 def test_layouts_are_lowering_guards() -> None:
     program = lowered(lambda x: x * 2, torch.randn(3, 4))
-    assert refusal(program, torch.randn(4, 3).t()) == "x was contiguous"
+    assert refusal(program, torch.randn(4, 3).t()) == "x is not contiguous"
     served(program, torch.randn(1, 5).t())  # sizes of 1 have any stride
     served(program, torch.randn(0, 5))
     turned = lowered(lambda x: x * 2, torch.randn(4, 3).t())
@@ -295,4 +295,4 @@ def test_a_strided_view_stays_inside_its_memory() -> None:
     assert torch.equal(served(program, x)[0], x.as_strided((2, 2), (1, 2)) * 2)
     with pytest.raises(RuntimeAssertError, match="outside the memory"):
         program.run([torch.randn(3)])
-    assert "all of its memory" in refusal(program, torch.randn(8)[:6])
+    assert "all of its storage" in refusal(program, torch.randn(8)[:6])

@@ -1,4 +1,4 @@
-"""An entry: one trace of a function with the check of the calls that it serves."""
+"""`Entry`: one trace of a function with its guard function."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 
 class Entry:
-    """One program, or a tree of segments, with its check. It holds no tensor of the call that was
-    traced.
+    """One program, or a tree of segments, with its guard function. It keeps no tensor of the traced
+    call alive.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class Entry:
         self.holds: Callable[[list[Any]], str | None] | None = None
 
     def serve(self, program: Lowered | Segment) -> None:
-        """Run one program that was traced whole, or a tree of segments."""
+        """Set what a call runs: one lowered program, or a tree of segments."""
         if isinstance(program, Segment):
             self.root = program
             self.renew(self.captured.tracer)
@@ -71,7 +71,7 @@ class Entry:
         self.run = lambda flat: build(function(flat))
 
     def renew(self, tracer: Tracer) -> None:
-        """Note what a trace for this entry wrote to, and what the segments of its tree do."""
+        """Update which tensors the entry writes to, and whether it draws random numbers."""
         leaves = self.captured.inputs.leaves
         written = [i for i, v in enumerate(tracer.graph.inputs) if v.version]
         places = [i for i, leaf in enumerate(leaves) if leaf.value is not None]
@@ -82,7 +82,7 @@ class Entry:
             self.switches = any(segment.switches for segment in self.root.below())
 
     def written(self, flat: list[Any]) -> list[torch.Tensor]:
-        """The tensors from outside that a call may write to."""
+        """The outer tensors that a call may write to."""
         return [flat[i] for i in sorted(self._places)] + list(self._tensors.values())
 
     def _walk(self, flat: list[Any]) -> Any:
@@ -93,7 +93,7 @@ class Entry:
             return walk(self.root, flat)
 
     def why_not(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Reason | None:
-        """Why a call is not for this entry; None if it is."""
+        """Why this entry rejects a call; None if it accepts it."""
         found = self.check(args, kwargs)
         if type(found) is list:
             failed = self.holds(found) if self.holds is not None else None

@@ -1,8 +1,8 @@
-"""What the inputs of one function have been so far: which sizes and numbers have changed.
+"""The history of the inputs of a function: which sizes and numbers have changed between calls.
 
-A size or number that had a second value is dynamic from then on, it alone. A tensor is followed for
-each rank and dtype on its own, a number for each type. Truth values and other plain values are
-never dynamic. Safe to be used by several threads; what is dynamic stays so.
+A size or number that takes a second value becomes dynamic, and no other does; it stays dynamic. The
+history is separate for each rank and dtype of a tensor, and each type of a number. Booleans and
+other plain values are never dynamic. Thread-safe.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Place(NamedTuple):
 
 
 class History:
-    """The values seen; `dynamic` are places that are known to change, of any rank or type."""
+    """First values, and places that changed; `dynamic` places count for any rank or type."""
 
     def __init__(self, dynamic: Iterable[tuple[str, int | None]] = ()) -> None:
         self._lock = threading.Lock()
@@ -34,7 +34,7 @@ class History:
         self._known = {Place(*place) for place in dynamic}
 
     def note(self, names: Sequence[str], flat: Sequence[Any]) -> set[Place]:
-        """Look at the inputs of a call; the places that are dynamic by this call and were not."""
+        """Record the inputs of a call; returns the places that this call made dynamic."""
         changed: set[Place] = set()
         with self._lock:
             for name, x in zip(names, flat, strict=True):
@@ -57,7 +57,7 @@ class History:
         return {Place(name, d) for d in now - before} - self._known
 
     def learn(self, dynamic: Iterable[tuple[str, int | None]]) -> None:
-        """Know of more places that change."""
+        """Add places that are known to be dynamic."""
         with self._lock:
             self._known = self._known | {Place(*place) for place in dynamic}
 

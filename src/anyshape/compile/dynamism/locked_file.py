@@ -33,7 +33,7 @@ _threads: Final = threading.Lock()
 
 
 class LockedFile(Protocol):
-    """What a store needs of it. All may raise `OSError`."""
+    """A file as a store uses it. Every method may raise `OSError`."""
 
     def read(self) -> bytes | None:
         """The content; None if there is none."""
@@ -45,7 +45,7 @@ class LockedFile(Protocol):
         """Move the content away, under a name that ends in `.damaged`."""
 
     def locked(self) -> AbstractContextManager[None]:
-        """Keep other writers out for the body of a `with` block."""
+        """Exclude other writers for the body of a `with` block."""
 
 
 class LocalFile:

@@ -64,8 +64,8 @@ class Policy:
     ) -> Choice:
         """What to trace a call with: its leaves with their names, the attributes last.
 
-        Notes the call as seen. Warns, once for each, of entries in the source lists that name
-        nothing. Raises if the marks are not true of the call itself.
+        Records the call in the history. Warns once about each entry of the source lists that
+        matches nothing. Raises if the call violates its own marks.
         """
         count = len(flat) - len(attributes)
         self.history.note(names[:count], flat[:count])

@@ -1,4 +1,4 @@
-"""Sizes that are marked to vary and that a traced program needs to be less: all in one error."""
+"""Marked sizes that the program specialized: all in one error."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 
 def need_free(captured: Captured, marks: Mapping[tuple[int, int | None], Mark]) -> None:
-    """Raise unless all marked sizes, by leaf and dimension, may vary as their marks say.
+    """Raise if the program specialized a marked size; `marks` are by leaf and dimension.
 
-    A size that became a constant because it is 0 or 1 is none of them.
+    Specialization to 0 or 1 by policy does not count.
     """
     if not marks:
         return
@@ -42,7 +42,7 @@ def need_free(captured: Captured, marks: Mapping[tuple[int, int | None], Mark]) 
 
 
 def _violation(captured: Captured, bind: Bind, mark: Mark) -> tuple[str, str, str] | None:
-    """What happened to a size, why, and what to do; None when it may vary."""
+    """What happened to a size, why, and what to do; None if it was not specialized."""
     env = captured.tracer.env
     symbol = env.symbols[bind.name]
     label = symbol.label

@@ -1,4 +1,4 @@
-"""The state of a program at a decision, so that a loop closes when its state repeats.
+"""The Python state of a program at a graph break; a loop closes when its state repeats.
 
 The state is what Python holds in all frames of the program: the position of each frame and its
 locals. A tensor counts by its metadata, not by its data. Two decisions in the same state are

@@ -1,4 +1,4 @@
-"""A segment: the calls between two decisions as a program of its own, and what may follow it."""
+"""`Segment`: the calls between two graph breaks as a program, with its possible successors."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Segment:
 
     @property
     def is_full(self) -> bool:
-        """Whether the question has as many answers as are kept."""
+        """Whether the question has reached the limit of recorded answers."""
         return len(self.children) >= MAX_ANSWERS
 
     def build(
@@ -75,7 +75,7 @@ class Segment:
         return self.program
 
     def below(self) -> Iterator[Segment]:
-        """This segment and all that may follow it, each once."""
+        """This segment and all its descendants, each once."""
         seen: set[int] = set()
         todo = [self]
         while todo:

@@ -1,4 +1,4 @@
-"""A segment as a traced program of its own, for backends that compile whole programs."""
+"""A segment as a traced program, for backends, which compile whole programs."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ def as_captured(
 def lower_segment(
     part: SegmentProgram, backend: Backend, enter_modes: Callable[[tuple[Any, ...]], None]
 ) -> None:
-    """Have a backend run a segment where its guards hold, and our own code elsewhere.
+    """Lower a segment to a backend; calls that violate its guards run our generated code.
 
-    A segment that changes modes for those that follow stays our own code.
+    A segment that changes execution modes for its successors is not lowered.
     """
     plain = part.segment.run
     if plain is None or part.segment.switches:

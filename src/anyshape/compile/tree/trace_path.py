@@ -1,4 +1,4 @@
-"""A trace that runs what it has traced wherever Python needs a value that only the run knows.
+"""A trace with graph breaks: it runs its graph so far wherever Python needs a value of the run.
 
 `PathEnv` answers what would be an error by asking its tracer to decide. The tracer ends a segment
 there: the calls since the last decision become a program of their own, which runs on real values
@@ -66,20 +66,20 @@ _CONSTANT: Final = (int, float, bool, str, torch.dtype)
 
 
 class Diverged(AnyshapeError):
-    """A replay that did something else than what has run already."""
+    """A replay took other steps than the segments that have already run."""
 
 
 class PathEnv(Env):
     """An environment whose open questions are decided by running the program.
 
-    Before the first decision, questions over backed symbols are guarded at the door, as ever; after
+    Before the first decision, questions over backed symbols become guards of the entry; after
     it they belong to one path, so they are decisions too, and what must hold is asserted there.
     """
 
     path: PathTracer
 
     def guard(self, p: Bool) -> bool:
-        """The truth of `p`: proved, guarded at the door, or decided by the run."""
+        """The truth of `p`: proved, guarded at the entry, or decided by the run."""
         if listeners and Answer in listeners and not self.is_timed:
             return timed(self, "guard", p, self.guard, p)
         answer = decide(self.knowledge, p)
@@ -90,7 +90,7 @@ class PathEnv(Env):
         return bool(self.path.decide(p))
 
     def value(self, e: Expr) -> int:
-        """The value of `e`: proved, guarded at the door, or decided by the run."""
+        """The value of `e`: proved, guarded at the entry, or decided by the run."""
         simple = self.simplify(e)
         if simple.is_const:
             return simple.c
@@ -99,7 +99,7 @@ class PathEnv(Env):
         return int(self.path.decide(simple))
 
     def real_value(self, r: Real) -> float:
-        """The value of `r`: guarded at the door, or decided by the run."""
+        """The value of `r`: guarded at the entry, or decided by the run."""
         if not self.path.answers and r.hint is not None:
             return super().real_value(r)
         return float(self.path.decide(r))
@@ -121,7 +121,7 @@ class PathEnv(Env):
 
 
 class _Moment:
-    """A decision of this path that others may turn out to repeat."""
+    """A decision of this path; a later one in the same state closes a loop."""
 
     def __init__(
         self, path: PathTracer, state: LoopState, segment: Segment, rest: list[Any]
@@ -134,7 +134,7 @@ class _Moment:
         self.symbols = {str(name) for name in path.names()}
 
     def is_repeated(self, path: PathTracer, state: LoopState) -> bool:
-        """Whether this is the same state again, and nothing was learned since of what there was."""
+        """Whether the state repeats and nothing was learned about its symbols in between."""
         if self.state.key != state.key:
             return False
         learned: list[Any] = [fact.condition for fact in path.paths.facts[self.facts :]]
@@ -184,7 +184,7 @@ class PathTracer(Tracer):
     # ------------------------------------------------------------------ which tensors are alive
 
     def record(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
-        """Write a node, and keep track of who holds its result."""
+        """Write a node and track the lifetime of its result."""
         t = super().record(func, args, kwargs, out)
         if type(t) is SymTensor:
             self._alive.append((weakref.ref(t), t._value))
@@ -196,14 +196,14 @@ class PathTracer(Tracer):
         return t
 
     def _live(self) -> list[Value]:
-        """The tensors that the rest of the program may use: inputs, and those that are held."""
+        """The live tensors: the inputs, and results that Python still references."""
         self._alive = [(ref, v) for ref, v in self._alive if ref() is not None]
         found = {id(v): v for v in self.graph.inputs}
         found.update({id(v): v for _, v in self._alive if v.kind != CONSTANT})
         return list(found.values())
 
     def names(self) -> list[Name]:
-        """The symbols that have a value by now."""
+        """The symbols whose values are known at this point."""
         names = {Name(bind.name): None for bind in self.inputs.binds}
         for node in self.graph.nodes:
             names.update({leaf: None for leaf in leaves(node.outs) if type(leaf) is Name})
@@ -212,7 +212,7 @@ class PathTracer(Tracer):
     # ------------------------------------------------------------------ decisions
 
     def decide(self, question: Bool | Expr | Real) -> Any:
-        """The answer of the run."""
+        """The answer to a question, computed by running the segment that ends here."""
         if self.settling:
             raise Unsettled
         self.questions.append(question)
@@ -255,7 +255,7 @@ class PathTracer(Tracer):
         self._versions = {v: v.version for v in self._outer()}
 
     def _again(self, segment: Segment) -> list[Any]:
-        """End a segment that was traced before as it did then; what the next frame holds."""
+        """End a segment that is replayed; returns what the next frame holds."""
         self._need_same(segment, ends=False)
         order = [self._at(place) for place in segment.outs]
         state = None if segment.joins else self._state()
@@ -266,7 +266,7 @@ class PathTracer(Tracer):
         return order
 
     def _need_same(self, segment: Segment, *, ends: bool) -> None:
-        """Raise if the program took other steps than those that ran."""
+        """Raise if the program diverged from the segment that has already run."""
         if (segment.question is None) is not ends or segment.calls != self._calls():
             raise Diverged("the program took other steps than the last time with the same answers")
 
@@ -274,7 +274,7 @@ class PathTracer(Tracer):
         return [(n.func, _constants(n.args, n.kwargs)) for n in self.graph.nodes[self._start :]]
 
     def _end(self, segment: Segment, question: Any) -> list[Any]:
-        """End a segment with a question; what the next frame holds."""
+        """End a new segment with a question; returns what the next frame holds."""
         segment.site = capture_site()
         segment.question = self.env.text(question)
         if GraphBreak in listeners:
@@ -339,7 +339,7 @@ class PathTracer(Tracer):
 
     @property
     def draws(self) -> bool:
-        """Whether something was traced that may give another value when it runs again."""
+        """Whether an op was traced whose result may differ when it runs again."""
         return any(node.func not in PURE for node in self.graph.nodes)
 
     def _outer(self) -> list[Value]:
@@ -417,7 +417,7 @@ class PathTracer(Tracer):
             raise Diverged("a loop needs a number of an earlier round")
 
     def _run(self, segment: Segment) -> list[Any]:
-        """Run a segment on the frame as if no trace were on; keep it once it has run."""
+        """Run a segment outside the trace; record it once it has run without an error."""
         self._keep_what_changes()
         before = current.enter(None)
         self.has_run = True
@@ -439,7 +439,7 @@ class PathTracer(Tracer):
     # ------------------------------------------------------------------ undoing
 
     def _keep_what_changes(self) -> None:
-        """Copy tensors from outside that the segment writes to, so that it can be undone."""
+        """Copy the outer tensors that the segment writes to, for `take_back`."""
         leaves_ = self.inputs.leaves
         real = {leaf.value: self._flat[i] for i, leaf in enumerate(leaves_) if leaf.value}
         real.update(dict(self.graph.constants))
@@ -449,14 +449,14 @@ class PathTracer(Tracer):
                     self.undo.append((real[value], real[value].detach().clone()))
 
     def take_back(self) -> None:
-        """Give the tensors from outside the values that they had before the trace."""
+        """Restore the outer tensors to their values before the trace."""
         with torch.no_grad():
             for tensor, copy in reversed(self.undo):
                 tensor.detach().copy_(copy)
         self.undo = []
 
     def release(self) -> None:
-        """Let go of the tensors of the call that was traced."""
+        """Drop the tensors of the traced call."""
         super().release()
         self._flat, self._frame = (), []
         self.undo, self._moments, self.parts = [], [], []
@@ -467,12 +467,12 @@ class PathTracer(Tracer):
         return (self._grad, self._inference, self._autocast, self._dtype)
 
     def _set_modes(self) -> None:
-        """The modes that the program was in at the last decision."""
+        """The execution modes at the last decision."""
         enter_modes(self._modes)
 
 
 def enter_modes(modes: tuple[Any, ...]) -> None:
-    """Put this thread into the modes that a segment begins in."""
+    """Enter the execution modes in which a segment begins."""
     grad, inference, autocast, dtype = modes
     if torch.is_inference_mode_enabled() is not inference:
         set_inference(inference)

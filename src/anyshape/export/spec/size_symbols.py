@@ -2,7 +2,7 @@
 
 A name that stands alone somewhere is a symbol, bound to the first such size; a name that only
 occurs inside an expression is solved for, which takes a linear one. Every other place where it
-stands is a relation that the door checks.
+stands is a relation of the input contract.
 """
 
 from __future__ import annotations

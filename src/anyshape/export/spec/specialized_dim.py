@@ -1,4 +1,4 @@
-"""Sizes that the spec calls dynamic and the program pins: all of them in one error.
+"""Sizes that the spec declares dynamic and the program specialized: all in one error.
 
 The error says what to write instead, at every place of the spec where a pinned name stands; with
 that the export works.
