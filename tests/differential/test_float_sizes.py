@@ -20,6 +20,7 @@ import anyshape
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 
 def half_of_an_int(x: torch.Tensor) -> Any:
@@ -170,3 +171,22 @@ def test_exported_once(program: Callable[..., Any]) -> None:
     for n in (5, *([] if program is interpolated else [0]), 1, 2, 3, 4, 7, 8, 25, 1001):
         x = torch.arange(n) * 1.0
         assert_same(exported(x), program(x))
+
+
+@pytest.mark.parametrize("program", [rounded, bits, modular_powers, roots, extremes, narrow])
+def test_lowered(program: Callable[..., Any]) -> None:
+    """torch's compilers get the same numbers, at a value where torch has no symbolic op."""
+    compiled = anyshape.compile(program, dynamic=True, backend="aot_eager", fullgraph=True)
+    for n in (5, 7, 12):
+        x = torch.arange(n) * 1.0
+        assert_same(compiled(x), program(x))
+
+
+@pytest.mark.parametrize("program", [results, bits, rounded, extremes, floor_division, logarithms])
+def test_saved(program: Callable[..., Any], tmp_path: Path) -> None:
+    exported = anyshape.export(program, (torch.arange(5) * 1.0,), dynamic_shapes=({0: "n"},))
+    exported.save(tmp_path / "program")
+    loaded = anyshape.load(tmp_path / "program")
+    for n in (0, 1, 7, 12):
+        x = torch.arange(n) * 1.0
+        assert_same(loaded(x), program(x))

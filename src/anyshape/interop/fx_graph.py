@@ -65,9 +65,27 @@ _AS_OPERATORS: Final = {
 _INDEXING: Final = (torch.Tensor.__getitem__, torch.Tensor.__setitem__)
 
 
+# What torch's symbolic integers do not have is computed at a value, which torch guards.
+
+
 def _power(base: Any, exponent: Any, *modulus: Any) -> Any:
     """`math.pow`, or the builtin with a modulus."""
-    return pow(base, exponent, *modulus) if modulus else math.pow(base, exponent)
+    if modulus:
+        return pow(int(base), int(exponent), int(modulus[0]))
+    return math.pow(base, exponent)
+
+
+def _round(x: Any, *digits: Any) -> Any:
+    """`round`; torch's class ignores the digits of an integer."""
+    return round(int(x) if digits and isinstance(x, int | torch.SymInt) else x, *digits)
+
+
+def _bit_length(n: Any) -> int:
+    return int(n).bit_length()
+
+
+def _bit_count(n: Any) -> int:
+    return int(n).bit_count()
 
 
 _FUNCTIONS: Final[dict[str, Any]] = {
@@ -75,15 +93,15 @@ _FUNCTIONS: Final[dict[str, Any]] = {
     "min": torch.sym_min,
     "sum": torch.sym_sum,
     "abs": abs,
-    "round": round,
+    "round": _round,
     "float": torch.sym_float,
     "floor": math.floor,
     "ceil": math.ceil,
     "trunc": math.trunc,
     "pow": _power,
     "fromhex": float.fromhex,
-    "bit_length": int.bit_length,
-    "bit_count": int.bit_count,
+    "bit_length": _bit_length,
+    "bit_count": _bit_count,
     **{
         name: getattr(math, name)
         for name in ("sqrt", "isqrt", "log", "log2", "log10", "exp", "sin", "cos", "tan")

@@ -186,7 +186,11 @@ def _function(conditions: list[str], names: list[str]) -> Callable[..., int]:
     """A function of the symbols' values: the number of the first condition that fails, or -1."""
     lines = [f"def check({', '.join(names)}):"]
     lines += [f" if not ({text}): return {i}" for i, text in enumerate(conditions)]
-    scope: dict[str, Any] = {"math": math, "Where": lambda test, a, b: a if test else b}
+    scope: dict[str, Any] = {
+        "math": math,
+        "torch": torch,
+        "Where": lambda test, a, b: a if test else b,
+    }
     exec("\n".join([*lines, " return -1"]), scope)  # printed by torch
     made: Callable[..., int] = scope["check"]
     return made
