@@ -16,6 +16,7 @@ from anyshape.env.reading import excludes_zero
 from anyshape.env.real_comparison import span
 from anyshape.expr.atom import direct_atoms
 from anyshape.expr.boolean import Bool
+from anyshape.expr.node import Expr
 from anyshape.expr.real import Real
 from anyshape.expr.real import span as rounded_span
 from anyshape.expr.row import REAL
@@ -83,10 +84,8 @@ def _may_raise(k: Knowledge, node: Atom | Bool | Real) -> bool:
 
 def _extents(k: Knowledge, operand: Operand, op: Op) -> list[Any]:
     """The range of an operand, in two parts where zero is excluded from it."""
-    if isinstance(operand, Bool):
-        return [Interval(0, 1)]
-    if isinstance(operand, Real):
-        return [span(operand)]
+    if not isinstance(operand, Expr):
+        return [span(operand) if isinstance(operand, Real) else Interval(0, 1)]
     refresh(operand)
     whole: Any = rounded_span(operand) if op.gives == REAL else Interval(operand.lo, operand.hi)
     if not operand.lo <= 0 <= operand.hi or not excludes_zero(k, form(k, operand)):

@@ -285,3 +285,14 @@ def test_an_error_names_the_variable_that_holds_a_symbol() -> None:
     hits = env.unbacked()
     with pytest.raises(DataDependentError, match="cannot decide 3 <= hits while tracing"):
         env.guard(ge0(hits.shift(-3)))
+
+
+def test_an_error_names_no_variable_that_holds_something_else(scene: Scene) -> None:
+    env = scene.env
+    hits = env.unbacked()
+    twice, other = hits.scale(2), Env().unbacked()
+    with pytest.raises(DataDependentError, match="into a Python int") as caught:
+        env.value(hits)
+    assert caught.value.why.startswith("hits: known only when the program runs; hits was made at")
+    assert "add torch._check(n == <value>)" in caught.value.fix
+    assert (twice.width, other.width) == (1, 1)
