@@ -65,12 +65,9 @@ class Adapter(Session):
         """The façade's own comparisons, where the text is one."""
         env = self.env
         match ast.parse(text, mode="eval").body:
-            case ast.Compare(ast.Name(), [(ast.GtE() | ast.LtE()) as op], [bound]) if _is_int(
-                bound
-            ):
-                verb = "at_least" if isinstance(op, ast.GtE) else "at_most"
-                code = f"lambda {', '.join(names.split())}: {verb}(a, {ast.unparse(bound)})"
-                asked: Callable[..., object] = eval(code, {verb: getattr(env, verb)})
+            case ast.Compare(ast.Name(), [ast.GtE()], [bound]) if _is_int(bound):
+                code = f"lambda {', '.join(names.split())}: at_least(a, {ast.unparse(bound)})"
+                asked: Callable[..., object] = eval(code, {"at_least": env.at_least})
                 return asked
             case ast.Compare(ast.Name(left), [ast.Eq()], [ast.Name(right)]):
                 if f"{left} {right}" == names:
