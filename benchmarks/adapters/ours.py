@@ -65,8 +65,14 @@ class Adapter(Session):
         """The façade's own comparisons, where the text is one."""
         env = self.env
         match ast.parse(text, mode="eval").body:
-            case ast.Compare(ast.Name(), [ast.GtE()], [bound]) if _is_int(bound):
-                code = f"lambda {', '.join(names.split())}: at_least(a, {ast.unparse(bound)})"
+            case ast.Compare(ast.Name(), [(ast.GtE() | ast.LtE()) as op], [bound]) if _is_int(
+                bound
+            ):
+                k = ast.unparse(bound)
+                ask = f"at_least(a, {k})"
+                if isinstance(op, ast.LtE):  # as SymInt does: bounds first, then the condition
+                    ask = f"a.hi <= {k} or at_least(-a, -({k}))"
+                code = f"lambda {', '.join(names.split())}: {ask}"
                 asked: Callable[..., object] = eval(code, {"at_least": env.at_least})
                 return asked
             case ast.Compare(ast.Name(left), [ast.Eq()], [ast.Name(right)]):
