@@ -11,15 +11,15 @@ is 0 or 1: what torch then finds true is less often a coincidence.
 
 from __future__ import annotations
 
-import functools
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
 from anyshape.domain import INF, NINF
-from anyshape.expr.python import source
+from anyshape.expr import evaluate
 from anyshape.expr.traverse import symbols_of
+from anyshape.interop.arithmetic import compute, interpreter
 from anyshape.tensor.layout import dense_order
 from anyshape.torch_compat.fake_tensor import (
     ConstantSource,
@@ -29,21 +29,17 @@ from anyshape.torch_compat.fake_tensor import (
     general_paths,
     int_oo,
 )
-from anyshape.trace.codegen import SAME, guard_function
+from anyshape.trace.codegen import guard_function
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from anyshape.env import Obligation
+    from anyshape.expr import Expr
+    from anyshape.expr.evaluate import Interpreter
     from anyshape.trace.capture import Captured
     from anyshape.trace.inputs import Leaf
-
-
-_FUNCTIONS: Final[dict[str, Any]] = {
-    "max": lambda *numbers: functools.reduce(torch.sym_max, numbers),
-    "min": lambda *numbers: functools.reduce(torch.sym_min, numbers),
-}
 
 
 class Fakes(NamedTuple):
@@ -87,39 +83,40 @@ def make_fakes(captured: Captured, flat: list[Any], hints: Mapping[str, Any]) ->
     numbers: dict[str, Any] = {}
     names: dict[str, str] = {}
     spelt = spellings(captured)
+    number = interpreter(numbers.__getitem__, compute)
     for bind in captured.inputs.binds:
-        text = spelt[bind.name]
         if bind.name not in captured.tracer.env.symbols:
             with mode:
                 made: Any = torch.empty((), dtype=torch.float64)
-        elif text == bind.name:
+        elif bind.name not in spelt:
             made = _symbol(captured, shape_env, bind.name, hints[bind.name])
             names[str(made.node.expr)] = bind.name
         else:
-            made = eval(text, {**_FUNCTIONS, **numbers})  # our own text
+            made = number(spelt[bind.name])
         numbers[bind.name] = made
     tensors = []
     with mode, general_paths():
         for leaf, x in zip(captured.inputs.leaves, flat, strict=True):
             if leaf.value is not None:
-                tensors.append(_tensor(leaf, x, numbers))
+                tensors.append(_tensor(leaf, x, number))
     env = captured.tracer.env
     sizes = [n.expr for leaf in captured.inputs.leaves for n in leaf.shape if type(n) is not int]
     single = any(env.range_of(size).lo < 2 for size in sizes)
     return Fakes(mode, shape_env, numbers, names, tensors, single)
 
 
-def spellings(captured: Captured) -> dict[str, str]:
-    """Each symbol of the inputs as Python text over those before it; a free one is itself."""
+def spellings(captured: Captured) -> dict[str, Expr]:
+    """The symbols of the inputs that are expressions over those before them."""
     env = captured.tracer.env
-    found: dict[str, str] = {}
+    before: set[str] = set()
+    found: dict[str, Expr] = {}
     for bind in captured.inputs.binds:
         symbol = env.symbols.get(bind.name)
-        found[bind.name] = bind.name
         if symbol is not None:
             spelt = env.simplify(symbol.expr)
-            if all(s.name in found and s.name != bind.name for s in symbols_of(spelt)):
-                found[bind.name] = source(spelt, SAME)
+            if all(s.name in before for s in symbols_of(spelt)):
+                found[bind.name] = spelt
+        before.add(bind.name)
     return found
 
 
@@ -146,8 +143,8 @@ def _apart(captured: Captured, actual: dict[str, Any]) -> dict[str, Any]:
     moved: dict[str, Any] = {}
     taken: set[int] = set()
     for name, value in actual.items():
-        if spelt[name] != name:
-            moved[name] = eval(spelt[name], dict(moved))  # our own text
+        if name in spelt:
+            moved[name] = evaluate(spelt[name], moved)
         elif name in sizes:
             moved[name] = next(n for n in range(max(value, 2), value + 4096) if n not in taken)
         else:
@@ -174,9 +171,8 @@ def _symbol(captured: Captured, shape_env: ShapeEnv, name: str, hint: Any) -> An
     return shape_env.create_symintnode(made, hint=hint, source=place)
 
 
-def _tensor(leaf: Leaf, x: torch.Tensor, numbers: dict[str, Any]) -> torch.Tensor:
-    scope = {**_FUNCTIONS, **numbers}
-    shape = [n if type(n) is int else eval(source(n.expr, SAME), dict(scope)) for n in leaf.shape]
+def _tensor(leaf: Leaf, x: torch.Tensor, number: Interpreter) -> torch.Tensor:
+    shape = [n if type(n) is int else number(n.expr) for n in leaf.shape]
     order = order_of(x)
     strides = list(x.stride()) if order is None else _dense_strides(shape, order)
     made = torch.empty_strided(shape, strides, dtype=x.dtype, device=x.device)

@@ -7,21 +7,18 @@ the symbols of the inputs are inputs of their own and come first, then the tenso
 
 from __future__ import annotations
 
-import ast
-import math
 import operator
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
 from torch import fx
 
-from anyshape.expr.python import source
+from anyshape.interop.arithmetic import interpreter
 from anyshape.rules.autocast import autocast_state
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.sym_tensor import SymSize
 from anyshape.torch_compat.aten_op import ASSERT_SCALAR, assert_true
 from anyshape.torch_compat.thread_state import set_grad_enabled
-from anyshape.trace.codegen import SAME
 from anyshape.trace.execution_modes import MODE_CHANGES, set_autocast, set_inference
 from anyshape.trace.graph import SYMBOLIC, Name, Value, leaves, operand_of
 from anyshape.trace.spelling import OPERATORS, method_name
@@ -34,26 +31,6 @@ if TYPE_CHECKING:
     from anyshape.trace.graph import Graph
     from anyshape.trace.inputs import Inputs
 
-_OPERATORS: Final[dict[type, Any]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-    ast.Pow: operator.pow,
-    ast.BitAnd: operator.and_,
-    ast.BitOr: operator.or_,
-    ast.BitXor: operator.xor,
-    ast.USub: operator.neg,
-    ast.Not: operator.not_,
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-}
 _AS_OPERATORS: Final = {
     *OPERATORS,
     "__getitem__",
@@ -63,50 +40,6 @@ _AS_OPERATORS: Final = {
     "__abs__",
 }
 _INDEXING: Final = (torch.Tensor.__getitem__, torch.Tensor.__setitem__)
-
-
-# What torch's symbolic integers do not have is computed at a value, which torch guards.
-
-
-def _power(base: Any, exponent: Any, *modulus: Any) -> Any:
-    """`math.pow`, or the builtin with a modulus."""
-    if modulus:
-        return pow(int(base), int(exponent), int(modulus[0]))
-    return math.pow(base, exponent)
-
-
-def _round(x: Any, *digits: Any) -> Any:
-    """`round`; torch's class ignores the digits of an integer."""
-    return round(int(x) if digits and isinstance(x, int | torch.SymInt) else x, *digits)
-
-
-def _bit_length(n: Any) -> int:
-    return int(n).bit_length()
-
-
-def _bit_count(n: Any) -> int:
-    return int(n).bit_count()
-
-
-_FUNCTIONS: Final[dict[str, Any]] = {
-    "max": torch.sym_max,
-    "min": torch.sym_min,
-    "sum": torch.sym_sum,
-    "abs": abs,
-    "round": _round,
-    "float": torch.sym_float,
-    "floor": math.floor,
-    "ceil": math.ceil,
-    "trunc": math.trunc,
-    "pow": _power,
-    "fromhex": float.fromhex,
-    "bit_length": _bit_length,
-    "bit_count": _bit_count,
-    **{
-        name: getattr(math, name)
-        for name in ("sqrt", "isqrt", "log", "log2", "log10", "exp", "sin", "cos", "tan")
-    },
-}
 
 
 def to_fx(captured: Captured) -> fx.GraphModule:
@@ -154,7 +87,7 @@ class _Writer:
         self.fx = fx.Graph()
         self.root = torch.nn.Module()
         self.nodes: dict[Any, Any] = {}  # values, and names of symbols
-        self.texts: dict[str, Any] = {}
+        self.number = interpreter(self.nodes.__getitem__, self.emit)
         self.due: dict[str, list[Obligation]] = {}
 
     def take_leaves(self, inputs: Inputs) -> None:
@@ -289,7 +222,7 @@ class _Writer:
 
     def check(self, name: str) -> None:
         for o in self.due.pop(name, ()):
-            condition = self.number(source(o.condition, SAME))
+            condition = self.number(o.condition)
             self.call(self.assertion, (condition, self.messages[id(o)]))
 
     def arg(self, x: Any) -> Any:
@@ -299,7 +232,7 @@ class _Writer:
         if kind is Name:
             return self.nodes[str(x)]
         if kind in SYMBOLIC:
-            return self.number(source(operand_of(x), SAME))
+            return self.number(operand_of(x))
         if kind is SymSize:
             return tuple([self.arg(part) for part in x])
         if kind in (tuple, list):
@@ -310,51 +243,7 @@ class _Writer:
             return slice(self.arg(x.start), self.arg(x.stop), self.arg(x.step))
         return x
 
-    def number(self, text: str) -> Any:
-        """The node that computes an expression; equal expressions share it."""
-        found = self.texts.get(text)
-        if found is None:
-            found = self.texts[text] = self.expression(ast.parse(text, mode="eval").body)
-        return found
-
-    def expression(self, tree: Any) -> Any:
-        kind = type(tree)
-        if kind is ast.Constant:
-            return tree.value
-        if kind is ast.Name:
-            return self.nodes[tree.id]
-        if kind is ast.BinOp:
-            return self.apply(_OPERATORS[type(tree.op)], tree.left, tree.right)
-        if kind is ast.UnaryOp:
-            return self.apply(_OPERATORS[type(tree.op)], tree.operand)
-        if kind is ast.Compare:
-            return self.apply(_OPERATORS[type(tree.ops[0])], tree.left, tree.comparators[0])
-        if kind is ast.BoolOp:
-            sign = operator.and_ if type(tree.op) is ast.And else operator.or_
-            result = self.expression(tree.values[0])
-            for part in tree.values[1:]:
-                result = self.plain_or_call(sign, (result, self.expression(part)))
-            return result
-        if kind is ast.IfExp:
-            return self.apply(torch.sym_ite, tree.test, tree.body, tree.orelse)
-        if kind is ast.Tuple:
-            return [self.expression(part) for part in tree.elts]
-        assert kind is ast.Call
-        name = tree.func.attr if type(tree.func) is ast.Attribute else tree.func.id
-        if name in ("max", "min") and len(tree.args) > 2:
-            result = self.expression(tree.args[0])
-            for part in tree.args[1:]:
-                result = self.plain_or_call(_FUNCTIONS[name], (result, self.expression(part)))
-            return result
-        return self.apply(_FUNCTIONS[name], *tree.args)
-
-    def apply(self, func: Any, *operands: Any) -> Any:
-        args = tuple([self.expression(o) for o in operands])
-        if func is operator.floordiv and type(args[1]) is int and args[1] < 0:
-            # torch's engine folds quotients by negative numbers wrongly
-            args = (self.plain_or_call(operator.neg, args[:1]), -args[1])
-        return self.plain_or_call(func, args)
-
-    def plain_or_call(self, func: Any, args: tuple[Any, ...]) -> Any:
+    def emit(self, func: Any, *args: Any) -> Any:
+        """A call of a function of numbers; computed at once where none of them is a node."""
         symbolic = any(isinstance(a, fx.Node | list) for a in args)
         return self.call(func, args) if symbolic else func(*args)

@@ -5,6 +5,8 @@ import math
 import pytest
 
 from anyshape.expr import Pool, evaluate, parse, symbol
+from anyshape.expr.evaluate import Interpreter
+from anyshape.expr.op import Op
 from anyshape.expr.real import real_symbol
 from anyshape.expr.traverse import atoms_below, nodes_below, symbols_of
 
@@ -92,3 +94,29 @@ def test_operands_come_before_what_is_made_of_them() -> None:
     assert [a.name for a in symbols_of(e)] == ["x", "y"]
     assert [a.index for a in atoms_below(e)] == sorted(a.index for a in atoms_below(e))
     assert set(symbols_of(e)) < set(atoms_below(e)) < set(order)
+
+
+def test_an_interpreter_computes_each_part_once() -> None:
+    """With functions that write what they are called with, as for the nodes of a graph."""
+    pool = Pool()
+    for name in "xyz":
+        symbol(pool, name)
+    steps: list[str] = []
+
+    def apply(op: Op, *operands: object) -> str:
+        steps.append(f"{op.name}{operands}")
+        return f"#{len(steps)}"
+
+    def total(addends: list[tuple[int, str]], c: int) -> str:
+        return " + ".join([*(f"{k}{x}" for k, x in addends), str(c)])
+
+    number = Interpreter(str.upper, apply, total)
+    assert number(parse(pool, "3*(x // y) + z + 1")) == "1Z + 3#1 + 1"
+    assert number(parse(pool, "x // y <= z**2")) == "#3"
+    assert number(parse(pool, "1.5")) == "#4"
+    assert steps == [
+        "floordiv('1X + 0', '1Y + 0')",
+        "product('1Z + 0', 2)",
+        "ge('-1#1 + 1#2 + 0',)",
+        "const(1.5,)",
+    ]

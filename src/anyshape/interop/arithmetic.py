@@ -1,0 +1,129 @@
+"""Expressions computed by torch's functions of symbolic numbers.
+
+The same functions serve torch's own symbolic numbers, which are computed with at once, and graphs,
+in which each call becomes a node: `emit(function, *args)` does the one or the other.
+"""
+
+from __future__ import annotations
+
+import operator
+from functools import reduce
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+
+from anyshape.expr.evaluate import Interpreter
+from anyshape.expr.op import CHOICE, COMPARE, FLOORDIV, GROUP, MAXIMUM, POWER, PRODUCT
+from anyshape.expr.op_condition import AND, EQ, GE, NE, OR, REAL
+from anyshape.expr.op_integer import BIT_COUNT, BIT_LENGTH, INT_ROUND, POWER_MOD
+from anyshape.expr.op_real import FLOAT, REAL_MAX, REAL_MIN
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from anyshape.expr.row import Op
+
+    Emit = Callable[..., Any]
+
+LONG_SUM: Final = 100
+
+
+def interpreter(symbol: Callable[[str], Any], emit: Emit) -> Interpreter:
+    """Computes expressions over what `symbol` gives for the names of the symbols."""
+
+    def apply(op: Op, *operands: Any) -> Any:
+        special = _SPECIAL.get(op)
+        return emit(op.value, *operands) if special is None else special(emit, *operands)
+
+    def total(addends: list[tuple[int, Any]], c: int) -> Any:
+        parts = [x if k == 1 else emit(operator.mul, k, x) for k, x in addends]
+        if c or not parts:
+            parts.append(c)
+        if len(addends) > LONG_SUM:
+            return emit(torch.sym_sum, parts)
+        return reduce(lambda x, y: emit(operator.add, x, y), parts)
+
+    return Interpreter(symbol, apply, total)
+
+
+def compute(function: Any, *args: Any) -> Any:
+    """The `emit` that computes at once."""
+    return function(*args)
+
+
+def _pairwise(function: Any, *start: Any) -> Callable[..., Any]:
+    def apply(emit: Emit, *operands: Any) -> Any:
+        return reduce(lambda x, y: emit(function, x, y), (*start, *operands))
+
+    return apply
+
+
+def _product(emit: Emit, *operands: Any) -> Any:
+    """The first half of the operands to the powers in the second half."""
+    half = len(operands) // 2
+    factors = [
+        base if exponent == 1 else emit(operator.pow, base, exponent)
+        for base, exponent in zip(operands[:half], operands[half:], strict=True)
+    ]
+    return reduce(lambda x, y: emit(operator.mul, x, y), factors)
+
+
+def _floordiv(emit: Emit, x: Any, y: Any) -> Any:
+    if type(y) is int and y < 0:  # torch's engine folds quotients by negative numbers wrongly
+        x, y = emit(operator.neg, x), -y
+    return emit(operator.floordiv, x, y)
+
+
+def _with_zero(function: Any) -> Callable[..., Any]:
+    return lambda emit, x: emit(function, x, 0)
+
+
+# What torch's symbolic integers do not have is computed at a value, which torch guards.
+
+
+def bit_length(n: Any) -> int:
+    """`n.bit_length()`."""
+    return int(n).bit_length()
+
+
+def bit_count(n: Any) -> int:
+    """`n.bit_count()`."""
+    return int(n).bit_count()
+
+
+def power_mod(base: Any, exponent: Any, modulus: Any) -> int:
+    """`pow(base, exponent, modulus)`."""
+    return pow(int(base), int(exponent), int(modulus))
+
+
+def round_integer(n: Any, digits: Any) -> int:
+    """`round(n, digits)`, whose digits torch's class ignores."""
+    return round(int(n), int(digits))
+
+
+def _by(function: Any) -> Callable[..., Any]:
+    return lambda emit, *operands: emit(function, *operands)
+
+
+# The ops that torch computes by another function than Python does.
+_SPECIAL: Final[dict[Op, Callable[..., Any]]] = {
+    PRODUCT: _product,
+    POWER: _by(operator.pow),
+    BIT_LENGTH: _by(bit_length),
+    BIT_COUNT: _by(bit_count),
+    POWER_MOD: _by(power_mod),
+    INT_ROUND: _by(round_integer),
+    FLOORDIV: _floordiv,
+    GROUP: lambda _emit, x: x,
+    MAXIMUM: _pairwise(torch.sym_max, 0),
+    REAL_MAX: _pairwise(torch.sym_max),
+    REAL_MIN: _pairwise(torch.sym_min),
+    CHOICE: lambda emit, condition, x: emit(torch.sym_ite, condition, x, 0),
+    FLOAT: _by(torch.sym_float),
+    GE: _with_zero(operator.ge),
+    EQ: _with_zero(operator.eq),
+    NE: _with_zero(operator.ne),
+    AND: _pairwise(operator.and_),
+    OR: _pairwise(operator.or_),
+    REAL: lambda emit, x, y, sign: emit(COMPARE[sign], x, y),
+}
