@@ -40,12 +40,6 @@ class Congruence(NamedTuple):
         modulus, residue = self
         return (number - residue) % modulus == 0 if modulus else number == residue
 
-    def is_subset(self, other: Congruence) -> bool:
-        """Return whether every member is a member of `other`."""
-        if other.modulus == 0:
-            return self == other
-        return self.modulus % other.modulus == 0 and other.contains(self.residue)
-
     def meet(self, other: Congruence) -> Congruence | None:
         """Return the common members (Chinese remainder theorem), None if there are none."""
         if self.modulus == 0:
@@ -57,11 +51,6 @@ class Congruence(NamedTuple):
         if steps is None:
             return None
         return steps.scale(self.modulus).shift(self.residue)
-
-    def join(self, other: Congruence) -> Congruence:
-        """Return the smallest congruence that holds the members of both."""
-        modulus = gcd(self.modulus, other.modulus, self.residue - other.residue)
-        return congruence(modulus, self.residue)
 
     def neg(self) -> Congruence:
         """Return the image of `-x`."""

@@ -51,17 +51,9 @@ class Interval(NamedTuple):
         """Whether both ends are integers."""
         return self.lo != NINF and self.hi != INF
 
-    def size(self) -> Bound:
-        """Return the number of members, `INF` for an infinite interval."""
-        return self.hi - self.lo + 1 if self.is_finite else INF
-
     def contains(self, number: int) -> bool:
         """Return whether `number` is a member."""
         return self.lo <= number <= self.hi
-
-    def is_subset(self, other: Interval) -> bool:
-        """Return whether every member is a member of `other`."""
-        return other.lo <= self.lo and self.hi <= other.hi
 
     def intersect(self, other: Interval) -> Interval | None:
         """Return the common members, None if there are none."""
@@ -140,18 +132,6 @@ class Interval(NamedTuple):
             _remainder(self.neg(), below).neg() if below else None,
         )
 
-    def max(self, other: Interval) -> Interval:
-        """Return the image of `max(x, y)`."""
-        a, b = self
-        c, d = other
-        return _new(Interval, (a if a >= c else c, b if b >= d else d))
-
-    def min(self, other: Interval) -> Interval:
-        """Return the image of `min(x, y)`."""
-        a, b = self
-        c, d = other
-        return _new(Interval, (a if a <= c else c, b if b <= d else d))
-
     def abs(self) -> Interval:
         """Return the image of `abs(x)`."""
         lo, hi = self
@@ -188,16 +168,6 @@ class Interval(NamedTuple):
         if hi >= 0:
             highest = max(highest, saturating_power(hi, greatest), saturating_power(hi, least))
         return _new(Interval, (lower(lowest), upper(highest)))
-
-    def lshift(self, other: Interval) -> Interval:
-        """Return the image of `x << y` over the natural counts."""
-        factors = _powers_of_two(other)
-        return self.mul(factors) if factors else EVERYTHING
-
-    def rshift(self, other: Interval) -> Interval:
-        """Return the image of `x >> y` over the natural counts."""
-        divisors = _powers_of_two(other)
-        return _quotient(self, divisors) if divisors else EVERYTHING
 
     def bit_and(self, other: Interval) -> Interval:
         """Return the image of `x & y`."""
@@ -289,12 +259,3 @@ def _greatest_of_each_parity(end: Bound) -> tuple[Bound, Bound]:
     if isinstance(end, float):
         return INF, INF
     return (end - 1, end) if end & 1 else (end, end - 1)
-
-
-def _powers_of_two(counts: Interval) -> Interval | None:
-    """Return the hull of `2 ** n` over the natural counts, None if there are none."""
-    natural = counts.intersect(NATURAL)
-    if natural is None:
-        return None
-    least, greatest = natural
-    return _new(Interval, (lower(saturating_power(2, least)), upper(saturating_power(2, greatest))))

@@ -1,12 +1,11 @@
 """The reduced product of intervals and congruences: each sharpens the other.
 
 Both describe the same unknown integer, so the truth is their intersection.  An end of the interval
-that is not a member of the congruence can move inward to the nearest one, and an interval of one
-number is also the strongest congruence.
+that is not a member of the congruence can move inward to the nearest one.
 """
 
 from anyshape.domain.bound import Bound, lower, upper
-from anyshape.domain.congruence import EVERY_INTEGER, Congruence
+from anyshape.domain.congruence import Congruence
 from anyshape.domain.interval import Interval, point
 
 
@@ -29,11 +28,3 @@ def tighten(interval: Interval, congruence: Congruence) -> Interval | None:
     if not isinstance(hi, float):
         hi -= (hi - residue) % modulus
     return Interval(lower(lo), upper(hi)) if lo <= hi else None
-
-
-def congruence_of(interval: Interval) -> Congruence:
-    """Return the smallest congruence that holds the interval: one number, or everything."""
-    lo, hi = interval
-    if lo == hi and not isinstance(lo, float):
-        return Congruence(0, lo)
-    return EVERY_INTEGER

@@ -21,6 +21,12 @@ REACH = 4
 NARROW = 20
 WIDE = 40
 
+
+def is_within(interval: Interval, other: Interval) -> bool:
+    """Whether every member of an interval is a member of the other."""
+    return other.lo <= interval.lo and interval.hi <= other.hi
+
+
 SMALL = [
     Interval(lo, hi)
     for lo in (NINF, *range(-REACH, REACH + 1))
@@ -71,7 +77,7 @@ def assert_sound(operation: Operation) -> None:
         if hull is None:
             assert answer == EVERYTHING, f"{left} {right}: undefined, but {answer}"
         else:
-            assert hull.is_subset(answer), f"{left} {right}: {hull} is not within {answer}"
+            assert is_within(hull, answer), f"{left} {right}: {hull} is not within {answer}"
 
 
 def loose_pairs(operation: Operation) -> list[tuple[Interval, Interval]]:

@@ -23,6 +23,7 @@ from tests.unit.domain.exhaustive import (
     Operation,
     assert_sound,
     is_hull,
+    is_within,
     loose_pairs,
     members,
 )
@@ -45,11 +46,7 @@ TIGHT = {
     "sub": Operation(Interval.sub, operator.sub),
     "mul": Operation(Interval.mul, operator.mul),
     "floordiv": Operation(Interval.floordiv, operator.floordiv, is_nonzero),
-    "max": Operation(Interval.max, max),
-    "min": Operation(Interval.min, min),
     "pow": Operation(Interval.pow, pow, is_natural),
-    "lshift": Operation(Interval.lshift, operator.lshift, is_natural),
-    "rshift": Operation(Interval.rshift, operator.rshift, is_natural),
     "bit_and": Operation(Interval.bit_and, operator.and_),
     "bit_or": Operation(Interval.bit_or, operator.or_),
     "bit_xor": Operation(Interval.bit_xor, operator.xor),
@@ -85,7 +82,7 @@ def test_unary_operation_is_sound_and_tight(name: str) -> None:
         wide = [concrete(n) for n in members(interval, WIDE)]
         answer = abstract(interval)
         hull = Interval(min(wide), max(wide))
-        assert hull.is_subset(answer), interval
+        assert is_within(hull, answer), interval
         assert is_hull(answer, Interval(min(narrow), max(narrow)), hull), interval
 
 
@@ -108,7 +105,7 @@ def test_mod_is_tight_for_a_constant_quotient() -> None:
 def test_known_imprecision_of_mod() -> None:
     now, best = Interval(0, 3), Interval(1, 3)
     assert point(7).mod(Interval(3, 4)) == now
-    assert best.is_subset(now)
+    assert is_within(best, now)
     assert len(loose_pairs(MOD)) == 240, "update the count if mod became tighter; best is 0"
 
 
@@ -144,7 +141,7 @@ def test_set_operations_agree_with_membership() -> None:
         for right in SMALL:
             common = left.intersect(right)
             assert (set() if common is None else sets[common]) == sets[left] & sets[right]
-            assert left.is_subset(right) == (sets[left] <= sets[right])
+            assert is_within(left, right) == (sets[left] <= sets[right])
             hull = left.hull(right)
             assert sets[hull] >= sets[left] | sets[right]
             assert hull.lo in (left.lo, right.lo)
@@ -157,13 +154,11 @@ def test_queries_agree_with_membership() -> None:
         assert inside == list(members(interval, WIDE))
         assert interval.is_point == (len(inside) == 1)
         assert interval.is_finite == (-WIDE not in inside and WIDE not in inside)
-        assert interval.size() == (len(inside) if interval.is_finite else INF)
 
 
 def test_undefined_operations_answer_everything() -> None:
     negative = Interval(NINF, -1)
-    for operation in (Interval.pow, Interval.lshift, Interval.rshift):
-        assert operation(point(3), negative) == EVERYTHING
+    assert point(3).pow(negative) == EVERYTHING
     assert point(3).floordiv(point(0)) == EVERYTHING
     assert point(3).mod(point(0)) == EVERYTHING
 
@@ -177,11 +172,6 @@ def test_undefined_operations_answer_everything() -> None:
         (Interval(-2, 3).pow(point(HUGE)), NINF, INF),
         (point(1).pow(Interval(0, INF)), 1, 1),
         (Interval(-1, 1).pow(Interval(0, HUGE)), -1, 1),
-        (point(1).lshift(point(10**18)), LIMIT, INF),
-        (point(0).lshift(point(10**18)), 0, 0),
-        (point(-1).lshift(point(HUGE)), NINF, -LIMIT),
-        (Interval(1, 5).rshift(point(10**18)), 0, 0),
-        (Interval(-5, 5).rshift(point(HUGE)), -1, 0),
         (point(LIMIT).mul(point(LIMIT)), LIMIT, INF),
         (point(LIMIT).add(point(1)), LIMIT, INF),
         (point(-LIMIT).sub(point(1)), NINF, -LIMIT),
@@ -206,5 +196,4 @@ def test_ends_past_the_limit_are_accepted(huge: int, other: Interval, name: str)
     for left, right in ((built_by_hand, other), (other, built_by_hand)):
         answer = operation(left, right)
         assert answer.lo <= answer.hi
-        if name not in ("max", "min"):
-            assert answer == Interval(lower(answer.lo), upper(answer.hi))
+        assert answer == Interval(lower(answer.lo), upper(answer.hi))

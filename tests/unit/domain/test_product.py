@@ -5,15 +5,12 @@ from collections.abc import Callable
 import pytest
 
 from anyshape.domain import (
-    EVERY_INTEGER,
     EVERYTHING,
     INF,
     LIMIT,
     NINF,
     Congruence,
     Interval,
-    congruence_of,
-    point,
     tighten,
 )
 from tests.unit.domain.exhaustive import NARROW, WIDE, is_hull, members
@@ -54,12 +51,6 @@ def test_the_checker_catches_an_end_that_moves_outward() -> None:
         assert_exact(rounds_the_wrong_way)
 
 
-def test_congruence_of_an_interval() -> None:
-    for interval in INTERVALS:
-        answer = congruence_of(interval)
-        assert answer == (Congruence(0, int(interval.lo)) if interval.is_point else EVERY_INTEGER)
-
-
 def test_huge_numbers() -> None:
     assert tighten(EVERYTHING, Congruence(0, HUGE)) == Interval(LIMIT, INF)
     assert tighten(Interval(0, HUGE), Congruence(0, HUGE)) == Interval(LIMIT, HUGE)
@@ -67,4 +58,3 @@ def test_huge_numbers() -> None:
     assert tighten(Interval(1, INF), Congruence(HUGE, 0)) == Interval(LIMIT, INF)
     assert tighten(Interval(NINF, -1), Congruence(HUGE, 0)) == Interval(NINF, -LIMIT)
     assert tighten(Interval(1, LIMIT), Congruence(HUGE, 0)) is None
-    assert congruence_of(point(HUGE)) == EVERY_INTEGER
