@@ -76,7 +76,7 @@ def _need_shared(heads: Any, n: Any) -> None:
 
 
 def _need_mask(batch: tuple[Any, ...], q: Meta, k: Meta, mask: Meta) -> None:
-    """Make sure that a mask broadcasts to the scores without adding to them."""
+    """Require that a mask broadcasts to the scores without expanding them."""
     scores = (*batch, q.shape[-2], k.shape[-2])
     found = broadcast(scores, mask.shape)
     if len(found) != len(scores):

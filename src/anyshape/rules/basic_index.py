@@ -1,4 +1,4 @@
-"""Indices made of numbers, slices, None and `...`: a view, worked out in one pass."""
+"""Indices made of numbers, slices, None and `...`: a view, computed in one pass."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from anyshape.tensor.size import plain
 
 
 def basic_index(meta: Meta, parts: tuple[Any, ...]) -> Meta:
-    """What `x[parts]` is."""
+    """The metadata of `x[parts]`."""
     shape = meta.shape
     rank = len(shape)
     covered = len(parts) - sum(p is None or p is Ellipsis for p in parts)

@@ -1,7 +1,7 @@
 """Python-implemented torch functions: their own body runs under the tracer.
 
-The body is copied with `has_torch_function` and its kin answering False, so that it does its work
-instead of dispatching to us again.
+The body is copied with `has_torch_function` and its variants returning False, so that it runs
+instead of dispatching to the tracer again.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The rung below the table: torch's own meta kernels, run over our numbers.
+"""The fallback below the table: torch's own meta kernels, run over our numbers.
 
-Operands become tensors on the meta device whose sizes are stock `torch.SymInt` over our nodes; what
-the kernel gives is read back. Slow (0.1 ms to 20 ms a call) but general; hot ops have rows.
+Operands become tensors on the meta device whose sizes are stock `torch.SymInt` over our nodes; the
+kernel's result is converted back. General but slow (0.1 ms to 20 ms a call); common ops have rules.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _META: Final = torch.device("meta")
 
 
 class _Crossing:
-    """The operands of one call on their way to torch, and the results on their way back."""
+    """Converts the operands of one call to torch's, and the results back."""
 
     def __init__(self) -> None:
         self.seen: dict[int, tuple[Any, torch.Tensor]] = {}
@@ -73,7 +73,7 @@ class _Crossing:
         return torch.empty_strided(sizes, strides, dtype=meta.dtype, device=_META)
 
     def back(self, x: Any) -> Any:
-        """A result as a rule gives it; its layout is the kernel's word, and devices differ."""
+        """A result as a rule returns it. Its layout is unverified: devices differ."""
         if isinstance(x, torch.Tensor):
             if x.layout is not torch.strided:
                 raise refused(UnsupportedError, f"a result with layout {x.layout}")
@@ -102,7 +102,7 @@ class _Crossing:
 def run_meta_kernel(
     func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], *, misfit: bool = False
 ) -> tuple[Any, Any]:
-    """What torch's own kernel says of a call, as a rule would, and the operand it is a view of.
+    """The result of torch's meta kernel in the form of a rule's, and the operand it is a view of.
 
     `misfit`: there is a rule, and its signature does not take the call. A `TypeError` of torch then
     means that the call is wrong.
@@ -137,7 +137,7 @@ def run_meta_kernel(
 
 
 def _run(func: Any, args: Any, kwargs: Any) -> Any:
-    """Call the kernel; a custom op's own fake, which may ask for sizes that only the run knows."""
+    """Call the kernel, or the fake kernel of a custom op, which may make unbacked sizes."""
     kernel = fake_kernel_of(func)
     if kernel is None:
         return func(*args, **kwargs)
@@ -146,10 +146,10 @@ def _run(func: Any, args: Any, kwargs: Any) -> Any:
 
 
 class _Context:
-    """What `torch.library.get_ctx()` gives to a fake."""
+    """The context that `torch.library.get_ctx()` returns inside a fake kernel."""
 
     def new_dynamic_size(self, *, min: int = 0, max: int | None = None) -> Any:
-        """A size that the op finds out when it runs."""
+        """A new unbacked size, which the op determines when it runs."""
         return stock(current().fresh_size(min=min, max=max))
 
     create_unbacked_symint = new_dynamic_size

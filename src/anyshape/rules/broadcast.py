@@ -1,4 +1,4 @@
-"""Broadcasting: sizes of 1 stretch, others must be equal; undecided ones are asserted equal."""
+"""Broadcasting: sizes of 1 expand, others must be equal; undecided ones are asserted equal."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ def _size(n: Any, m: Any, a: tuple[Any, ...], b: tuple[Any, ...]) -> Any:
 
 
 def seen_equal(n: Any, m: Any) -> bool:
-    """Whether two sizes were equal while tracing: then that is guarded, which holds for 1 too."""
+    """Whether the hints of two sizes are equal. If so, that is guarded, which covers size 1 too."""
     seen = n if type(n) is int else n.expr.hint
     return seen is not None and seen == (m if type(m) is int else m.expr.hint)
 
 
 def fits(shape: tuple[Any, ...], into: tuple[Any, ...], op: str) -> None:
-    """Make sure that a result of `shape` can be stored in a tensor of shape `into`."""
+    """Require that a result of `shape` can be stored in a tensor of shape `into`."""
     if len(shape) != len(into):
         expect_equal(len(shape), len(into), lambda: _misfit(op, shape, into))
     for n, m in zip(shape, into, strict=True):

@@ -1,4 +1,4 @@
-"""Casts to other dtypes, devices and memory formats; copies and what is taken for one."""
+"""Casts to other dtypes, devices and memory formats, and copies."""
 
 from __future__ import annotations
 

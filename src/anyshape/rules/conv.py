@@ -129,7 +129,7 @@ def window_count(n: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, 
 
 
 def need_some(size: Any, what: str) -> None:
-    """Make sure that a size is not 0 (nor less)."""
+    """Require that a size is positive."""
     if type(size) is not int or size < 1:
         expect(
             size >= 1, lambda: f"{what} would have {text(size)} elements, and at least 1 is needed"
@@ -137,7 +137,7 @@ def need_some(size: Any, what: str) -> None:
 
 
 def need_multiple(n: Any, of: Any, what: str) -> None:
-    """Make sure that a size is a multiple of another."""
+    """Require that a size is a multiple of another."""
     expect(n % of == 0, lambda: f"{what}: {text(n)} is not a multiple of {text(of)}")
 
 

@@ -1,4 +1,4 @@
-"""Ops whose result depends on the data: they make symbols that only the run knows.
+"""Ops whose result depends on the data: they make unbacked symbols.
 
 A symbol knows what its op implies (a count is at most the number of elements, an item of uint8 is
 in 0 .. 255), and equal calls on the same values give the same symbol.
@@ -373,7 +373,7 @@ def repeat_interleave(
 
 @rule("one_hot", "F.one_hot")
 def one_hot(x: Any, num_classes: Any = -1) -> Any:
-    """A 1 at the place of each class; the run finds out how many there are if nobody says."""
+    """A 1 at the index of each class; the number of classes is unbacked if not given."""
     shape = shape_of(x)
     num_classes = plain(num_classes)
     if type(num_classes) is int and num_classes == -1:

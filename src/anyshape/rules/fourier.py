@@ -46,7 +46,7 @@ def _transformed(
     sorted_dims: tuple[int, ...],
     last: tuple[int, ...] = (),
 ) -> Meta:
-    """What one pass gives: over dimensions that it takes in the order of strides, then the last."""
+    """The result of one pass: over dimensions in the order of strides, then the last."""
     dims = (*sorted_dims, *last)
     batch = tuple([d for d in range(len(shape)) if d not in dims])
 

@@ -92,7 +92,7 @@ class Index:
         return dim + len(shape)
 
     def result(self) -> Meta:
-        """What `x[index]` is."""
+        """The metadata of `x[index]`."""
         view = self.view
         if not self.advanced:
             return view
@@ -127,7 +127,7 @@ class Index:
         return Layout(order=tuple(reversed(order)))
 
     def _outer(self, a: tuple[bool, int], b: tuple[bool, int]) -> int:
-        """1 when the first is to lie outside of the second, -1 for inside, 0 when nothing tells."""
+        """1 if the first goes outside the second, -1 if inside, 0 if undecided."""
         if a[0] != b[0]:
             return 0
         if not a[0]:

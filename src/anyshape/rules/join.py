@@ -32,7 +32,7 @@ def cat(tensors: Any, dim: Any = 0) -> Any:
 
 
 def joined(metas: list[Meta], dim: Any) -> Meta:
-    """What `cat` gives."""
+    """The result of `cat`."""
     if not metas:
         raise ShapeError("torch.cat(): expected a non-empty list of Tensors")
     dtype = metas[0].dtype

@@ -197,7 +197,7 @@ def cross_entropy_loss(
 
 
 def _need_classes(op: str, x: Meta, target: Meta) -> None:
-    """Make sure that a target has a class, or a probability for each, of each row of scores."""
+    """Require a class, or a probability of each class, for each row of scores."""
     shape = x.shape
     if len(target.shape) == len(shape) and target.dtype.is_floating_point:
         _same_shape(op, x, target)

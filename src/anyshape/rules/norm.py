@@ -36,7 +36,7 @@ def _stat_dtype(meta: Meta, *weights: Any) -> torch.dtype:
 
 
 def _need_tail(op: str, shape: tuple[Any, ...], tail: Any) -> int:
-    """Make sure that a shape ends in the normalized one; the number of dimensions before."""
+    """Require that a shape ends in the normalized one; return the number of leading dimensions."""
     tail = tuple(tail) if isinstance(tail, tuple | list) else (tail,)
     lead = len(shape) - len(tail)
     if lead < 0 or not tail:
@@ -142,7 +142,7 @@ def _need_channel_weight(op: str, n: Any, m: Any) -> None:
 
 
 def _need_several(op: str, sizes: tuple[Any, ...]) -> None:
-    """Make sure that not all sizes are 1."""
+    """Require that some size is not 1."""
     if any((n if type(n) is int else n.expr.lo) >= 2 for n in sizes):
         return
     expect(

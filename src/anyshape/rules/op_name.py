@@ -1,4 +1,4 @@
-"""Names of torch functions that are other ops, no ops, or refused."""
+"""Python's operators as ops; torch functions that are not ops, or are refused."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _functions(owner: Any, *names: str) -> list[Any]:
     return [getattr(owner, name) for name in names if hasattr(owner, name)]
 
 
-# They run at once: nothing of them belongs in the graph.
+# Functions that run immediately and are not recorded.
 NOT_OPS: Final[set[Any]] = {
     torch.device,
     *_functions(

@@ -20,7 +20,7 @@ def is_tensor(x: Any) -> bool:
 
 
 def meta_of(x: Any) -> Meta:
-    """What is known of a tensor."""
+    """The metadata of a tensor; a real one becomes a constant of the graph."""
     if type(x) is SymTensor:
         if x._tracer.closed and is_tracing():  # a message may still speak of it afterwards
             raise outside()
@@ -37,7 +37,7 @@ def shape_of(x: Any) -> tuple[Any, ...]:
 
 
 def dim_of(dim: Any, rank: int) -> Any:
-    """A dimension counted from the front; a scalar has one to speak of."""
+    """A dimension counted from the front; a scalar counts as one-dimensional."""
     if type(dim) is not int:
         dim = int(dim)
     bound = rank or 1
@@ -50,7 +50,7 @@ def dim_of(dim: Any, rank: int) -> Any:
 
 
 def dims_of(dims: Any, rank: int) -> tuple[int, ...]:
-    """Several dimensions, each once; all for None."""
+    """Distinct dimensions, counted from the front; None means all."""
     if dims is None:
         return tuple(range(rank))
     if not isinstance(dims, tuple | list):

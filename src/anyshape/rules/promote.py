@@ -40,7 +40,7 @@ _PROMOTED: Final = _table()
 
 
 def promote_types(a: torch.dtype, b: torch.dtype) -> torch.dtype:
-    """The common dtype of two; torch's own function would be recorded as an op."""
+    """The common dtype of two. torch's own function would be recorded as an op."""
     return _PROMOTED.get((a, b), a)
 
 
@@ -89,7 +89,7 @@ def result_dtype(*operands: Any) -> torch.dtype:
 
 
 def _promoted(operands: tuple[Any, ...]) -> torch.dtype:
-    """Tensors decide first, then 0-d tensors, then numbers: a later group only by its category."""
+    """Tensors take precedence over 0-d tensors, and these over numbers, within a category."""
     groups: list[torch.dtype | None] = [None, None, None]  # tensors, 0-d tensors, numbers
     for x in operands:
         if is_tensor(x):

@@ -131,7 +131,7 @@ def manual_seed(*args: Any) -> Any:
 
 
 def set_seed(*seed: int) -> None:
-    """What a program calls for `manual_seed` and `seed`, which other parts of torch replace."""
+    """The recorded form of `manual_seed` and `seed`, which other parts of torch replace."""
     if seed:
         torch.manual_seed(*seed)
     else:

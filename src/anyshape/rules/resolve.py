@@ -75,6 +75,7 @@ _FAMILIES: Final = (
     "rnn",
     "sort",
     "linalg",
+    "contraction",
     "fourier",
     "state",
 )
@@ -93,7 +94,7 @@ def loaded_rules() -> dict[str, Rule]:
 
 
 def resolve(func: Any) -> Row:
-    """What handles the calls of a torch function."""
+    """The handler of the calls of a torch function."""
     _load()
     if func in USER:
         return functools.partial(_run_user, USER[func])
@@ -285,7 +286,7 @@ def _run_out(found: Rule, tracer: Any, func: Any, args: Any, kwargs: Any) -> Any
 
 
 def store(tracer: Any, meta: Meta, target: Any) -> None:
-    """What an `out=` argument is after the call: resized where its shape was another one."""
+    """Update an `out=` argument after the call: it is resized if its shape differs."""
     old = meta_of(target)
     tracer.touch(target)
     if not can_cast(meta.dtype, old.dtype):
@@ -297,7 +298,7 @@ def store(tracer: Any, meta: Meta, target: Any) -> None:
         return
     if type(target) is not SymTensor:
         raise refused(UnsupportedError, "out= resizes a tensor from outside the traced function")
-    # where only the run knows that the shapes are equal, the target keeps its layout
+    # if the shapes turn out equal at run time, the target keeps its layout: unverified
     layout = unsure(CONTIGUOUS)
     target._meta = Meta(meta.shape, old.dtype, layout, old.device, old.requires_grad)
 
@@ -341,8 +342,8 @@ def _is_inplace(name: str) -> bool:
 
 
 def _changed(func: Any, args: Any, kwargs: Any, result: Any) -> list[Any]:
-    """The tensors that a call without a rule may change: by its schema, its name, or all of them
-    where it returns nothing, since it must be good for something.
+    """The tensors that a call without a rule may mutate: by its schema or its name. A call that
+    returns nothing may mutate all of them.
     """
     schema = schema_of(func)
     if schema is not None:
@@ -375,7 +376,7 @@ def _attribute(tracer: Any, func: Any, args: Any, kwargs: Any) -> Any:
 
 
 def _plain(tracer: Any, func: Any, args: Any, kwargs: Any) -> Any:
-    """A function that is no op: it runs now."""
+    """A function that is not an op: it runs immediately."""
     with DisableTorchFunction():
         return func(*args, **kwargs)
 

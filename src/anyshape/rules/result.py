@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class Done:
-    """The call needs no node of its own; this is what it returns."""
+    """The call needs no node; it returns this value."""
 
     __slots__ = ("value",)
 
@@ -18,7 +18,7 @@ class Done:
 
 
 class Instead:
-    """The call is recorded as another one, which does the same at the sizes traced for."""
+    """Another call is recorded in place of this one, equivalent at the sizes traced for."""
 
     __slots__ = ("args", "func", "kwargs", "out")
 
@@ -30,7 +30,7 @@ class Instead:
 
 
 class Many:
-    """Several results, which `build` puts together from the list of tensors.
+    """Several results; `build` makes the container from the list of tensors.
 
     A part is a `Meta`, another `Many`, or a plain value that is returned as it is.
     """

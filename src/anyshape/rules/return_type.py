@@ -8,5 +8,5 @@ import torch
 
 
 def named(name: str) -> Any:
-    """The class of what an op returns, which builds it from a list."""
+    """The class of the named tuple that an op returns; it takes a list."""
     return getattr(torch.return_types, name)

@@ -12,12 +12,12 @@ from anyshape.tensor.size import ceil_div, expect, known, larger, plain, smaller
 
 
 def clamp_index(i: Any, n: Any) -> Any:
-    """A bound of a slice as a place in `0 .. n`: negative ones count from the end."""
+    """A bound of a slice clamped to `0 .. n`; negative bounds count from the end."""
     return _clamped(i, n)[0]
 
 
 def _clamped(i: Any, n: Any) -> tuple[Any, bool]:
-    """`clamp_index`, and whether only the run knows from which end the bound counts."""
+    """`clamp_index`, and whether the sign of the bound is undecided."""
     i = plain(i)
     if type(i) is int:
         if i >= 0:
@@ -94,7 +94,7 @@ def _number(bound: Any) -> Any:
 
 
 def place_of(i: Any, n: Any, dim: int) -> Any:
-    """An index as one in `0 .. n - 1`; what lies outside is an error, at run time at the latest."""
+    """An index normalized to `0 .. n - 1`; one out of range raises, at run time at the latest."""
     i = plain(i)
     if type(i) is int and type(n) is int:
         if not -n <= i < n:

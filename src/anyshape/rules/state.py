@@ -20,7 +20,7 @@ from anyshape.tensor.sym_tensor import SymTensor
 
 @rule("resize_")
 def resize_(x: Any, *sizes: Any, memory_format: Any = None) -> Any:
-    """Other sizes for the memory of a tensor; the strides stay where the sizes do."""
+    """Resize in place; the strides are kept if the sizes are."""
     shape = tuple([plain(n) for n in sizes_of(sizes)])
     for n in shape:
         expect_size(n, "a size of resize_")
@@ -29,7 +29,7 @@ def resize_(x: Any, *sizes: Any, memory_format: Any = None) -> Any:
 
 @rule("resize_as_")
 def resize_as_(x: Any, the_template: Any, *, memory_format: Any = None) -> Any:
-    """The sizes of another tensor for the memory of one."""
+    """Resize in place to the sizes of another tensor."""
     shape = shape_of(the_template)
     return _resize(x, shape, memory_format, torch.Tensor.resize_as_, (the_template,))
 

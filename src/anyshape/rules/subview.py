@@ -18,7 +18,7 @@ def is_dense(meta: Meta) -> bool:
 
 
 class Start:
-    """The offset of what begins at a place of a dimension of `meta`, found out when it is asked."""
+    """The offset of a subview that starts at index `place` of a dimension; computed lazily."""
 
     __slots__ = ("dim", "meta", "place")
 

@@ -1,9 +1,9 @@
-"""Our numbers as torch sees them inside its own `SymInt`: the protocol of a `SymNode`.
+"""Our numbers inside torch's own `SymInt`: an implementation of the `SymNode` protocol.
 
-torch's meta kernels compute sizes with `torch.SymInt` objects that ask their node. A `BridgeNode`
-answers with our arithmetic and our environment, so that what a kernel assumes comes back as our
-guards and asserts. Where a kernel wants a truth that only the run can tell, it gets that of the
-general path (sizes that are neither 0 nor 1), and the answer is asserted at run time.
+torch's meta kernels compute sizes with `torch.SymInt` objects, which delegate to their node. A
+`BridgeNode` answers with our arithmetic and our environment, so that a kernel's assumptions become
+our guards and asserts. A question that cannot be decided while tracing gets the answer of the
+general path (sizes that are neither 0 nor 1), which is asserted at run time.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class BridgeNode:
 
     @property
     def shape_env(self) -> BridgeNode:
-        """Whom torch asks about this node: the node itself."""
+        """The environment of the node: the node itself."""
         return self
 
     @property
@@ -57,7 +57,7 @@ class BridgeNode:
 
     @property
     def hint(self) -> Any:
-        """The value seen while tracing, if there is one."""
+        """The hint, if there is one."""
         return functions.hint(self.v)
 
     _hint = hint
@@ -137,7 +137,7 @@ class BridgeNode:
     # ------------------------------------------------------------------ asking
 
     def guard_bool(self, _file: Any = "", _line: int = 0) -> bool:
-        """The truth; see the module."""
+        """The truth; see the module docstring."""
         v = self.v
         if type(v) is not SymBool:
             return bool(v)
@@ -175,13 +175,13 @@ class BridgeNode:
         return float(v)
 
     def guard_or_false(self, _file: Any = "", _line: int = 0) -> bool:
-        """The truth, or False where only the run could tell."""
+        """The truth, or False if undecided."""
         return functions.guard_or_false(self.v)
 
     guard_size_oblivious = guard_or_false
 
     def guard_or_true(self, _file: Any = "", _line: int = 0) -> bool:
-        """The truth, or True where only the run could tell."""
+        """The truth, or True if undecided."""
         return functions.guard_or_true(self.v)
 
     def statically_known_true(self, _file: Any = "", _line: int = 0) -> bool:
@@ -189,7 +189,7 @@ class BridgeNode:
         return functions.statically_known_true(self.v)
 
     def expect_true(self, _file: Any = "", _line: int = 0) -> bool:
-        """Take it for true from here on."""
+        """Assume the condition from here on."""
         v = self.v
         if type(v) is not SymBool:
             return bool(v)
@@ -201,7 +201,7 @@ class BridgeNode:
     def evaluate_sym_node(
         self, node: BridgeNode, size_oblivious: bool = False, fallback_value: bool | None = None
     ) -> bool:
-        """As `guard_bool`; `fallback_value`, if there is one, where only the run could tell."""
+        """As `guard_bool`; `fallback_value`, if given, if undecided."""
         del size_oblivious
         if fallback_value is None:
             return node.guard_bool()
@@ -326,7 +326,7 @@ for _ops, _lift in ((_BINARY, _binary), (_UNARY, _unary)):
 
 
 def number_of(x: Any) -> Any:
-    """Our number behind what torch has: a node, a stock symbolic number, or a plain one."""
+    """Our number for torch's: a node, a stock symbolic number, or a plain one."""
     if isinstance(x, BridgeNode):
         return x.v
     if isinstance(x, torch.SymInt | torch.SymFloat | torch.SymBool) and type(x) not in _SYMBOLIC:
@@ -335,7 +335,7 @@ def number_of(x: Any) -> Any:
 
 
 def stock(x: Any) -> Any:
-    """A number of ours as torch's own class."""
+    """Our number as an instance of torch's own class."""
     kind = type(x)
     if kind is SymInt:
         x = plain(x)

@@ -33,7 +33,7 @@ class Rule(NamedTuple):
 
 RULES: Final[dict[str, Rule]] = {}
 USER: Final[dict[Any, Rule]] = {}
-PURE: Final[set[Any]] = set()  # functions met so far whose equal calls give equal values
+PURE: Final[set[Any]] = set()  # resolved functions whose equal calls give equal values
 _listeners: Final[list[Callable[[], None]]] = []
 
 
@@ -79,5 +79,5 @@ def register_rule(op: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 def when_registered(forget: Callable[[], None]) -> None:
-    """Call `forget` whenever a user registers a rule, so that nothing stale is kept."""
+    """Register a callback for when a user registers a rule, so that no stale entry is kept."""
     _listeners.append(forget)

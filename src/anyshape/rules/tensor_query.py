@@ -22,7 +22,7 @@ from anyshape.tensor.sym_tensor import SymTensor, size_of
 
 @rule("is_contiguous")
 def is_contiguous_(x: Any, memory_format: Any = torch.contiguous_format) -> Any:
-    """Whether the elements lie in order; the general answer where only the run can tell."""
+    """Whether the layout is contiguous; the general answer if undecided."""
     meta = meta_of(x)
     order = {
         torch.channels_last: (0, 2, 3, 1),
@@ -84,7 +84,7 @@ def dim(x: Any) -> Any:
 
 @rule("_is_zerotensor", "is_shared", "is_pinned")
 def never(x: Any, device: Any = None) -> Any:
-    """Not for a traced tensor."""
+    """False for a traced tensor."""
     return Done(False)
 
 
@@ -98,7 +98,7 @@ def is_conj(x: Any) -> Any:
 
 @rule("is_inference")
 def is_inference(x: Any) -> Any:
-    """Whether a tensor was made in inference mode: not if the program never is in it."""
+    """Whether a tensor was made in inference mode; False if the program never enters it."""
     if current().uses_inference:
         raise _untracked("is_inference() in a program that uses inference mode")
     return Done(False)
@@ -106,7 +106,7 @@ def is_inference(x: Any) -> Any:
 
 @rule("_is_view")
 def is_view(x: Any) -> Any:
-    """Whether a tensor is a view; of some ops only the run knows."""
+    """Whether a tensor is a view; for some ops only the run knows."""
     value = x._value if type(x) is SymTensor else current().lift(x)
     if value.node is None or value.root is not value:
         raise _untracked("_is_view()")

@@ -1,7 +1,7 @@
-"""The general answer to a question that only the run can answer: at sizes that are nothing special.
+"""The answer at unremarkable sizes to a question that cannot be decided while tracing.
 
-Only torch's own code is answered like this (a size test inside a meta kernel or a function of
-`torch.nn.functional`), and whoever does so has the answer asserted at run time.
+Only torch's own code gets such an answer (a size test inside a meta kernel or a function of
+`torch.nn.functional`). Every caller asserts the answer at run time.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _SIZE: Final = 4099  # odd, prime, neither small nor a power of 2
 
 
 def typical(env: Env, condition: Bool) -> bool:
-    """The truth at the sizes seen while tracing, or at unremarkable ones where none was seen.
+    """The truth at the hints, or at unremarkable sizes for symbols without one.
 
-    Two sizes that are compared and were both never seen are taken to be equal.
+    Two sizes without hints that are compared are taken to be equal.
     """
     values: dict[str, Any] = {}
     unseen = 0
@@ -49,7 +49,7 @@ def typical(env: Env, condition: Bool) -> bool:
 
 
 def answer_for_torch(env: Env, condition: Bool) -> bool | None:
-    """The general answer if torch's own Python code asks; None if the user does."""
+    """`typical` if the caller is torch's own Python code; None if it is the user's."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and is_own(frame.f_code.co_filename):
         frame = frame.f_back

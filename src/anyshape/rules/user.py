@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def run_user_rule(tracer: Any, found: Rule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What a user's rule says of a call; the ops that it uses to say so are not recorded."""
+    """The answer of a user's rule; the ops that it calls are not recorded."""
     with tracer.unrecorded():
         out = found.function(*args, **kwargs)
     return _as_result(out)

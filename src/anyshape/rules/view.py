@@ -193,7 +193,7 @@ def view(x: Any, *size: Any, shape: Any = None, dtype: Any = None) -> Any:
 
 
 def _has_no_view(meta: Meta, shape: tuple[Any, ...]) -> bool:
-    """Whether a view is impossible at the sizes known now; what is open is left to the run."""
+    """Whether a view is provably impossible; undecided cases are left to the run."""
     sizes = (*meta.shape, *shape)
     static = all(type(n) is int for n in sizes)
     return static and is_certain(meta) and view_strides(meta, shape) is None
@@ -279,7 +279,7 @@ def unflatten(x: Any, dim: Any, sizes: Any) -> Any:
 
 @rule("squeeze", view=True)
 def squeeze(x: Any, dim: Any = None) -> Any:
-    """Without the dimensions of size 1; one whose size only the run knows stays."""
+    """Without the dimensions of size 1; a dimension of undecided size stays."""
     meta = meta_of(x)
     rank = len(meta.shape)
     candidates = dims_of(dim, rank) if rank else ()

@@ -34,12 +34,12 @@ def outside() -> UnsupportedError:
 
 
 def is_tracing() -> bool:
-    """Whether this thread traces."""
+    """Whether a trace runs in this thread."""
     return _running.tracer is not None
 
 
 def enter(tracer: Any) -> Any:
-    """Make `tracer` the current one; returns the one before, for `leave`."""
+    """Make `tracer` the current one; return the previous one, for `leave`."""
     before = _running.tracer
     _running.tracer = tracer
     return before

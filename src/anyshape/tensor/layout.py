@@ -1,14 +1,14 @@
-"""How a tensor lies in memory: strides, offset and contiguity, found out only when asked for.
+"""The layout of a tensor in memory: strides, offset and contiguity, computed lazily.
 
 A layout is dense in some order of its dimensions (outermost first), or has explicit strides, or
-knows how to find out (`make`). Dense strides are eager's: products of `max(size, 1)`, so that an
-empty tensor is no special case. Questions that only the run can answer get the answer of the
-general path, in which sizes are neither 0 nor 1; whoever lets such an answer decide something that
-a user can see records a deviation.
+has a callback that computes them (`make`). Dense strides are eager's: products of `max(size, 1)`,
+so that an empty tensor is no special case. A question that cannot be decided while tracing gets the
+answer of the general path, in which sizes are neither 0 nor 1. A caller that lets such an answer
+decide something visible to the user records a deviation.
 
-Strides are compared `bare`, as products of sizes without the `max`: that differs for empty tensors
-alone, which have any strides. A comparison of strides that stays open leaves the layout
-`uncertain`: whoever shows such a layout to a user has it checked at run time.
+Strides are compared `bare`, as products of sizes without the `max`. These differ for empty tensors
+only, whose strides are arbitrary. An undecided comparison of strides leaves the layout `uncertain`:
+when the program observes such a layout, it is checked at run time.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ if TYPE_CHECKING:
 
 
 class _Finding(threading.local):
-    """How layouts are being found out in this thread."""
+    """The state of the layout computation of this thread."""
 
     bare = False
-    doubts = 0  # comparisons that stayed open
+    doubts = 0  # undecided comparisons
 
 
 _finding = _Finding()
@@ -71,7 +71,7 @@ class Layout:
         self._open = False
 
     def found(self) -> Layout:
-        """This layout with nothing left to find out but its offset."""
+        """This layout with its strides computed; the offset may still be lazy."""
         make = self.make
         if make is None:
             return self
@@ -143,7 +143,7 @@ def has_strides(t: torch.Tensor, strides: Sequence[Any]) -> bool:
 
 
 def bare_strides(meta: Meta) -> Shape:
-    """The strides as products of sizes, for comparison; true of tensors that are not empty."""
+    """The strides as products of sizes, for comparison; valid for tensors that are not empty."""
     before, _finding.bare = _finding.bare, True
     try:
         return strides_of(meta)
@@ -152,7 +152,7 @@ def bare_strides(meta: Meta) -> Shape:
 
 
 def _same_stride(a: Any, b: Any) -> bool:
-    """Whether two bare strides are equal: False where only the run can tell, which is noted."""
+    """Whether two bare strides are equal; False where undecided, which counts as a doubt."""
     if equal(a, b):
         return True
     if known(a == b) is None:
@@ -196,14 +196,14 @@ def is_contiguous(meta: Meta, order: Sequence[int] | None = None) -> bool:
 
 
 def contiguity(meta: Meta, order: Sequence[int] | None = None) -> tuple[bool, bool]:
-    """`is_contiguous`, and whether that is so at all sizes but 0 and 1."""
+    """`is_contiguous`, and whether the answer holds at all sizes but 0 and 1."""
     before = _finding.doubts
     answer = is_contiguous(meta, order)
     return answer, _finding.doubts == before
 
 
 def is_certain(meta: Meta) -> bool:
-    """Whether the layout is right at all sizes but 0 and 1."""
+    """Whether the layout is exact at all sizes but 0 and 1."""
     return not meta.layout.found().uncertain
 
 
@@ -226,7 +226,7 @@ def _permuted(meta: Meta, dims: Sequence[int]) -> Layout:
 
 
 def view_strides(meta: Meta, shape: Sequence[Size]) -> Shape | None:
-    """The strides of a view with another shape; None where there is none in general."""
+    """The strides of a view with another shape; None where no view exists in general."""
     layout = meta.layout.found()
     if layout.dense and layout.order is None:
         return dense_strides(shape)
@@ -261,7 +261,7 @@ def view_strides(meta: Meta, shape: Sequence[Size]) -> Shape | None:
 
 
 def viewed(meta: Meta, make: Callable[[], Shape], offset: Any = None) -> Layout:
-    """A layout that shares the storage of `meta`, with strides that `make` gives when asked."""
+    """A layout over the storage of `meta`, whose strides the callback `make` computes lazily."""
     return Layout(
         make=lambda: Layout(strides=make()),
         offset=(lambda: offset_of(meta)) if offset is None else offset,
@@ -272,7 +272,7 @@ def viewed(meta: Meta, make: Callable[[], Shape], offset: Any = None) -> Layout:
 
 
 def pointwise(shape: Shape, operands: Sequence[Meta]) -> Layout:
-    """The layout that an elementwise op gives its result, as eager chooses it."""
+    """The layout of the result of an elementwise op, as eager chooses it."""
     rank = len(shape)
     for meta in operands:
         layout = meta.layout
@@ -307,7 +307,7 @@ def _pointwise(shape: Shape, operands: Sequence[Meta]) -> Layout:
 
 
 def _compare(shape: Shape, operands: Sequence[Meta], a: int, b: int) -> int:
-    """1 when dimension `a` is to lie outside of `b`, -1 for inside, 0 when nothing tells."""
+    """1 if dimension `a` goes outside `b`, -1 if inside, 0 if no operand decides."""
     rank = len(shape)
     for meta in operands:
         skip = rank - len(meta.shape)
@@ -340,7 +340,7 @@ def _gt(a: Any, b: Any) -> Any:
 
 
 def _outer(a: Any, b: Any) -> int:
-    """The order of two bare strides where sizes are at least 2; open ones are noted."""
+    """The order of two bare strides for sizes of at least 2; an undecided one is a doubt."""
     if a is b:
         return 0
     if type(a) is int and type(b) is int:

@@ -1,4 +1,4 @@
-"""`Meta`: what is known of a tensor without its data."""
+"""`Meta`: everything about a tensor but its data."""
 
 from __future__ import annotations
 

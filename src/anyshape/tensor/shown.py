@@ -1,4 +1,4 @@
-"""What a user has seen of a tensor besides its shape: checked at run time where it is uncertain."""
+"""Strides, offset and requires_grad as the user observes them; checked at run time if uncertain."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def shown_strides(t: Any) -> tuple[Any, ...]:
-    """The strides of a traced tensor for its user."""
+    """The strides of a traced tensor, observed by the user."""
     tracer, meta = t._tracer, t._meta
     tracer.asked_layout = True
     strides = strides_of(meta)
@@ -22,7 +22,7 @@ def shown_strides(t: Any) -> tuple[Any, ...]:
 
 
 def shown_offset(t: Any) -> Any:
-    """The storage offset of a traced tensor for its user."""
+    """The storage offset of a traced tensor, observed by the user."""
     tracer, meta = t._tracer, t._meta
     tracer.asked_layout = True
     offset = offset_of(meta)
@@ -32,7 +32,7 @@ def shown_offset(t: Any) -> Any:
 
 
 def shown_grad(t: Any) -> bool:
-    """Whether a traced tensor requires grad, for its user; of a result, checked at run time."""
+    """Whether a traced tensor requires grad, observed by the user; results are checked."""
     tracer = t._tracer
     tracer.asked_grad = True
     answer = bool(t._meta.requires_grad)
@@ -42,7 +42,7 @@ def shown_grad(t: Any) -> bool:
 
 
 def expect_grad(t: torch.Tensor, answer: bool) -> None:
-    """Raise unless a tensor requires grad or not, as the program was told while tracing."""
+    """Raise unless requires_grad is what the program observed while tracing."""
     if t.requires_grad is not answer:
         raise RuntimeAssertError(
             f"requires_grad of a tensor is {t.requires_grad}; the program was told {answer} while"
@@ -52,7 +52,7 @@ def expect_grad(t: torch.Tensor, answer: bool) -> None:
 
 
 def expect_strides(t: torch.Tensor, strides: tuple[int, ...]) -> None:
-    """Raise unless a tensor has the strides that the program was told while tracing."""
+    """Raise unless a tensor has the strides that the program observed while tracing."""
     if any(n > 1 and a != b for n, a, b in zip(t.shape, t.stride(), strides, strict=True)):
         raise RuntimeAssertError(
             f"a tensor of shape {tuple(t.shape)} has strides {t.stride()}; the program was told"
@@ -62,7 +62,7 @@ def expect_strides(t: torch.Tensor, strides: tuple[int, ...]) -> None:
 
 
 def expect_offset(t: torch.Tensor, offset: int) -> None:
-    """Raise unless a tensor has the storage offset that the program was told while tracing."""
+    """Raise unless a tensor has the storage offset that the program observed while tracing."""
     if t.numel() and t.storage_offset() != offset:
         raise RuntimeAssertError(
             f"a tensor has storage offset {t.storage_offset()}; the program was told {offset} while"
@@ -72,7 +72,7 @@ def expect_offset(t: torch.Tensor, offset: int) -> None:
 
 
 def expect_contiguity(t: torch.Tensor, memory_format: torch.memory_format, answer: bool) -> None:
-    """Raise unless `is_contiguous()` is as the program was told; sizes of 0 and 1 pass."""
+    """Raise unless `is_contiguous()` is what the program observed; sizes of 0 and 1 pass."""
     if min(t.shape, default=2) > 1 and t.is_contiguous(memory_format=memory_format) != answer:
         raise RuntimeAssertError(
             f"is_contiguous() of a tensor of shape {tuple(t.shape)} is {not answer}; the program"

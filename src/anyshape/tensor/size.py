@@ -1,7 +1,7 @@
-"""Sizes, `int` or `SymInt`, and the questions that the framework asks of them.
+"""Sizes, `int` or `SymInt`, and the questions that rules ask about them.
 
-The framework never raises a data-dependent error by itself: a question that only the run can answer
-gets the answer of the general path (`ask`), or is made true by a runtime assert (`expect`).
+Rules never raise a data-dependent error: a question that cannot be decided while tracing gets the
+answer of the general path (`ask`), or becomes a runtime assert (`expect`).
 """
 
 from __future__ import annotations
@@ -92,19 +92,19 @@ def ceil_div(a: Size, b: Size) -> Any:
 
 
 def ask(condition: Any, fallback: bool) -> bool:
-    """The truth: proved, or by the hint and guarded; `fallback` where only the run can tell."""
+    """The truth: proved, or decided by the hint and guarded; `fallback` if undecided."""
     if type(condition) is SymBool:
         return condition.env.guard_or(condition.condition, fallback)
     return bool(condition)
 
 
 def known(condition: Any) -> bool | None:
-    """The truth where it is proved; records nothing."""
+    """The truth if it is proved, else None; records nothing."""
     return condition.known() if type(condition) is SymBool else bool(condition)
 
 
 def equal(a: Size, b: Size) -> bool:
-    """Whether two sizes are equal; False where only the run can tell."""
+    """Whether two sizes are equal; False if undecided."""
     if a is b:
         return True
     if type(a) is int and type(b) is int:
@@ -113,7 +113,7 @@ def equal(a: Size, b: Size) -> bool:
 
 
 def same_expr(a: Any, b: Any) -> bool:
-    """Whether two sizes are one expression, or one number; asks nothing."""
+    """Whether two sizes are the same expression or number; asks nothing."""
     if type(a) is SymInt:
         return type(b) is SymInt and a.expr is b.expr
     return bool(type(a) is type(b) and a == b)
@@ -129,7 +129,7 @@ def surely_equal(a: Size, b: Size) -> bool:
 
 
 def is_one(n: Any) -> bool:
-    """Whether a size is 1; False where only the run can tell."""
+    """Whether a size is 1; False if undecided."""
     if type(n) is int:
         return n == 1
     e = n.expr
@@ -139,7 +139,7 @@ def is_one(n: Any) -> bool:
 
 
 def is_zero(n: Any) -> bool:
-    """Whether a size is 0; False where only the run can tell."""
+    """Whether a size is 0; False if undecided."""
     if type(n) is int:
         return n == 0
     e = n.expr
@@ -149,14 +149,14 @@ def is_zero(n: Any) -> bool:
 
 
 def is_negative(n: Any) -> bool:
-    """Whether a number is negative; False where only the run can tell."""
+    """Whether a number is negative; False if undecided."""
     if type(n) is SymInt:
         return n.expr.lo < 0 and ask(n < 0, False)
     return bool(n < 0)
 
 
 def at_least_at_two(n: Any, bound: int) -> bool:
-    """Whether a number is at least `bound` wherever all sizes in it are at least 2; no search."""
+    """Whether `n >= bound` follows from all sizes in `n` being at least 2; without search."""
     if type(n) is int:
         return n >= bound
     low: int | float = n.expr.c
@@ -174,15 +174,15 @@ def _low_at_two(atom: Any) -> Any:
 
 
 def _bases(atom: Any) -> list[Any]:
-    """The atoms that a product multiplies; a base that is a sum counts as one that is no symbol."""
+    """The factors of a product; a factor that is a sum is not a symbol."""
     return [next(iter(terms(e))) if e.width == 1 and not e.c else atom for e in atom.args]
 
 
-# ---------------------------------------------------------------------- making sure
+# ---------------------------------------------------------------------- requirements
 
 
 def expect(condition: Any, say: Callable[[], str], error: type[ShapeError] = ShapeError) -> None:
-    """Make sure of what eager execution would raise for: by proof, guard or runtime assert."""
+    """Require a condition that eager execution checks: proved, guarded or asserted."""
     if type(condition) is not SymBool:
         if not condition:
             raise error(say())
@@ -198,7 +198,7 @@ def expect(condition: Any, say: Callable[[], str], error: type[ShapeError] = Sha
 
 
 def expect_equal(a: Size, b: Size, say: Callable[[], str]) -> None:
-    """Make sure that two sizes are equal."""
+    """Require that two sizes are equal."""
     if a is b:
         return
     if type(a) is int and type(b) is int:
@@ -209,11 +209,11 @@ def expect_equal(a: Size, b: Size, say: Callable[[], str]) -> None:
     found = env.asker.found_equal
     if x is not y and (x, y) not in found:
         expect(SymBool(eq0(x - y), env), say)
-        found.add((x, y))  # what is known stays known
+        found.add((x, y))  # facts are never retracted
 
 
 def expect_size(n: Any, what: str) -> None:
-    """Make sure that a number is a size: not negative."""
+    """Require that a number is a size: not negative."""
     if type(n) is int:
         if n < 0:
             raise ShapeError(f"{what}: {n} is negative, and a size is not")

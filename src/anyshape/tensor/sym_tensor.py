@@ -2,7 +2,7 @@
 
 It is a real subclass of `torch.Tensor` over one shared empty tensor on the meta device, so that
 `isinstance` and torch's argument parser take it. All methods and properties are Python ones that
-hand the call to the tracer; nothing ever computes on the shared tensor: what reaches torch's
+hand the call to the tracer. Nothing ever computes on the shared tensor: a call that reaches torch's
 dispatcher raises.
 """
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from anyshape.tensor.meta import Meta
 
 
-ROWS: Final[dict[Any, Any]] = {}  # what handles the calls of each torch function met so far
+ROWS: Final[dict[Any, Any]] = {}  # torch function -> handler of its calls, memoized
 ESCAPED: Final = "reached torch's dispatcher with a traced tensor"
 
 
@@ -73,7 +73,7 @@ class SymSize(tuple[Any, ...]):
 
 
 def size_of(shape: tuple[Any, ...]) -> Any:
-    """A shape as users meet it: torch's own class where all sizes are known."""
+    """A shape as users see it: torch's own class if all sizes are known."""
     for n in shape:
         if type(n) is not int:
             return SymSize(shape)
@@ -81,7 +81,7 @@ def size_of(shape: tuple[Any, ...]) -> Any:
 
 
 class SymTensor(torch.Tensor):
-    """See the module. `_meta` is what is known of it now, `_value` its place in the graph."""
+    """See the module. `_meta` is its present metadata, `_value` its place in the graph."""
 
     __slots__ = ("_leaf", "_meta", "_tracer", "_value")
 
@@ -290,7 +290,7 @@ _METHODS: Final[dict[str, Any]] = {
     "__deepcopy__": lambda t, _: t.clone(),
 }
 
-# What Python or torch needs as it is.
+# Attributes that Python or torch needs unchanged.
 _COMPARISONS: Final = {f"__{op}__" for op in ("eq", "ne", "lt", "le", "gt", "ge")}
 _KEPT: Final = {
     *(vars(object).keys() - _COMPARISONS),
