@@ -16,7 +16,7 @@ import grimp
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = "anyshape"
 FOLDERS = ("compile", "trace")
-WIDEST = 5  # boxes in one row
+WIDEST = 6  # boxes in one row
 SOURCE = re.compile(r"<!-- drawn from\n(.*?)-->", re.DOTALL)
 STYLE = """\
   graph [newrank=true, ranksep=0.5, nodesep=0.2, fontname="Helvetica", fontsize=13]
