@@ -11,6 +11,7 @@ from anyshape.domain import INF, Interval
 from anyshape.errors import ParseError
 from anyshape.expr import Bool, Expr, Pool, Real, evaluate, ge0, negate, parse, show, symbol
 from anyshape.expr.atom import can_raise, operand_interval
+from anyshape.expr.boolean import constant
 from anyshape.expr.op import OPS, Op
 from anyshape.expr.op_real import Span
 from anyshape.expr.python import function, source
@@ -184,3 +185,17 @@ def test_a_removed_row_is_unknown() -> None:
         parse(pool, "halves(x)")
     OPS["halves"] = half
     assert construct(half, pool.by_name["x"]) is parse(pool, "halves(x)")
+
+
+def test_a_constant_condition_folds_too() -> None:
+    pool = Pool()
+    flag = Op("flag", "b", "i", value=int, bounds=lambda b: b, python="int({0})")
+    assert construct(flag, constant(pool, True)) is pool.const(1)
+    assert show(construct(flag, ge0(symbol(pool, "x")))) == "flag(0 <= x)"
+
+
+def test_what_can_raise_whatever_the_bounds() -> None:
+    pool = made()
+    assert not can_raise(only_atom(parse(pool, "bit_and(x, y)")))
+    assert can_raise(only_atom(parse(pool, "x // y")))
+    assert not can_raise(only_atom(parse(pool, "x // 7")))

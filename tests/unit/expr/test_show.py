@@ -5,7 +5,7 @@ from importlib import import_module
 import pytest
 
 from anyshape.errors import UnsupportedError
-from anyshape.expr import Expr, Pool, ge0, modulo, parse, show, symbol
+from anyshape.expr import Expr, Pool, ge0, maximum, modulo, parse, show, symbol
 from anyshape.expr.bitwise import bit_and
 from anyshape.expr.layout import Layout, Part, write
 from anyshape.expr.real import real_symbol
@@ -215,3 +215,11 @@ def test_a_layout_is_asked_for_once_per_node() -> None:
     assert asked == [2, 1, 0]
     assert write(60, layout, 20)[1] is False
     assert len(write(60, layout, 20)[0]) == 20
+
+
+def test_a_minimum_whose_sides_are_not_in_the_sum() -> None:
+    pool = Pool()
+    x, y = symbol(pool, "x"), symbol(pool, "y")
+    e = x.scale(5) - maximum([pool.zero, y - x]).scale(3)
+    assert parse(pool, show(e)) is e
+    assert parse(pool, show(-maximum([pool.zero, x, y]))) is -maximum([pool.zero, x, y])
