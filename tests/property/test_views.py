@@ -81,6 +81,8 @@ def predicted(steps: list[Any], dynamic: str) -> tuple[SymTensor, Any]:
         for op in steps:
             x = op(x)
         kept.append(x)
+        strides_of(x._meta)  # as a program would: what it takes is guarded
+        offset_of(x._meta)
         return x
 
     captured = capture(f, (torch.randn(SIZES),), dynamic=dynamic)

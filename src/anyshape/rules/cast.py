@@ -17,7 +17,9 @@ from anyshape.tensor.layout import (
     CHANNELS_LAST_3D,
     CONTIGUOUS,
     Layout,
+    contiguity,
     is_contiguous,
+    offset_of,
 )
 from anyshape.tensor.meta import Meta
 from anyshape.torch_compat.torch_function import DisableTorchFunction
@@ -139,7 +141,25 @@ def contiguous(x: Any, memory_format: Any = torch.contiguous_format) -> Any:
     meta = meta_of(x)
     if meta.layout.dense and meta.layout.order is None and memory_format is torch.contiguous_format:
         return Meta(meta.shape, meta.dtype, meta.layout)
-    return formatted(Meta(meta.shape, meta.dtype), memory_format)
+    result = formatted(Meta(meta.shape, meta.dtype), memory_format)
+    result.layout = _dense_or_copied(meta, result.layout.order)
+    return result
+
+
+def _dense_or_copied(meta: Meta, order: tuple[int, ...] | None) -> Layout:
+    """The dense layout in this order: of the tensor itself if that has it, else of a copy.
+
+    The strides are the same; only the offset depends on which of the two it is.
+    """
+
+    def offset() -> Any:
+        same, is_sure = contiguity(meta, order)
+        if not is_sure:
+            layout.uncertain = True
+        return offset_of(meta) if same else 0
+
+    layout = Layout(order=order, offset=offset)
+    return layout
 
 
 @rule("detach", view=True)
