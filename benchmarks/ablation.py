@@ -20,7 +20,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from anyshape import config
-from anyshape.env import decide, equality, lone_bound
+from anyshape.env.knowledge.knowledge import equality
+from anyshape.env.ladder import decide
+from anyshape.env.learning import lone_bound
 from anyshape.expr import boolean, evaluate
 from anyshape.expr.node import Expr
 from anyshape.expr.terms import add_into, content, from_terms, terms

@@ -21,14 +21,15 @@ from hypothesis import strategies as st
 
 from anyshape.domain import INF, NINF, Bound
 from anyshape.errors import UnsupportedError
-from anyshape.expr import bitwise, choice, division, extremum, product, real, rounding
+from anyshape.expr import real
 from anyshape.expr.atom import make_atom, symbol
 from anyshape.expr.boolean import conj, constant, disj, negate
-from anyshape.expr.comparison import compare
+from anyshape.expr.build import bitwise, choice, division, extremum, product, rounding
+from anyshape.expr.build.comparison import compare
 from anyshape.expr.node import Expr
-from anyshape.expr.op import COMPARE, OPS
 from anyshape.expr.pool import Pool
 from anyshape.expr.real import Real, Span, real_const, real_symbol
+from anyshape.expr.table.op import COMPARE, OPS
 
 Values = Mapping[str, Any]
 Meaning = Callable[[Values], Any]

@@ -7,7 +7,7 @@ import ast
 from typing import TYPE_CHECKING, Any
 
 from anyshape.env import Env
-from anyshape.env.equality import form
+from anyshape.env.knowledge.equality import form
 from anyshape.expr import (
     absolute,
     conj,

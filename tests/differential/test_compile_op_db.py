@@ -20,7 +20,7 @@ import torch
 
 import anyshape
 from anyshape.errors import AnyshapeError
-from anyshape.rules.table import RULES, Rule
+from anyshape.rules.dispatch.table import RULES, Rule
 from anyshape.tensor.meta import Meta
 from anyshape.tensor.sym_tensor import ROWS
 from tests.differential.op_db import (

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import torch
 
-from anyshape.rules.table import RULES, Rule
+from anyshape.rules.dispatch.table import RULES, Rule
 from anyshape.tensor.meta import Meta
 from anyshape.trace import tracer
 from tests.differential.op_db import COLUMNS, TABLE, database, run_op

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from anyshape.errors import AnyshapeError
-from anyshape.rules.operand import meta_of
-from anyshape.rules.table import RULES, Rule
+from anyshape.rules.dispatch.table import RULES, Rule
+from anyshape.rules.shared.operand import meta_of
 from anyshape.tensor import CONTIGUOUS, Layout, Meta
 from anyshape.trace.tracer import ROWS
 from tests.differential.agree import KINDS, agrees, trace

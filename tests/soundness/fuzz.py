@@ -22,9 +22,9 @@ from dataclasses import dataclass, field
 
 from anyshape import expr as ex
 from anyshape.env import Fact
-from anyshape.env.learn import learn
+from anyshape.env.learning.learn import learn
 from anyshape.errors import ConstraintError, DataDependentError, RuntimeAssertError
-from anyshape.expr.python import function
+from anyshape.expr.text.python import function
 from tests.soundness.world import HUGE, UNDEFINED, Claim, Term, World
 
 

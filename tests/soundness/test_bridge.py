@@ -30,8 +30,8 @@ from anyshape.expr import (
     symbol,
 )
 from anyshape.expr.boolean import constant
-from anyshape.expr.comparison import compare
-from anyshape.expr.product import EXPAND_LIMIT
+from anyshape.expr.build.comparison import compare
+from anyshape.expr.build.product import EXPAND_LIMIT
 from anyshape.expr.real import FLOAT, apply, real_const
 from anyshape.expr.z3_bridge import Problem
 from tests.soundness.world import UNDEFINED, World
@@ -184,7 +184,7 @@ def _symbols(pool: Pool) -> bool:
 def test_without_z3_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "z3", None)
     monkeypatch.delitem(sys.modules, "anyshape.expr.z3_bridge")
-    monkeypatch.delitem(sys.modules, "anyshape.env.solver", raising=False)
+    monkeypatch.delitem(sys.modules, "anyshape.env.ladder.solver", raising=False)
     with pytest.raises(UnsupportedError, match=r"pip install anyshape\[z3\]"):
         importlib.import_module("anyshape.expr.z3_bridge")
     env = Env()

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from anyshape.domain import Congruence, Interval
-from anyshape.env import elimination
 from anyshape.env import env as environment
-from anyshape.env import learn as learning
-from anyshape.env.knowledge import Knowledge
+from anyshape.env.knowledge.knowledge import Knowledge
+from anyshape.env.ladder import elimination
+from anyshape.env.learning import learn as learning
 from tests.soundness import fuzz, wide
 from tests.soundness.fuzz import Tally
 

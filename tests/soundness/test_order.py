@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from anyshape.env import Env, Fact, question
-from anyshape.env.learn import learn
-from anyshape.env.question import FULL, Question
+from anyshape.env import Env, Fact
+from anyshape.env.ladder import question
+from anyshape.env.ladder.question import FULL, Question
+from anyshape.env.learning.learn import learn
 from anyshape.errors import ConstraintError, RuntimeAssertError
 from anyshape.expr import floordiv, ge0, maximum, modulo, multiply, ne0
 from tests.soundness.world import HUGE, World
@@ -26,7 +27,7 @@ from tests.soundness.world import HUGE, World
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from anyshape.env.knowledge import Knowledge
+    from anyshape.env.knowledge.knowledge import Knowledge
     from anyshape.expr import Bool, Expr
 
 ORDERS = 50

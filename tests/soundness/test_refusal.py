@@ -12,8 +12,8 @@ import itertools
 import pytest
 
 from anyshape.env import Fact
-from anyshape.env.knowledge import Knowledge
-from anyshape.env.learn import learn
+from anyshape.env.knowledge.knowledge import Knowledge
+from anyshape.env.learning.learn import learn
 from anyshape.errors import ConstraintError, RuntimeAssertError
 from anyshape.expr import show
 from tests.soundness.world import Claim, Term, World

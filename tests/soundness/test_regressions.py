@@ -8,13 +8,13 @@ import pytest
 
 from anyshape.domain import LIMIT
 from anyshape.env import Env, Fact
-from anyshape.env import learn as learning
-from anyshape.env.learn import learn
+from anyshape.env.learning import learn as learning
+from anyshape.env.learning.learn import learn
 from anyshape.errors import ConstraintError
 from anyshape.expr import eq0, floordiv, ge0, minimum, modulo, multiply, ne0
+from anyshape.expr.build.rounding import ceil
 from anyshape.expr.node import MAGNITUDE_BITS
 from anyshape.expr.real import RATIO, apply
-from anyshape.expr.rounding import ceil
 from anyshape.expr.terms import terms
 
 

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import pytest
 import z3
 
-from anyshape.env import elimination, reduce
-from anyshape.expr import division, extremum
+from anyshape.env.ladder import elimination, reduce
+from anyshape.expr.build import division, extremum
 from tests.soundness.oracle import Oracle
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from anyshape.config import config
 from anyshape.env import Env
-from anyshape.env.solver import FACTS, NODES, ask
+from anyshape.env.ladder.solver import FACTS, NODES, ask
 from anyshape.expr import Bool, Expr, eq0, ge0, parse
 from tests.soundness import fuzz
 from tests.soundness.fuzz import Tally

@@ -24,12 +24,12 @@ from typing import Any, Final
 
 from anyshape import expr as ex
 from anyshape.env import Env, Fact
-from anyshape.env.learn import learn
+from anyshape.env.learning.learn import learn
 from anyshape.expr import Bool, Expr
-from anyshape.expr.bitwise import bit_and, bit_or, bit_xor, left_shift, right_shift
-from anyshape.expr.comparison import compare
+from anyshape.expr.build.bitwise import bit_and, bit_or, bit_xor, left_shift, right_shift
+from anyshape.expr.build.comparison import compare
+from anyshape.expr.build.rounding import ceil, floor, nearest, trunc
 from anyshape.expr.real import FLOAT, RATIO, Real, apply, real_const
-from anyshape.expr.rounding import ceil, floor, nearest, trunc
 
 Values = tuple[int, ...]
 UNDEFINED: Final = (ZeroDivisionError, ValueError, OverflowError)

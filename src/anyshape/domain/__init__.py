@@ -24,4 +24,4 @@ from anyshape.domain.interval import Interval as Interval
 from anyshape.domain.interval import point as point
 from anyshape.domain.inverse import inverse_floordiv as inverse_floordiv
 from anyshape.domain.inverse import inverse_mul as inverse_mul
-from anyshape.domain.product import tighten as tighten
+from anyshape.domain.reduced_product import tighten as tighten

@@ -8,7 +8,7 @@ from __future__ import annotations
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from anyshape.env.equality import form
+from anyshape.env.knowledge.equality import form
 from anyshape.env.site import user_site
 from anyshape.events import Answer, Replacement, Specialization, SymbolCreation, emit
 

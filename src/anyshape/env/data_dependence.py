@@ -8,7 +8,7 @@ from anyshape.env.obligation import unbacked_in
 from anyshape.env.site import capture, user_locals
 from anyshape.errors import DataDependentError
 from anyshape.expr import negate
-from anyshape.expr.op import SYMBOL
+from anyshape.expr.table.op import SYMBOL
 from anyshape.expr.terms import terms
 from anyshape.refusal import refused
 

@@ -25,23 +25,23 @@ from anyshape.env import fact as origin
 from anyshape.env.announce import tell_equalities, tell_symbol, timed
 from anyshape.env.asker import Asker
 from anyshape.env.data_dependence import data_dependent
-from anyshape.env.decide import decide, verdict
-from anyshape.env.equality import form, form_bool
 from anyshape.env.fact import Fact
-from anyshape.env.knowledge import Knowledge, atom_interval
-from anyshape.env.learn import learn, refusal
+from anyshape.env.knowledge.equality import form, form_bool
+from anyshape.env.knowledge.knowledge import Knowledge, atom_interval
+from anyshape.env.ladder.decide import decide, verdict
+from anyshape.env.ladder.question import FULL, Question
+from anyshape.env.ladder.reason import interval_text
+from anyshape.env.ladder.reduce import reduce
+from anyshape.env.learning.learn import learn, refusal
 from anyshape.env.obligation import Obligation, minimal, natural
-from anyshape.env.question import FULL, Question
-from anyshape.env.reason import interval_text
-from anyshape.env.reduce import reduce
 from anyshape.env.site import capture
 from anyshape.env.symbol import BACKED, UNBACKED, Symbol
 from anyshape.errors import ConstraintError, RuntimeAssertError
 from anyshape.events import Answer, Assert, Guard, SymbolCreation, emit, listeners
 from anyshape.expr import Bool, Pool, eq0, evaluate, ge0, negate, symbol
-from anyshape.expr.comparison import equals
-from anyshape.expr.op import SYMBOL
+from anyshape.expr.build.comparison import equals
 from anyshape.expr.real import ANY, CONST, Real, real_symbol
+from anyshape.expr.table.op import SYMBOL
 from anyshape.expr.terms import refresh, terms
 from anyshape.expr.traverse import symbols_of
 

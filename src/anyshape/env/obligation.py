@@ -18,16 +18,16 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from anyshape.domain import EVERYTHING, NATURAL, Interval
-from anyshape.env.direction import direction_of
 from anyshape.env.fact import ORIGINS
-from anyshape.env.limit import WIDE
+from anyshape.env.knowledge.direction import direction_of
+from anyshape.env.knowledge.limit import WIDE
 from anyshape.expr import boolean
 from anyshape.expr.boolean import RELATIONS, Bool
 from anyshape.expr.evaluate import evaluate
 from anyshape.expr.node import Atom, Expr
-from anyshape.expr.op import SYMBOL
 from anyshape.expr.real import SYMBOL as REAL_SYMBOL
 from anyshape.expr.real import Real
+from anyshape.expr.table.op import SYMBOL
 from anyshape.expr.terms import terms
 from anyshape.expr.traverse import names_of, nodes_below
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from anyshape.env.fact import Fact
-    from anyshape.env.knowledge import Knowledge
+    from anyshape.env.knowledge.knowledge import Knowledge
     from anyshape.env.site import Site
 
     Ranges = Mapping[Atom, Interval]

@@ -9,17 +9,17 @@ from anyshape.domain.interval import EVERYTHING, Interval
 from anyshape.expr.boolean import Bool
 from anyshape.expr.name import check_name
 from anyshape.expr.node import Expr, tighten
-from anyshape.expr.op import SYMBOL
 from anyshape.expr.real import ANY, Real
-from anyshape.expr.row import REAL
+from anyshape.expr.table.op import SYMBOL
+from anyshape.expr.table.row import REAL
 from anyshape.expr.terms import refresh, terms
 
 if TYPE_CHECKING:
     from anyshape.domain.bound import Bound
     from anyshape.expr.node import Atom, Operand
-    from anyshape.expr.op_real import Span
     from anyshape.expr.pool import Pool
-    from anyshape.expr.row import Op
+    from anyshape.expr.table.op_real import Span
+    from anyshape.expr.table.row import Op
 
 
 def symbol(

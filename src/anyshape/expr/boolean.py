@@ -15,7 +15,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from anyshape.expr.node import Expr, Interned
-from anyshape.expr.op_condition import (
+from anyshape.expr.order import is_negative
+from anyshape.expr.table.op_condition import (
     AND,
     EQ,
     FALSE,
@@ -27,15 +28,14 @@ from anyshape.expr.op_condition import (
     RELATIONS,
     TRUE,
 )
-from anyshape.expr.order import is_negative
-from anyshape.expr.row import builds
+from anyshape.expr.table.row import builds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from anyshape.expr.pool import Pool
     from anyshape.expr.real import Real
-    from anyshape.expr.row import Op
+    from anyshape.expr.table.row import Op
 
 __all__ = [
     "AND",
@@ -112,7 +112,7 @@ class Bool(Interned):
         return hints[self]
 
     def __repr__(self) -> str:
-        from anyshape.expr.show import brief  # noqa: PLC0415  a printer is no part of a node
+        from anyshape.expr.text.show import brief  # noqa: PLC0415  a printer is no part of a node
 
         return brief(self)
 
@@ -222,7 +222,7 @@ def relation(op: Op, e: Expr) -> Bool:
 def make_comparison(sign: str, left: Expr | Real, right: Expr | Real) -> Bool:
     """The comparison `left sign right` as it stands, `sign` one of == != < <=.
 
-    For `anyshape.expr.comparison`, which finds simpler forms.
+    For `anyshape.expr.build.comparison`, which finds simpler forms.
     """
     pool = left.pool
     key = (REAL, sign, left, right)

@@ -10,7 +10,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from anyshape.expr.node import Expr
-from anyshape.expr.op import SYMBOL
+from anyshape.expr.table.op import SYMBOL
 from anyshape.expr.terms import terms
 from anyshape.expr.traverse import nodes_below
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from anyshape.expr.node import Operand
-    from anyshape.expr.row import Op
+    from anyshape.expr.table.row import Op
 
 
 class Interpreter:

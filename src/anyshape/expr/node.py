@@ -36,9 +36,9 @@ from anyshape.refusal import refused
 if TYPE_CHECKING:
     from anyshape.domain.bound import Bound
     from anyshape.expr.boolean import Bool
-    from anyshape.expr.op import Op
     from anyshape.expr.pool import Pool
     from anyshape.expr.real import Real
+    from anyshape.expr.table.op import Op
 
     Operand: TypeAlias = "Expr | Bool | Real"
     Parts: TypeAlias = "dict[Atom, int] | tuple[Any, ...]"
@@ -388,7 +388,7 @@ class Expr(Interned):
         return self.key == self.c * ONE and (not self.width or _has_no_terms(self))
 
     def __repr__(self) -> str:
-        from anyshape.expr.show import brief  # noqa: PLC0415  a printer is no part of a node
+        from anyshape.expr.text.show import brief  # noqa: PLC0415  a printer is no part of a node
 
         return brief(self)
 

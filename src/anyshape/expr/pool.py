@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from anyshape.domain.bound import Bound
     from anyshape.expr.boolean import Bool
     from anyshape.expr.node import Operand
-    from anyshape.expr.op import Op
     from anyshape.expr.real import Real
+    from anyshape.expr.table.op import Op
 
 BLOCK: Final = 6  # bits of an index within a block
 

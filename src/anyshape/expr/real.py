@@ -1,7 +1,8 @@
 """Floating-point expressions: what `SymFloat` is made of.
 
-A `Real` is an interned tree of the ops of `anyshape.expr.op_real`, with a span that holds its value
-and with its value at the hints. Rounding to an integer gives an atom, see `anyshape.expr.rounding`.
+A `Real` is an interned tree of the ops of `anyshape.expr.table.op_real`, with a span that holds its
+value and with its value at the hints. Rounding to an integer gives an atom, see
+`anyshape.expr.build.rounding`.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from anyshape.domain.bound import INF, NINF
 from anyshape.expr.name import check_name
 from anyshape.expr.node import Interned
-from anyshape.expr.op import OPS
-from anyshape.expr.op_integer import SYMBOL
-from anyshape.expr.op_real import ANY, CONST, FLOAT, RATIO, Span, span_of
-from anyshape.expr.row import Op, builds
+from anyshape.expr.table.op import OPS
+from anyshape.expr.table.op_integer import SYMBOL
+from anyshape.expr.table.op_real import ANY, CONST, FLOAT, RATIO, Span, span_of
+from anyshape.expr.table.row import Op, builds
 
 if TYPE_CHECKING:
     from anyshape.domain.bound import Bound
@@ -69,7 +70,7 @@ class Real(Interned):
         return self.hint if self.op is CONST else None
 
     def __repr__(self) -> str:
-        from anyshape.expr.show import brief  # noqa: PLC0415  a printer is no part of a node
+        from anyshape.expr.text.show import brief  # noqa: PLC0415  a printer is no part of a node
 
         return brief(self)
 

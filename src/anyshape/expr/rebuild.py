@@ -6,18 +6,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from anyshape.errors import UnsupportedError
 from anyshape.expr import atom as atoms
-from anyshape.expr import (
-    bitwise,
-    boolean,
-    choice,
-    comparison,
-    division,
-    extremum,
-    product,
-    real,
-    rounding,
-)
-from anyshape.expr.row import CONDITION, INTEGER, REAL
+from anyshape.expr import boolean, real
+from anyshape.expr.build import bitwise, choice, comparison, division, extremum, product, rounding
+from anyshape.expr.table.row import CONDITION, INTEGER, REAL
 from anyshape.refusal import forgive
 
 if TYPE_CHECKING:
@@ -26,7 +17,7 @@ if TYPE_CHECKING:
     from anyshape.expr.boolean import Bool
     from anyshape.expr.node import Atom, Expr
     from anyshape.expr.real import Real
-    from anyshape.expr.row import Op
+    from anyshape.expr.table.row import Op
 
 # Imported for their constructors, which are bound to the rows of their ops.
 CONSTRUCTORS: Final = (bitwise, choice, comparison, division, extremum, product, rounding)

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from anyshape.expr.boolean import Bool
 from anyshape.expr.node import Atom, Expr
-from anyshape.expr.op import SYMBOL
 from anyshape.expr.real import Real
+from anyshape.expr.table.op import SYMBOL
 from anyshape.expr.terms import terms
 
 if TYPE_CHECKING:

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 from anyshape.domain import INF, NINF
 from anyshape.errors import UnsupportedError
 from anyshape.expr.node import Expr
-from anyshape.expr.op import SYMBOL
 from anyshape.expr.real import Real
-from anyshape.expr.row import INTEGER
+from anyshape.expr.table.op import SYMBOL
+from anyshape.expr.table.row import INTEGER
 from anyshape.expr.terms import terms
 from anyshape.expr.traverse import nodes_below
 

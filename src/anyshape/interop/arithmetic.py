@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from anyshape.expr.evaluate import Interpreter
-from anyshape.expr.op import CHOICE, COMPARE, FLOORDIV, GROUP, MAXIMUM, POWER, PRODUCT
-from anyshape.expr.op_condition import AND, EQ, GE, NE, OR, REAL
-from anyshape.expr.op_integer import BIT_COUNT, BIT_LENGTH, INT_ROUND, POWER_MOD
-from anyshape.expr.op_real import FLOAT, REAL_MAX, REAL_MIN
+from anyshape.expr.table.op import CHOICE, COMPARE, FLOORDIV, GROUP, MAXIMUM, POWER, PRODUCT
+from anyshape.expr.table.op_condition import AND, EQ, GE, NE, OR, REAL
+from anyshape.expr.table.op_integer import BIT_COUNT, BIT_LENGTH, INT_ROUND, POWER_MOD
+from anyshape.expr.table.op_real import FLOAT, REAL_MAX, REAL_MIN
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from anyshape.expr.row import Op
+    from anyshape.expr.table.row import Op
 
     Emit = Callable[..., Any]
 

@@ -14,7 +14,7 @@ import torch
 from torch import fx
 
 from anyshape.interop.arithmetic import interpreter
-from anyshape.rules.autocast import autocast_state
+from anyshape.rules.dispatch.autocast import autocast_state
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.sym_tensor import SymSize
 from anyshape.torch_compat.aten_op import ASSERT_SCALAR, assert_true

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from anyshape.expr.node import Atom
-from anyshape.expr.op import PRODUCT, power_of
-from anyshape.expr.python import source
+from anyshape.expr.table.op import PRODUCT, power_of
+from anyshape.expr.text.python import source
 from anyshape.expr.traverse import names_of, nodes_below
 from anyshape.interop.assert_failure import AssertFailures
 from anyshape.interop.fx_graph import to_backend_fx

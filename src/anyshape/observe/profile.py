@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from anyshape.errors import ArgumentError
 from anyshape.events import Answer, OpCall, Phase, subscribe
 from anyshape.observe.profile_report import OP, PHASE, QUESTION, Node, Part, Report
-from anyshape.rules.table import Rule
+from anyshape.rules.dispatch.table import Rule
 from anyshape.trace.graph import op_name
 
 if TYPE_CHECKING:

@@ -7,11 +7,11 @@ from typing import Any
 from anyshape.errors import ShapeError
 from anyshape.expr import evaluate
 from anyshape.expr.traverse import symbols_of
-from anyshape.rules.broadcast import broadcast
-from anyshape.rules.operand import meta_of
+from anyshape.rules.dispatch.table import rule
 from anyshape.rules.reduction import softmax
+from anyshape.rules.shared.broadcast import broadcast
+from anyshape.rules.shared.operand import meta_of
 from anyshape.rules.subview import is_dense
-from anyshape.rules.table import rule
 from anyshape.tensor.layout import CONTIGUOUS, Layout, strides_of
 from anyshape.tensor.meta import Meta
 from anyshape.tensor.size import equal, expect, expect_equal, product, surely_equal, text

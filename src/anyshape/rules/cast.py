@@ -6,11 +6,11 @@ from typing import Any
 
 import torch
 
-from anyshape.rules.operand import is_tensor, meta_of
+from anyshape.rules.dispatch.result import Done
+from anyshape.rules.dispatch.table import rule
 from anyshape.rules.pointwise import like
-from anyshape.rules.result import Done
+from anyshape.rules.shared.operand import is_tensor, meta_of
 from anyshape.rules.subview import is_dense
-from anyshape.rules.table import rule
 from anyshape.tensor.current import current
 from anyshape.tensor.layout import (
     CHANNELS_LAST_2D,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from anyshape.errors import ShapeError
-from anyshape.rules.operand import meta_of
-from anyshape.rules.promote import complex_of, real_of
-from anyshape.rules.result import Done
-from anyshape.rules.table import rule
+from anyshape.rules.dispatch.result import Done
+from anyshape.rules.dispatch.table import rule
+from anyshape.rules.shared.operand import meta_of
+from anyshape.rules.shared.promote import complex_of, real_of
 from anyshape.tensor.layout import offset_of, strides_of, viewed
 from anyshape.tensor.meta import Meta
 from anyshape.tensor.size import expect_equal, plain

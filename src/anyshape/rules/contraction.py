@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from anyshape.rules.autocast import computed_in
-from anyshape.rules.operand import dims_of, is_tensor, meta_of, shape_of
-from anyshape.rules.table import rule
+from anyshape.rules.dispatch.autocast import computed_in
+from anyshape.rules.dispatch.table import rule
+from anyshape.rules.shared.operand import dims_of, is_tensor, meta_of, shape_of
 from anyshape.tensor.meta import Meta
 from anyshape.tensor.size import expect, expect_equal, is_one, plain, product, text
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from anyshape.errors import ShapeError
-from anyshape.rules.operand import meta_of
+from anyshape.rules.dispatch.table import rule
+from anyshape.rules.shared.operand import meta_of
 from anyshape.rules.subview import is_dense
-from anyshape.rules.table import rule
 from anyshape.rules.view import unsqueeze_meta
 from anyshape.tensor.layout import (
     CHANNELS_LAST_2D,

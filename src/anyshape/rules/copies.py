@@ -9,10 +9,10 @@ import torch
 from anyshape.errors import ShapeError
 from anyshape.rules import complex_view, diagonal, index, join, subview, view
 from anyshape.rules.cast import detach
-from anyshape.rules.operand import dims_of, meta_of
+from anyshape.rules.dispatch.result import Instead, Many
+from anyshape.rules.dispatch.table import rule
 from anyshape.rules.pointwise import like
-from anyshape.rules.result import Instead, Many
-from anyshape.rules.table import rule
+from anyshape.rules.shared.operand import dims_of, meta_of
 from anyshape.tensor.layout import permuted
 from anyshape.tensor.meta import Meta
 

@@ -13,10 +13,10 @@ import torch
 
 from anyshape.errors import DimError, UnsupportedError
 from anyshape.refusal import refused
-from anyshape.rules.broadcast import broadcast
-from anyshape.rules.operand import dim_of, is_tensor, meta_of, shape_of
-from anyshape.rules.result import Done, Instead, Many
-from anyshape.rules.table import rule
+from anyshape.rules.dispatch.result import Done, Instead, Many
+from anyshape.rules.dispatch.table import rule
+from anyshape.rules.shared.broadcast import broadcast
+from anyshape.rules.shared.operand import dim_of, is_tensor, meta_of, shape_of
 from anyshape.symbolic.functions import sym_or
 from anyshape.symbolic.sym_bool import SymBool
 from anyshape.symbolic.sym_int import SymInt

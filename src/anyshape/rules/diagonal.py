@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from anyshape.errors import ShapeError
-from anyshape.rules.operand import dim_of, meta_of, shape_of, sizes_of
-from anyshape.rules.promote import promote_types, summed
-from anyshape.rules.table import rule
+from anyshape.rules.dispatch.table import rule
+from anyshape.rules.shared.operand import dim_of, meta_of, shape_of, sizes_of
+from anyshape.rules.shared.promote import promote_types, summed
 from anyshape.tensor.layout import offset_of, strides_of, viewed
 from anyshape.tensor.meta import Meta
 from anyshape.tensor.size import larger, plain, product, smaller, text, total

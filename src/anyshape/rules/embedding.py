@@ -7,10 +7,10 @@ from typing import Any, Final
 import torch
 
 from anyshape.errors import ShapeError
-from anyshape.rules.operand import is_tensor, meta_of, shape_of
-from anyshape.rules.promote import promote_types
-from anyshape.rules.result import Done, Many
-from anyshape.rules.table import rule
+from anyshape.rules.dispatch.result import Done, Many
+from anyshape.rules.dispatch.table import rule
+from anyshape.rules.shared.operand import is_tensor, meta_of, shape_of
+from anyshape.rules.shared.promote import promote_types
 from anyshape.tensor.current import current
 from anyshape.tensor.layout import strides_of
 from anyshape.tensor.meta import Meta

@@ -9,10 +9,10 @@ import torch
 
 from anyshape.errors import ArgumentError
 from anyshape.rules.cast import formatted
-from anyshape.rules.operand import is_tensor, meta_of, shape_of, sizes_of
+from anyshape.rules.dispatch.table import rule
 from anyshape.rules.pointwise import like
-from anyshape.rules.promote import complex_of, number_dtype, promote_types
-from anyshape.rules.table import rule
+from anyshape.rules.shared.operand import is_tensor, meta_of, shape_of, sizes_of
+from anyshape.rules.shared.promote import complex_of, number_dtype, promote_types
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.current import current
 from anyshape.tensor.layout import CONTIGUOUS, Layout

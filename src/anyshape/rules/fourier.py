@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from anyshape.errors import ShapeError
+from anyshape.rules.dispatch.table import rule
 from anyshape.rules.factory import made
-from anyshape.rules.operand import dim_of, dims_of, is_tensor, meta_of
 from anyshape.rules.pointwise import like
-from anyshape.rules.promote import complex_of, floating, real_of
+from anyshape.rules.shared.operand import dim_of, dims_of, is_tensor, meta_of
+from anyshape.rules.shared.promote import complex_of, floating, real_of
 from anyshape.rules.subview import is_dense, part
-from anyshape.rules.table import rule
 from anyshape.tensor.layout import CONTIGUOUS, Layout, strides_of
 from anyshape.tensor.meta import Meta
 from anyshape.tensor.size import ask, expect, larger, plain, text

@@ -7,12 +7,12 @@ from typing import Any
 import torch
 
 from anyshape.errors import DimError, ShapeError
-from anyshape.rules.broadcast import broadcast
 from anyshape.rules.diagonal import take_diagonal
-from anyshape.rules.operand import dim_of, meta_of, shape_of
+from anyshape.rules.dispatch.table import rule
 from anyshape.rules.pointwise import like
-from anyshape.rules.slices import place_of, slice_of
-from anyshape.rules.table import rule
+from anyshape.rules.shared.broadcast import broadcast
+from anyshape.rules.shared.operand import dim_of, meta_of, shape_of
+from anyshape.rules.shared.slices import place_of, slice_of
 from anyshape.tensor.layout import strides_of
 from anyshape.tensor.meta import Meta
 from anyshape.tensor.size import expect_equal, is_one, plain, product, text

@@ -8,15 +8,15 @@ import torch
 
 from anyshape.errors import DimError, UnsupportedError
 from anyshape.refusal import refused
-from anyshape.rules.basic_index import basic_index
-from anyshape.rules.broadcast import broadcast
 from anyshape.rules.data import count_true
-from anyshape.rules.operand import dim_of, is_tensor, meta_of, shape_of
-from anyshape.rules.promote import INT, category
-from anyshape.rules.result import Done, Instead
-from anyshape.rules.slices import place_of, slice_of
+from anyshape.rules.dispatch.result import Done, Instead
+from anyshape.rules.dispatch.table import rule
+from anyshape.rules.shared.basic_index import basic_index
+from anyshape.rules.shared.broadcast import broadcast
+from anyshape.rules.shared.operand import dim_of, is_tensor, meta_of, shape_of
+from anyshape.rules.shared.promote import INT, category
+from anyshape.rules.shared.slices import place_of, slice_of
 from anyshape.rules.subview import is_dense, part, selected
-from anyshape.rules.table import rule
 from anyshape.rules.view import unsqueeze_meta
 from anyshape.symbolic.sym_bool import SymBool
 from anyshape.symbolic.sym_int import SymInt
@@ -156,7 +156,7 @@ def _outer_of(meta: Meta, i: int, j: int) -> int:
 
 
 def _number_of(p: SymBool) -> Any:
-    from anyshape.expr import choice  # noqa: PLC0415
+    from anyshape.expr.build import choice  # noqa: PLC0415
 
     pool = p.env.pool
     return choice.choose(p.condition, pool.const(1), pool.const(0))

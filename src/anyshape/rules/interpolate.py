@@ -6,9 +6,9 @@ from typing import Any
 
 from anyshape.errors import ShapeError
 from anyshape.rules.conv import kept_format, need_multiple, need_some
-from anyshape.rules.operand import meta_of
+from anyshape.rules.dispatch.table import rule
 from anyshape.rules.pooling import scaled
-from anyshape.rules.table import rule
+from anyshape.rules.shared.operand import meta_of
 from anyshape.tensor.layout import CONTIGUOUS
 from anyshape.tensor.meta import Meta
 from anyshape.tensor.size import expect, expect_equal, plain, product, text

@@ -6,11 +6,11 @@ from typing import Any
 
 from anyshape.errors import ShapeError
 from anyshape.rules.cast import format_layout, format_of
-from anyshape.rules.operand import dim_of, is_tensor, meta_of, shape_of, sizes_of
-from anyshape.rules.promote import promote_types
-from anyshape.rules.result import Done, Many
+from anyshape.rules.dispatch.result import Done, Many
+from anyshape.rules.dispatch.table import rule
+from anyshape.rules.shared.operand import dim_of, is_tensor, meta_of, shape_of, sizes_of
+from anyshape.rules.shared.promote import promote_types
 from anyshape.rules.subview import is_dense, part, selected
-from anyshape.rules.table import rule
 from anyshape.tensor.layout import CONTIGUOUS, Layout
 from anyshape.tensor.meta import Meta
 from anyshape.tensor.size import (
@@ -270,7 +270,7 @@ def tensor_split(
 
 
 def _split_at(meta: Meta, places: list[Any], dim: int, n: Any) -> Many:
-    from anyshape.rules.slices import clamp_index  # noqa: PLC0415
+    from anyshape.rules.shared.slices import clamp_index  # noqa: PLC0415
 
     ends = [clamp_index(i, n) for i in places] + [n]
     parts = []

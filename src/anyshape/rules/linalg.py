@@ -12,13 +12,13 @@ from typing import Any
 import torch
 
 from anyshape.errors import DimError, RuntimeAssertError, ShapeError
-from anyshape.rules.broadcast import broadcast
-from anyshape.rules.operand import dim_of, dims_of, is_tensor, meta_of, shape_of
-from anyshape.rules.promote import complex_of, floating, real_of, result_dtype
+from anyshape.rules.dispatch.result import Instead, Many
+from anyshape.rules.dispatch.return_type import named
+from anyshape.rules.dispatch.table import rule
 from anyshape.rules.reduction import reduced
-from anyshape.rules.result import Instead, Many
-from anyshape.rules.return_type import named
-from anyshape.rules.table import rule
+from anyshape.rules.shared.broadcast import broadcast
+from anyshape.rules.shared.operand import dim_of, dims_of, is_tensor, meta_of, shape_of
+from anyshape.rules.shared.promote import complex_of, floating, real_of, result_dtype
 from anyshape.tensor.layout import CONTIGUOUS, Layout
 from anyshape.tensor.meta import Meta
 from anyshape.tensor.size import (

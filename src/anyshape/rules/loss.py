@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from anyshape.errors import ShapeError
-from anyshape.rules.broadcast import broadcast
-from anyshape.rules.operand import is_tensor, meta_of, shape_of
+from anyshape.rules.dispatch.table import rule
 from anyshape.rules.pointwise import elementwise
-from anyshape.rules.promote import floating, real_of, result_dtype
-from anyshape.rules.table import rule
+from anyshape.rules.shared.broadcast import broadcast
+from anyshape.rules.shared.operand import is_tensor, meta_of, shape_of
+from anyshape.rules.shared.promote import floating, real_of, result_dtype
 from anyshape.rules.view import unsqueeze_meta
 from anyshape.tensor.layout import CONTIGUOUS, pointwise
 from anyshape.tensor.meta import Meta

@@ -7,11 +7,11 @@ from typing import Any
 import torch
 
 from anyshape.errors import ArgumentError, ShapeError
-from anyshape.rules.autocast import autocast_dtype
-from anyshape.rules.broadcast import broadcast, fits
-from anyshape.rules.operand import meta_of, shape_of
-from anyshape.rules.promote import result_dtype
-from anyshape.rules.table import rule
+from anyshape.rules.dispatch.autocast import autocast_dtype
+from anyshape.rules.dispatch.table import rule
+from anyshape.rules.shared.broadcast import broadcast, fits
+from anyshape.rules.shared.operand import meta_of, shape_of
+from anyshape.rules.shared.promote import result_dtype
 from anyshape.tensor.layout import pointwise
 from anyshape.tensor.meta import Meta
 from anyshape.tensor.size import expect, expect_equal, is_one, text

@@ -7,15 +7,15 @@ from typing import Any, Final
 import torch
 
 from anyshape.errors import ShapeError
-from anyshape.rules.autocast import computed_in
-from anyshape.rules.broadcast import broadcast
 from anyshape.rules.conv import kept_format, need_multiple
-from anyshape.rules.operand import dim_of, meta_of, shape_of
+from anyshape.rules.dispatch.autocast import computed_in
+from anyshape.rules.dispatch.result import Done, Many
+from anyshape.rules.dispatch.table import rule
 from anyshape.rules.pointwise import like
-from anyshape.rules.promote import floating, real_of, result_dtype
 from anyshape.rules.reduction import reduced
-from anyshape.rules.result import Done, Many
-from anyshape.rules.table import rule
+from anyshape.rules.shared.broadcast import broadcast
+from anyshape.rules.shared.operand import dim_of, meta_of, shape_of
+from anyshape.rules.shared.promote import floating, real_of, result_dtype
 from anyshape.tensor.current import current
 from anyshape.tensor.meta import Meta
 from anyshape.tensor.size import expect, expect_equal, is_zero, plain, product, text

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from anyshape.errors import ShapeError
-from anyshape.rules.autocast import computed_in
 from anyshape.rules.conv import kept_format
-from anyshape.rules.operand import meta_of
-from anyshape.rules.table import rule
+from anyshape.rules.dispatch.autocast import computed_in
+from anyshape.rules.dispatch.table import rule
+from anyshape.rules.shared.operand import meta_of
 from anyshape.rules.view import part
 from anyshape.tensor.layout import Layout, pointwise
 from anyshape.tensor.meta import Meta

@@ -7,10 +7,13 @@ from typing import Any, Final
 import torch
 
 from anyshape.errors import ShapeError
-from anyshape.rules.broadcast import broadcast
 from anyshape.rules.data import nonzero
-from anyshape.rules.operand import dim_of, is_tensor, meta_of
-from anyshape.rules.promote import (
+from anyshape.rules.dispatch.result import Done, Many
+from anyshape.rules.dispatch.return_type import named
+from anyshape.rules.dispatch.table import rule
+from anyshape.rules.shared.broadcast import broadcast
+from anyshape.rules.shared.operand import dim_of, is_tensor, meta_of
+from anyshape.rules.shared.promote import (
     category,
     complex_of,
     floating,
@@ -18,10 +21,7 @@ from anyshape.rules.promote import (
     real_of,
     result_dtype,
 )
-from anyshape.rules.result import Done, Many
-from anyshape.rules.return_type import named
 from anyshape.rules.subview import part
-from anyshape.rules.table import rule
 from anyshape.tensor.layout import (
     CONTIGUOUS,
     pointwise,

@@ -16,9 +16,9 @@ from anyshape.rules.conv import (
     per_dim,
     window_count,
 )
-from anyshape.rules.operand import meta_of
-from anyshape.rules.result import Many
-from anyshape.rules.table import rule
+from anyshape.rules.dispatch.result import Many
+from anyshape.rules.dispatch.table import rule
+from anyshape.rules.shared.operand import meta_of
 from anyshape.tensor.layout import CONTIGUOUS, Layout
 from anyshape.tensor.meta import Meta
 from anyshape.tensor.size import expect, expect_size, plain, smaller, text

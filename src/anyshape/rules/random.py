@@ -6,14 +6,14 @@ from typing import Any
 
 import torch
 
-from anyshape.rules.broadcast import broadcast
 from anyshape.rules.cast import formatted
+from anyshape.rules.dispatch.result import Done
+from anyshape.rules.dispatch.table import rule
 from anyshape.rules.factory import made, zeros_like
-from anyshape.rules.operand import is_tensor, meta_of, shape_of, sizes_of
 from anyshape.rules.pointwise import elementwise, like
-from anyshape.rules.promote import floating
-from anyshape.rules.result import Done
-from anyshape.rules.table import rule
+from anyshape.rules.shared.broadcast import broadcast
+from anyshape.rules.shared.operand import is_tensor, meta_of, shape_of, sizes_of
+from anyshape.rules.shared.promote import floating
 from anyshape.tensor.meta import Meta
 from anyshape.tensor.size import plain
 

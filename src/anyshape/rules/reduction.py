@@ -7,13 +7,13 @@ from typing import Any
 import torch
 
 from anyshape.errors import ShapeError
-from anyshape.rules.operand import dim_of, dims_of, is_tensor, meta_of, shape_of
+from anyshape.rules.dispatch.result import Many
+from anyshape.rules.dispatch.return_type import named
+from anyshape.rules.dispatch.table import rule
 from anyshape.rules.pointwise import elementwise, like
-from anyshape.rules.promote import floating, real_of, result_dtype, summed
-from anyshape.rules.result import Many
-from anyshape.rules.return_type import named
+from anyshape.rules.shared.operand import dim_of, dims_of, is_tensor, meta_of, shape_of
+from anyshape.rules.shared.promote import floating, real_of, result_dtype, summed
 from anyshape.rules.subview import part
-from anyshape.rules.table import rule
 from anyshape.tensor.layout import pointwise
 from anyshape.tensor.meta import Meta
 from anyshape.tensor.size import larger, plain, total

@@ -7,10 +7,10 @@ from typing import Any
 import torch
 
 from anyshape.errors import ShapeError
-from anyshape.rules.autocast import autocast_dtype
-from anyshape.rules.operand import is_tensor, meta_of, shape_of
-from anyshape.rules.result import Many
-from anyshape.rules.table import rule
+from anyshape.rules.dispatch.autocast import autocast_dtype
+from anyshape.rules.dispatch.result import Many
+from anyshape.rules.dispatch.table import rule
+from anyshape.rules.shared.operand import is_tensor, meta_of, shape_of
 from anyshape.symbolic.sym_bool import SymBool
 from anyshape.tensor.current import current
 from anyshape.tensor.layout import CONTIGUOUS, Layout

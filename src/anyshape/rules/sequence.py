@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from anyshape.errors import ShapeError
-from anyshape.rules.operand import meta_of, shape_of
-from anyshape.rules.table import rule
+from anyshape.rules.dispatch.table import rule
+from anyshape.rules.shared.operand import meta_of, shape_of
 from anyshape.tensor.meta import Meta
 from anyshape.tensor.size import expect_equal, larger, text
 

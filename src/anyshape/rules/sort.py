@@ -7,12 +7,12 @@ from typing import Any
 import torch
 
 from anyshape.errors import DimError, ShapeError
-from anyshape.rules.operand import dim_of, is_tensor, meta_of, shape_of
+from anyshape.rules.dispatch.result import Many
+from anyshape.rules.dispatch.return_type import named
+from anyshape.rules.dispatch.table import rule
 from anyshape.rules.pointwise import like
 from anyshape.rules.reduction import reduced
-from anyshape.rules.result import Many
-from anyshape.rules.return_type import named
-from anyshape.rules.table import rule
+from anyshape.rules.shared.operand import dim_of, is_tensor, meta_of, shape_of
 from anyshape.tensor.layout import Layout
 from anyshape.tensor.meta import Meta
 from anyshape.tensor.size import expect, expect_equal, expect_size, plain, text

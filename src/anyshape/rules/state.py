@@ -9,9 +9,9 @@ import torch
 from anyshape.errors import ShapeError, UnsupportedError
 from anyshape.refusal import refused
 from anyshape.rules.cast import formatted
-from anyshape.rules.operand import meta_of, shape_of, sizes_of
-from anyshape.rules.result import Done
-from anyshape.rules.table import rule
+from anyshape.rules.dispatch.result import Done
+from anyshape.rules.dispatch.table import rule
+from anyshape.rules.shared.operand import meta_of, shape_of, sizes_of
 from anyshape.tensor.current import current
 from anyshape.tensor.meta import Meta
 from anyshape.tensor.size import equal, expect_size, plain

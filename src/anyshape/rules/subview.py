@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from anyshape.errors import ShapeError
-from anyshape.rules.operand import dim_of, meta_of
-from anyshape.rules.table import rule
+from anyshape.rules.dispatch.table import rule
+from anyshape.rules.shared.operand import dim_of, meta_of
 from anyshape.tensor.layout import Layout, offset_of, strides_of, viewed
 from anyshape.tensor.meta import Meta
 from anyshape.tensor.size import expect, expect_size, plain, text

@@ -9,9 +9,9 @@ import torch
 from anyshape.env.site import capture
 from anyshape.errors import DimError, UnsupportedError
 from anyshape.refusal import refused
-from anyshape.rules.operand import dim_of, meta_of, shape_of
-from anyshape.rules.result import Done
-from anyshape.rules.table import rule
+from anyshape.rules.dispatch.result import Done
+from anyshape.rules.dispatch.table import rule
+from anyshape.rules.shared.operand import dim_of, meta_of, shape_of
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.current import current
 from anyshape.tensor.layout import contiguity

@@ -8,12 +8,12 @@ from typing import Any
 import torch
 
 from anyshape.errors import ShapeError
-from anyshape.rules.broadcast import broadcast, seen_equal
-from anyshape.rules.operand import dim_of, dims_of, meta_of, shape_of, sizes_of
-from anyshape.rules.result import Done, Instead
+from anyshape.rules.dispatch.result import Done, Instead
+from anyshape.rules.dispatch.table import rule
+from anyshape.rules.shared.broadcast import broadcast, seen_equal
+from anyshape.rules.shared.operand import dim_of, dims_of, meta_of, shape_of, sizes_of
 from anyshape.rules.subview import is_dense
 from anyshape.rules.subview import part as part  # noqa: PLC0414  offered here too
-from anyshape.rules.table import rule
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.current import current
 from anyshape.tensor.layout import (

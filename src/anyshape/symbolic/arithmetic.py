@@ -12,13 +12,14 @@ from __future__ import annotations
 import operator
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from anyshape.expr import bitwise, division, product, real
+from anyshape.expr import real
 from anyshape.expr.atom import make_atom
 from anyshape.expr.boolean import ge0, negate
-from anyshape.expr.comparison import compare
+from anyshape.expr.build import bitwise, division, product
+from anyshape.expr.build.comparison import compare
 from anyshape.expr.node import Expr
-from anyshape.expr.op_integer import POWER_MOD
 from anyshape.expr.real import Real, real_const
+from anyshape.expr.table.op_integer import POWER_MOD
 from anyshape.symbolic import definedness
 from anyshape.symbolic.definedness import (
     applied,

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from anyshape.env.fact import DIVISION, DOMAIN, OVERFLOW, RULE
 from anyshape.expr import real
 from anyshape.expr.boolean import disj, ge0, ne0, negate
-from anyshape.expr.comparison import compare
+from anyshape.expr.build.comparison import compare
 from anyshape.expr.node import Expr
-from anyshape.expr.op import OPS
 from anyshape.expr.real import Real, real_const
+from anyshape.expr.table.op import OPS
 from anyshape.expr.traverse import nodes_below
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from anyshape.env import Env
     from anyshape.expr import Bool
-    from anyshape.expr.row import Op
+    from anyshape.expr.table.row import Op
 
 
 class Refusal(NamedTuple):

@@ -18,10 +18,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from anyshape.errors import ArgumentError, RuntimeAssertError, UnsupportedError
-from anyshape.expr import choice, extremum
 from anyshape.expr.boolean import conj, disj
+from anyshape.expr.build import choice, extremum
 from anyshape.expr.node import Expr
-from anyshape.expr.op_real import REAL_MAX, REAL_MIN
+from anyshape.expr.table.op_real import REAL_MAX, REAL_MIN
 from anyshape.refusal import refused
 from anyshape.symbolic.definedness import applied
 from anyshape.symbolic.operand import expr_of, node_of, number, to_real
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from anyshape.env import Env
-    from anyshape.expr.row import Op
+    from anyshape.expr.table.row import Op
 
     Truth = bool | SymBool
     Number = int | SymInt

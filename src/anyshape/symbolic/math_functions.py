@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Final
 from anyshape.env.fact import DOMAIN, OVERFLOW
 from anyshape.expr.atom import make_atom
 from anyshape.expr.boolean import disj, negate
-from anyshape.expr.comparison import compare
-from anyshape.expr.op_function import LARGEST_EXPONENT
-from anyshape.expr.op_integer import ISQRT
+from anyshape.expr.build.comparison import compare
 from anyshape.expr.real import real_const
+from anyshape.expr.table.op_function import LARGEST_EXPONENT
+from anyshape.expr.table.op_integer import ISQRT
 from anyshape.symbolic import arithmetic
 from anyshape.symbolic.definedness import Refusal, applied, ensure, need_natural, need_not
 from anyshape.symbolic.operand import env_of, expr_of, is_symbolic, number, real_of

@@ -15,7 +15,7 @@ import torch
 from anyshape.env.site import is_asked_by_user
 from anyshape.errors import NoHashError
 from anyshape.expr.boolean import conj, constant, disj, ge0, negate
-from anyshape.expr.show import show
+from anyshape.expr.text.show import show
 from anyshape.refusal import refused
 from anyshape.symbolic.format import layout_of
 from anyshape.symbolic.missing_methods import refuse_inherited

@@ -13,9 +13,10 @@ import torch
 
 from anyshape.env.site import is_asked_by_user
 from anyshape.errors import NoHashError
-from anyshape.expr import real, rounding
-from anyshape.expr.op_real import ROUND_TO
-from anyshape.expr.show import show
+from anyshape.expr import real
+from anyshape.expr.build import rounding
+from anyshape.expr.table.op_real import ROUND_TO
+from anyshape.expr.text.show import show
 from anyshape.refusal import refused
 from anyshape.symbolic import math_functions
 from anyshape.symbolic.arithmetic import comparison, methods, operate

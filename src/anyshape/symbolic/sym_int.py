@@ -17,13 +17,14 @@ import torch
 
 from anyshape.env.site import is_asked_by_user
 from anyshape.errors import NoHashError
-from anyshape.expr import boolean, extremum, product
+from anyshape.expr import boolean
 from anyshape.expr.atom import make_atom
 from anyshape.expr.boolean import eq0, ge0, ne0
+from anyshape.expr.build import extremum, product
 from anyshape.expr.node import Expr
-from anyshape.expr.op_integer import BIT_COUNT, BIT_LENGTH, INT_ROUND
 from anyshape.expr.real import FLOAT
-from anyshape.expr.show import show
+from anyshape.expr.table.op_integer import BIT_COUNT, BIT_LENGTH, INT_ROUND
+from anyshape.expr.text.show import show
 from anyshape.refusal import refused
 from anyshape.symbolic.arithmetic import comparison, methods, operate, power_modulo
 from anyshape.symbolic.definedness import applied

@@ -23,9 +23,9 @@ from anyshape.env.obligation import last_unbacked
 from anyshape.errors import RuntimeAssertError
 from anyshape.expr.atom import can_raise
 from anyshape.expr.boolean import GE, RELATIONS
-from anyshape.expr.op import SYMBOL, power_of
-from anyshape.expr.python import source
+from anyshape.expr.table.op import SYMBOL, power_of
 from anyshape.expr.terms import terms
+from anyshape.expr.text.python import source
 from anyshape.expr.traverse import nodes_below
 from anyshape.symbolic.sym_bool import SymBool
 from anyshape.tensor.sym_tensor import SymSize

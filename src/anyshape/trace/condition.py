@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 import torch
 
-from anyshape.expr.op import power_of
-from anyshape.expr.python import source
-from anyshape.rules.autocast import autocast_state
+from anyshape.expr.table.op import power_of
+from anyshape.expr.text.python import source
+from anyshape.rules.dispatch.autocast import autocast_state
 from anyshape.tensor.layout import dense_strides, has_strides
 from anyshape.tensor.size import text
 from anyshape.torch_compat.thread_state import is_any_autocast_enabled

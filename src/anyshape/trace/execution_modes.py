@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import torch
 
-from anyshape.rules.autocast import POLICIES, autocast_state
+from anyshape.rules.dispatch.autocast import POLICIES, autocast_state
 from anyshape.torch_compat.thread_state import set_grad_enabled
 
 

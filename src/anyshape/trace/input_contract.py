@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from anyshape.errors import ArgumentError, ConstraintError
-from anyshape.expr.python import function
+from anyshape.expr.text.python import function
 from anyshape.trace.codegen import guard_function
 from anyshape.trace.condition import (
     AUTOCAST,

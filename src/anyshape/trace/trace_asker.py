@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from anyshape.rules.typical import answer_for_torch
+from anyshape.rules.dispatch.typical import answer_for_torch
 from anyshape.symbolic.number_asker import NumberAsker
 
 if TYPE_CHECKING:

@@ -17,10 +17,10 @@ from anyshape.events import Deviation, OpCall, emit, listeners
 from anyshape.expr.boolean import ge0
 from anyshape.expr.terms import terms
 from anyshape.refusal import refused
-from anyshape.rules.autocast import autocast_state
-from anyshape.rules.resolve import resolve
-from anyshape.rules.result import Done, Instead, Many
-from anyshape.rules.table import when_registered
+from anyshape.rules.dispatch.autocast import autocast_state
+from anyshape.rules.dispatch.resolve import resolve
+from anyshape.rules.dispatch.result import Done, Instead, Many
+from anyshape.rules.dispatch.table import when_registered
 from anyshape.symbolic.sym_bool import SymBool
 from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from anyshape.errors import UnsupportedError
 from anyshape.refusal import refused
-from anyshape.rules.result import Many
+from anyshape.rules.dispatch.result import Many
 from anyshape.tensor.meta import Meta
 from anyshape.tensor.sym_tensor import SymTensor
 from anyshape.torch_compat import pytree

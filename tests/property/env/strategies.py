@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from hypothesis import strategies as st
 
-from anyshape.expr.python import function
+from anyshape.expr.text.python import function
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from anyshape.env import Env
-from anyshape.env.question import RANGES, REPLACEMENTS
+from anyshape.env.ladder.question import RANGES, REPLACEMENTS
 from anyshape.errors import AnyshapeError, ConstraintError, RuntimeAssertError
 from anyshape.expr import Bool, Expr, evaluate, negate, parse
 from tests.property.env.strategies import UNDEFINED, conditions, holding, integers
@@ -128,7 +128,7 @@ def test_a_refused_fact_leaves_everything_as_it_was(facts: list[str], fact: str)
 
 def test_a_planted_wrong_rule_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Negative control: bounds that are one too tight give wrong verdicts."""
-    from anyshape.env import elimination as module
+    from anyshape.env.ladder import elimination as module
 
     right = module.lower_bound
     monkeypatch.setattr(module, "lower_bound", lambda *args: right(*args) + 1)

@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 
 from anyshape.domain import NINF, Interval
 from anyshape.errors import ParseError
-from anyshape.expr import Bool, Expr, Real, atom, division, evaluate, parse, show
+from anyshape.expr import Bool, Expr, Real, atom, evaluate, parse, show
+from anyshape.expr.build import division
 from anyshape.expr.pool import Pool
-from anyshape.expr.python import function, source
-from anyshape.expr.show import BRIEF_TEXT
+from anyshape.expr.text.python import function, source
+from anyshape.expr.text.show import BRIEF_TEXT
 from tests.strategies import LAWS, SEARCH, Meant, World, operands, values_of, worlds
 
 SHORT = 20_000

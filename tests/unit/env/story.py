@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from anyshape.env import Env
 from anyshape.expr import Bool, Expr, parse, symbol
 from anyshape.expr.pool import Pool
-from anyshape.expr.python import function
+from anyshape.expr.text.python import function
 from anyshape.expr.traverse import symbols_of
 
 if TYPE_CHECKING:

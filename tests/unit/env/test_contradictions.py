@@ -9,7 +9,7 @@ import pytest
 
 from anyshape import ConstraintError, ShapeEnv, UnsupportedError, check, sym_and, sym_or
 from anyshape.env.fact import Fact
-from anyshape.env.learn import learn
+from anyshape.env.learning.learn import learn
 from anyshape.expr import parse
 from tests.unit.env.story import Story
 
@@ -203,7 +203,7 @@ def test_an_interrupt_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("anyshape.env.learn._mention", interrupt)
+        patch.setattr("anyshape.env.learning.learn._mention", interrupt)
         with pytest.raises(KeyboardInterrupt):
             story.tell("u0 >= 7 and u1 == u0 + 1")
     assert snapshot(story.env) == before
@@ -211,7 +211,7 @@ def test_an_interrupt_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_planted_half_undo_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """Negative control: a roll-back that forgets the journal leaves the first part behind."""
-    from anyshape.env.knowledge import Knowledge
+    from anyshape.env.knowledge.knowledge import Knowledge
 
     monkeypatch.setattr(Knowledge, "roll_back", Knowledge.commit)
     with pytest.raises(AssertionError):

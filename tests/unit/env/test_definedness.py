@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from anyshape.env.definedness import is_defined
+from anyshape.env.ladder.definedness import is_defined
 from anyshape.expr import Expr, ge0, parse
 from anyshape.expr.terms import terms
 from tests.unit.env.story import Story

@@ -9,9 +9,9 @@ import pytest
 
 from anyshape.env import Env
 from anyshape.expr import Expr, evaluate
-from anyshape.expr.op import CEIL, FLOOR, FLOORDIV, ROUND, TRUNC
 from anyshape.expr.real import FLOAT, RATIO, Real, apply, real_const
 from anyshape.expr.rebuild import construct
+from anyshape.expr.table.op import CEIL, FLOOR, FLOORDIV, ROUND, TRUNC
 from anyshape.expr.traverse import atoms_below
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from anyshape.env import Env
-from anyshape.env import learn as learning
+from anyshape.env.learning import learn as learning
 from benchmarks.growth import GOAL, PATTERNS, Pattern
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 
 from anyshape.env import Env
-from anyshape.env.implication import implies
+from anyshape.env.ladder.implication import implies
 from anyshape.expr import Bool, evaluate, parse
 
 CONDITIONS = (

@@ -9,7 +9,7 @@ import pytest
 
 from anyshape.domain import NINF
 from anyshape.env import Env
-from anyshape.env.polynomial import (
+from anyshape.env.knowledge.polynomial import (
     common_factors,
     constant_remainder,
     divide,

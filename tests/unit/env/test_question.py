@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from anyshape.config import config
-from anyshape.env import Env, question
-from anyshape.env.memo import Memo
-from anyshape.env.question import REPLACEMENTS, Question
-from anyshape.env.reduce import reduce
+from anyshape.env import Env
+from anyshape.env.knowledge.memo import Memo
+from anyshape.env.ladder import question
+from anyshape.env.ladder.question import REPLACEMENTS, Question
+from anyshape.env.ladder.reduce import reduce
 from anyshape.expr import conj, ge0
-from anyshape.expr.op import MAXIMUM
+from anyshape.expr.table.op import MAXIMUM
 from anyshape.expr.terms import terms
 from tests.unit.env.story import Story
 

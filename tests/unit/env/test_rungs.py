@@ -11,11 +11,11 @@ from anyshape import ShapeEnv, check, config, sym_ite, sym_sum
 from anyshape.domain import INF, Interval
 from anyshape.env import Env
 from anyshape.env.fact import Fact
-from anyshape.env.learn import learn
-from anyshape.env.reason import explain, interval_text
+from anyshape.env.ladder.reason import explain, interval_text
+from anyshape.env.learning.learn import learn
 from anyshape.errors import ConstraintError, UnsupportedError
 from anyshape.expr import Expr, disj, eq0, ge0, ne0
-from anyshape.expr.division import floordiv_const
+from anyshape.expr.build.division import floordiv_const
 from tests.unit.env.story import Story
 
 # what is told, a question, and how the sentence begins that explains the answer
@@ -492,7 +492,7 @@ def test_the_solver_is_given_what_is_known() -> None:
 
 
 def test_the_solver_is_not_asked_about_too_much() -> None:
-    from anyshape.env.solver import ask
+    from anyshape.env.ladder.solver import ask
 
     with config.patch(solver="z3"):
         env = Env()
@@ -594,6 +594,6 @@ def test_a_planted_wrong_congruence_is_caught(monkeypatch: pytest.MonkeyPatch) -
     """Negative control: a rung that takes everything for odd is seen in the table."""
     from anyshape.domain import congruence
 
-    monkeypatch.setattr("anyshape.env.reading.residue_of", lambda *_: congruence(2, 1))
+    monkeypatch.setattr("anyshape.env.ladder.reading.residue_of", lambda *_: congruence(2, 1))
     with pytest.raises((AssertionError, ConstraintError)):
         test_congruences("u0 % 6 == 4", "(u0*u0) % 6 == 4", True)

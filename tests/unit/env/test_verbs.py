@@ -7,7 +7,7 @@ import pytest
 from anyshape.domain import INF, Interval
 from anyshape.env import Env
 from anyshape.env.asker import Asker
-from anyshape.env.question import FULL, RANGES, REPLACEMENTS
+from anyshape.env.ladder.question import FULL, RANGES, REPLACEMENTS
 from anyshape.errors import DataDependentError, RuntimeAssertError
 from anyshape.expr import Bool, Expr, evaluate, ge0, maximum, parse
 
@@ -246,7 +246,7 @@ def test_hints(scene: Scene) -> None:
     assert env.hint_of(scene.u) == 8
     assert env.hint_for_guard(scene("u0 > 3")) is True
     real = env.real(source="x")
-    from anyshape.expr.rounding import floor
+    from anyshape.expr.build.rounding import floor
 
     assert env.hint_of(floor(real) + w) is None
     assert env.text(real) == "x"

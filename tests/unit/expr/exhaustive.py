@@ -10,7 +10,7 @@ from itertools import product
 from typing import Any
 
 from anyshape.expr import Expr, Pool, evaluate, parse, show, symbol
-from anyshape.expr.python import function
+from anyshape.expr.text.python import function
 
 WINDOW = range(-4, 5)
 NAMES = ("x", "y", "z")

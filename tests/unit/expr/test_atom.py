@@ -17,14 +17,14 @@ from anyshape.expr import (
     symbol,
 )
 from anyshape.expr.atom import intern_atom, operand_interval, within
-from anyshape.expr.bitwise import bit_and
 from anyshape.expr.boolean import Bool
-from anyshape.expr.comparison import compare
+from anyshape.expr.build.bitwise import bit_and
+from anyshape.expr.build.comparison import compare
+from anyshape.expr.build.rounding import floor
 from anyshape.expr.name import RESERVED
 from anyshape.expr.node import Atom
-from anyshape.expr.op import FLOORDIV
 from anyshape.expr.real import Real, Span, apply, real_symbol
-from anyshape.expr.rounding import floor
+from anyshape.expr.table.op import FLOORDIV
 from anyshape.expr.terms import terms
 
 

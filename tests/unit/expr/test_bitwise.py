@@ -6,10 +6,10 @@ import pytest
 
 from anyshape.errors import UnsupportedError
 from anyshape.expr import Pool, choose, ge0, negate, parse, symbol
-from anyshape.expr.bitwise import bit_and, bit_or, bit_xor, left_shift, right_shift
 from anyshape.expr.boolean import constant
+from anyshape.expr.build.bitwise import bit_and, bit_or, bit_xor, left_shift, right_shift
+from anyshape.expr.build.rounding import floor, nearest
 from anyshape.expr.real import real_const, real_symbol
-from anyshape.expr.rounding import floor, nearest
 
 
 @pytest.mark.parametrize(

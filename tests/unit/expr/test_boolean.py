@@ -21,9 +21,9 @@ from anyshape.expr.boolean import (
     relation,
     true,
 )
-from anyshape.expr.comparison import compare
-from anyshape.expr.op import COMPARE
+from anyshape.expr.build.comparison import compare
 from anyshape.expr.real import real_const, real_symbol
+from anyshape.expr.table.op import COMPARE
 
 
 def conditions() -> tuple[Pool, list[Bool]]:

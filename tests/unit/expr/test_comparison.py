@@ -10,10 +10,10 @@ import pytest
 from anyshape.env import Env
 from anyshape.expr import Expr, Pool, Real, evaluate, parse, show, symbol
 from anyshape.expr.boolean import REAL, RELATIONS
-from anyshape.expr.comparison import compare
-from anyshape.expr.op import COMPARE
-from anyshape.expr.python import function
+from anyshape.expr.build.comparison import compare
 from anyshape.expr.real import FLOAT, RATIO, Span, apply, real_const, real_symbol
+from anyshape.expr.table.op import COMPARE
+from anyshape.expr.text.python import function
 
 BIG = 2**53
 INTS = (*range(-3, 4), *(s * (BIG + d) for s in (1, -1) for d in (-1, 0, 1, 2)), 2**63, 2**100 + 1)

@@ -25,14 +25,14 @@ from anyshape.expr import (
     show,
     symbol,
 )
-from anyshape.expr.bitwise import bit_and
-from anyshape.expr.layout import MAX_TEXT
-from anyshape.expr.parse import MAX_NESTING
-from anyshape.expr.python import function, source
+from anyshape.expr.build.bitwise import bit_and
+from anyshape.expr.build.rounding import floor
 from anyshape.expr.real import apply, real_symbol
-from anyshape.expr.rounding import floor
-from anyshape.expr.show import BRIEF_TEXT
 from anyshape.expr.terms import terms
+from anyshape.expr.text.parse import MAX_NESTING
+from anyshape.expr.text.pieces import MAX_TEXT
+from anyshape.expr.text.python import function, source
+from anyshape.expr.text.show import BRIEF_TEXT
 from anyshape.expr.traverse import nodes_below
 
 DEEP = 1_200  # beyond the recursion limit of 1000
@@ -94,7 +94,7 @@ def test_nested_far_beyond_the_recursion_limit(
     monkeypatch: pytest.MonkeyPatch, name: str, depth: int
 ) -> None:
     for module in ("show", "python"):  # some texts grow with a power of two
-        monkeypatch.setattr(import_module(f"anyshape.expr.{module}"), "MAX_TEXT", 1 << 20)
+        monkeypatch.setattr(import_module(f"anyshape.expr.text.{module}"), "MAX_TEXT", 1 << 20)
     pool, node = made(name, depth)
     assert len(repr(node)) == BRIEF_TEXT + 3
     value = evaluate(node, VALUES)

@@ -6,8 +6,8 @@ import pytest
 
 from anyshape.expr import Pool, evaluate, parse, symbol
 from anyshape.expr.evaluate import Interpreter
-from anyshape.expr.op import Op
 from anyshape.expr.real import real_symbol
+from anyshape.expr.table.op import Op
 from anyshape.expr.traverse import atoms_below, nodes_below, symbols_of
 
 VALUES = {"x": 7, "y": -2, "f": 2.5}

@@ -5,10 +5,10 @@ import math
 import pytest
 
 from anyshape.domain import EVERYTHING, INF, LIMIT, NINF, Bound
-from anyshape.expr.op import CEIL, FLOOR, OPS, PRODUCT, ROUND, SYMBOL, TRUNC, Op, power_of
-from anyshape.expr.op_condition import TRUE
-from anyshape.expr.op_integer import MAX_BITS
-from anyshape.expr.op_real import Span
+from anyshape.expr.table.op import CEIL, FLOOR, OPS, PRODUCT, ROUND, SYMBOL, TRUNC, Op, power_of
+from anyshape.expr.table.op_condition import TRUE
+from anyshape.expr.table.op_integer import MAX_BITS
+from anyshape.expr.table.op_real import Span
 
 
 def test_names_are_the_keys() -> None:

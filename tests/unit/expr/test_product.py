@@ -6,9 +6,8 @@ import pytest
 
 from anyshape.errors import UnsupportedError
 from anyshape.expr import Expr, Pool, evaluate, multiply, parse, power, show, symbol
-from anyshape.expr.bitwise import bit_or
-from anyshape.expr.op import GROUP, PRODUCT
-from anyshape.expr.product import (
+from anyshape.expr.build.bitwise import bit_or
+from anyshape.expr.build.product import (
     EXPAND_LIMIT,
     MAX_EXPONENT,
     MAX_FACTORS,
@@ -16,6 +15,7 @@ from anyshape.expr.product import (
     factors,
     monomial,
 )
+from anyshape.expr.table.op import GROUP, PRODUCT
 from anyshape.expr.terms import terms
 
 

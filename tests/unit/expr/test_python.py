@@ -6,9 +6,9 @@ import pytest
 
 from anyshape.errors import UnsupportedError
 from anyshape.expr import Expr, Pool, evaluate, modulo, parse, symbol
-from anyshape.expr.bitwise import bit_and
-from anyshape.expr.python import LONG_SUM, function, source
+from anyshape.expr.build.bitwise import bit_and
 from anyshape.expr.real import real_symbol
+from anyshape.expr.text.python import LONG_SUM, function, source
 
 NAMES = {"x": "x", "y": "y", "f": "f"}
 
@@ -118,7 +118,7 @@ def test_long_sums_compile(count: int) -> None:
 
 
 def test_shared_parts_are_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("anyshape.expr.python.MAX_TEXT", 1 << 18)
+    monkeypatch.setattr("anyshape.expr.text.python.MAX_TEXT", 1 << 18)
     pool = made()
     e, y = pool.by_name["x"], pool.by_name["y"]
     assert isinstance(e, Expr)

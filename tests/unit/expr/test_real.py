@@ -8,9 +8,6 @@ import pytest
 
 from anyshape.domain import INF, NINF
 from anyshape.expr import Pool, evaluate, symbol
-from anyshape.expr.op import OPS
-from anyshape.expr.op_function import LARGEST_EXPONENT
-from anyshape.expr.op_real import LARGEST
 from anyshape.expr.real import (
     ANY,
     FLOAT,
@@ -22,6 +19,9 @@ from anyshape.expr.real import (
     real_symbol,
     span_of,
 )
+from anyshape.expr.table.op import OPS
+from anyshape.expr.table.op_function import LARGEST_EXPONENT
+from anyshape.expr.table.op_real import LARGEST
 
 FLOATS = (NINF, -1e308, -2.5, -1.0, 0.0, 0.3, 1.0, 7.0, 1e308, INF)
 POINTS = (*FLOATS, -0.0, -1e-320, 5e-324, 0.5, 3.0, -2.0)
@@ -113,7 +113,7 @@ def test_the_functions_of_math_are_as_exact_as_their_spans() -> None:
 
 
 def test_control_a_span_without_its_corners_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("anyshape.expr.op_real._corners", lambda _op, a, _b: a)
+    monkeypatch.setattr("anyshape.expr.table.op_real._corners", lambda _op, a, _b: a)
     with pytest.raises(AssertionError, match="add"):
         assert_spans("add", 2)
 

@@ -12,12 +12,12 @@ from anyshape.errors import ParseError
 from anyshape.expr import Bool, Expr, Pool, Real, evaluate, ge0, negate, parse, show, symbol
 from anyshape.expr.atom import can_raise, operand_interval
 from anyshape.expr.boolean import constant
-from anyshape.expr.op import OPS, Op
-from anyshape.expr.op_real import Span
-from anyshape.expr.python import function, source
 from anyshape.expr.real import apply, real_const, real_symbol
 from anyshape.expr.rebuild import construct, rebuild, rebuild_bool, rebuild_real
+from anyshape.expr.table.op import OPS, Op
+from anyshape.expr.table.op_real import Span
 from anyshape.expr.terms import terms
+from anyshape.expr.text.python import function, source
 from anyshape.expr.z3_bridge import Problem
 
 if TYPE_CHECKING:

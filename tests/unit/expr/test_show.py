@@ -6,10 +6,10 @@ import pytest
 
 from anyshape.errors import UnsupportedError
 from anyshape.expr import Expr, Pool, ge0, maximum, modulo, parse, show, symbol
-from anyshape.expr.bitwise import bit_and
-from anyshape.expr.layout import Layout, Part, write
+from anyshape.expr.build.bitwise import bit_and
 from anyshape.expr.real import real_symbol
-from anyshape.expr.show import BRIEF_TEXT, brief, sides
+from anyshape.expr.text.pieces import Layout, Part, write
+from anyshape.expr.text.show import BRIEF_TEXT, brief, sides
 
 
 def made() -> Pool:
@@ -186,7 +186,7 @@ def test_repr_is_bounded_in_length_and_work() -> None:
 
 
 def test_a_text_that_would_be_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(import_module("anyshape.expr.show"), "MAX_TEXT", 1 << 18)
+    monkeypatch.setattr(import_module("anyshape.expr.text.show"), "MAX_TEXT", 1 << 18)
     with pytest.raises(UnsupportedError, match="too long to print"):
         show(doubling(40))
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch.nn import functional as F  # noqa: N812  as everybody calls it
 
-from anyshape.rules import autocast
+from anyshape.rules.dispatch import autocast
 from anyshape.torch_compat.aten_op import all_op_names, has_kernel
 from anyshape.torch_compat.tensor_subclass import make_wrapper_subclass
 from anyshape.torch_compat.torch_function import disabled_torch_function

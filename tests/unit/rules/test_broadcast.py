@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from anyshape.errors import ShapeError
-from anyshape.rules.broadcast import broadcast
+from anyshape.rules.shared.broadcast import broadcast
 from anyshape.trace import capture
 from tests.unit.rules.program import check_run, traced
 

@@ -12,8 +12,8 @@ from torch.nn import functional as F  # noqa: N812  as everybody calls it
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from anyshape.errors import AnyshapeError, ConstraintError, ShapeError
-from anyshape.rules import resolve
-from anyshape.rules.table import RULES, Rule
+from anyshape.rules.dispatch import resolve
+from anyshape.rules.dispatch.table import RULES, Rule
 from anyshape.tensor.layout import Layout
 from anyshape.tensor.meta import Meta
 from anyshape.tensor.sym_tensor import ROWS

@@ -8,7 +8,14 @@ from typing import Any
 import pytest
 import torch
 
-from anyshape.rules.promote import DTYPES, can_cast, complex_of, floating, real_of, result_dtype
+from anyshape.rules.shared.promote import (
+    DTYPES,
+    can_cast,
+    complex_of,
+    floating,
+    real_of,
+    result_dtype,
+)
 from anyshape.trace import capture
 
 pytestmark = pytest.mark.filterwarnings("ignore:ComplexHalf support is experimental")

@@ -11,9 +11,9 @@ import torch
 
 from anyshape import export
 from anyshape.errors import RuleSignatureWarning
-from anyshape.rules import resolve, signature
-from anyshape.rules.call_form import normalized, reordered, takes
-from anyshape.rules.table import RULES, Rule
+from anyshape.rules.dispatch import resolve, signature
+from anyshape.rules.dispatch.call_form import normalized, reordered, takes
+from anyshape.rules.dispatch.table import RULES, Rule
 from anyshape.tensor.sym_tensor import ROWS
 from anyshape.torch_compat.aten_op import all_op_names, schemas_named
 from anyshape.torch_compat.torch_function import SAME_SIGNATURE_MODULES

@@ -10,7 +10,7 @@ import pytest
 from anyshape.env import Env
 from anyshape.errors import DimError, ShapeError
 from anyshape.expr import evaluate
-from anyshape.rules.slices import place_of, slice_of
+from anyshape.rules.shared.slices import place_of, slice_of
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.trace.tracer import symbol_name
 

@@ -9,9 +9,9 @@ import torch
 
 from anyshape import export, load
 from anyshape.export.files import callable_ops
-from anyshape.rules.autocast import POLICIES
-from anyshape.rules.op_name import NOT_OPS, PYTHON_OPERATORS, REFLECTED, REFUSED
-from anyshape.rules.resolve import _by_name, loaded_rules, resolve
+from anyshape.rules.dispatch.autocast import POLICIES
+from anyshape.rules.dispatch.op_name import NOT_OPS, PYTHON_OPERATORS, REFLECTED, REFUSED
+from anyshape.rules.dispatch.resolve import _by_name, loaded_rules, resolve
 from anyshape.symbolic.torch_calls import HANDLED
 from anyshape.torch_compat.aten_op import CALLABLE_PRIVATE_OPS, schemas_named
 

@@ -8,7 +8,7 @@ import pytest
 
 from anyshape import ShapeEnv
 from anyshape.expr import evaluate
-from anyshape.expr.op import COMPARE
+from anyshape.expr.table.op import COMPARE
 
 
 @pytest.mark.parametrize("n", [2**53 - 1, 2**53, 2**53 + 1, 2**64 + 1, -(2**53) - 1, 3])

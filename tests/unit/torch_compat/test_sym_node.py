@@ -11,7 +11,7 @@ from torch.fx.experimental import symbolic_shapes
 from torch.fx.experimental.sym_node import SymNode
 
 from anyshape import ShapeEnv
-from anyshape.rules.sym_node import BridgeNode, number_of, stock
+from anyshape.rules.dispatch.sym_node import BridgeNode, number_of, stock
 from anyshape.symbolic import torch_calls
 from anyshape.torch_compat import sym_node
 from anyshape.torch_compat.fake_kernel import enable_python_dispatcher

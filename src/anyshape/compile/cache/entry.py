@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from anyshape.compile.cache.guard_function import GuardFunction
 from anyshape.compile.cache.recompilation import Reason
 from anyshape.compile.tree.segment import Segment, walk
-from anyshape.rules.table import PURE
+from anyshape.rules.dispatch.table import PURE
 from anyshape.trace.condition import Violation
 from anyshape.trace.execution_modes import keep_modes
 from anyshape.trace.tree import unflatten

@@ -18,7 +18,7 @@ from anyshape.compile.dynamism import sources
 from anyshape.compile.dynamism.history import History
 from anyshape.compile.dynamism.specialized_mark import need_free
 from anyshape.domain import INF
-from anyshape.env.reason import interval_text
+from anyshape.env.ladder.reason import interval_text
 from anyshape.errors import ArgumentError, RuntimeAssertError
 from anyshape.expr import eq0
 from anyshape.symbolic.sym_int import SymInt

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from anyshape.config import config
 from anyshape.domain import INF, Interval
 from anyshape.env.fact import DECLARED, POLICY
-from anyshape.env.reason import interval_text
+from anyshape.env.ladder.reason import interval_text
 from anyshape.errors import ConstraintViolation
 from anyshape.expr.traverse import names_of
 from anyshape.trace.size_chooser import BACKED

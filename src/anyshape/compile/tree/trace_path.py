@@ -20,16 +20,16 @@ from anyshape.compile.tree.segment import Segment, key_of
 from anyshape.compile.tree.segment_program import SegmentProgram, as_captured
 from anyshape.env import Env
 from anyshape.env.announce import timed
-from anyshape.env.decide import decide
+from anyshape.env.ladder.decide import decide
 from anyshape.env.site import capture as capture_site
 from anyshape.errors import AnyshapeError
 from anyshape.events import Answer, GraphBreak, emit, listeners
 from anyshape.expr import eq0, negate
 from anyshape.expr.boolean import Bool
-from anyshape.expr.comparison import equals
+from anyshape.expr.build.comparison import equals
 from anyshape.expr.node import Expr
 from anyshape.expr.traverse import names_of
-from anyshape.rules.table import PURE
+from anyshape.rules.dispatch.table import PURE
 from anyshape.symbolic.number_asker import NumberAsker
 from anyshape.symbolic.sym_bool import SymBool
 from anyshape.symbolic.sym_float import SymFloat

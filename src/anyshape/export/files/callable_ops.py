@@ -15,8 +15,8 @@ import torch
 
 from anyshape.errors import LoadError, UnsupportedError
 from anyshape.rules import data, linalg, random
-from anyshape.rules.op_name import NOT_OPS, REFUSED
-from anyshape.rules.resolve import loaded_rules, resolve
+from anyshape.rules.dispatch.op_name import NOT_OPS, REFUSED
+from anyshape.rules.dispatch.resolve import loaded_rules, resolve
 from anyshape.symbolic.torch_calls import HANDLED
 from anyshape.tensor import shown
 from anyshape.torch_compat.aten_op import (

@@ -9,11 +9,11 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from anyshape.expr.layout import ATOMIC, MULTIPLE, SUM, Layout, write
 from anyshape.expr.node import Expr
-from anyshape.expr.op import SYMBOL
 from anyshape.expr.rebuild import rebuild
+from anyshape.expr.table.op import SYMBOL
 from anyshape.expr.terms import terms
+from anyshape.expr.text.pieces import ATOMIC, MULTIPLE, SUM, Layout, write
 
 if TYPE_CHECKING:
     from anyshape.expr.node import Atom, Operand

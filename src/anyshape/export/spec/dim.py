@@ -17,8 +17,8 @@ import torch
 from anyshape.errors import ArgumentError, ConstraintError, ParseError
 from anyshape.expr import Expr, Pool, symbol
 from anyshape.expr.name import RESERVED
-from anyshape.expr.parse import parse
 from anyshape.expr.terms import terms
+from anyshape.expr.text.parse import parse
 from anyshape.expr.traverse import symbols_of
 
 AUTO: Final = "auto"

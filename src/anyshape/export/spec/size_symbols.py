@@ -13,8 +13,8 @@ from anyshape.errors import ConstraintError
 from anyshape.export.spec import dim as dims
 from anyshape.export.spec.dim import Derived, Dim, Hint, linear_in, renamed
 from anyshape.expr import Expr
-from anyshape.expr.parse import parse
-from anyshape.expr.show import show
+from anyshape.expr.text.parse import parse
+from anyshape.expr.text.show import show
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.size import plain
 from anyshape.trace.size_chooser import BACKED, STATIC, UNBACKED, Known

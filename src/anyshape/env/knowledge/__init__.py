@@ -1,0 +1,1 @@
+"""Everything learnt, in tables with a journal. See the folder's README."""

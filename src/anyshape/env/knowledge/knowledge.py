@@ -1,0 +1,273 @@
+"""The state that all reasoning shares: everything learnt, and a journal to roll it back.
+
+Knowledge only grows. Each piece is written through a method here that also writes the journal, so a
+fact that contradicts the others is undone as a whole; only `bound`, for what cannot contradict
+anything, writes none.
+
+    atom.lo, atom.hi   the range of each atom
+    blame              which fact set an end of an atom's range
+    directions         by key: the range of a linear direction with two atoms or more
+    holes              excluded values of atoms; `direction_holes`, of directions
+    linear             by atom: relations on few atoms that mention it, see `relation.py`
+    residues           congruences of linear directions, single atoms included
+    replacements       atom -> equal expression of older atoms; `log` has them in order, `replaced`
+                       their indices, sorted, `renamed` those whose relations have yet to be
+                       restated in the new spelling
+    clauses            disjunctions that are not yet decided; `agenda` has those to look at again
+    mentions           by symbol: facts with few symbols, for the search through small domains
+    told               conditions that facts state word for word, with their truth
+    links              pointers along chains of additions, see `spine.py`
+    sources            how to show a symbol to the user
+
+What is derived from these tables on demand is memoized with a stamp, see `memo.py`. There are two
+counters. `version` rises with everything learnt, and stamps answers, reductions and definedness;
+the length of `log`, the number of replacements, stamps spellings, which depend on nothing else. An
+answer YES or NO stays valid for ever, because knowledge only grows; its stamp serves `roll_back`
+alone, which drops what was concluded from a refused fact. The bounds of expressions are memoized on
+their nodes in the same way, with `pool.ranges` as the counter, because that makes a sum of any
+length one step; `former` has those that `roll_back` gives back.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from anyshape.domain import INF, NINF, Interval
+from anyshape.env.knowledge.memo import Memo
+from anyshape.env.knowledge.relation import Related
+from anyshape.expr.atom import operand_interval
+from anyshape.expr.node import ALWAYS, STALE, Expr, tighten
+from anyshape.expr.real import ANY, CONST, SYMBOL
+from anyshape.expr.terms import refresh, terms
+from anyshape.expr.text.show import brief, show
+
+if TYPE_CHECKING:
+    from anyshape.domain import Bound, Congruence
+    from anyshape.env.fact import Fact
+    from anyshape.env.knowledge.direction import Direction
+    from anyshape.env.knowledge.relation import Relation
+    from anyshape.env.knowledge.spine import Link
+    from anyshape.expr import Bool, Pool
+    from anyshape.expr.node import Atom, Operand
+
+
+class Start(NamedTuple):
+    """How far everything that only grows was when the journal began."""
+
+    log: int
+    version: int
+    atoms: int
+    nodes: int
+    created: int
+
+
+class Knowledge:
+    """All tables; see the module. Only the methods below write them."""
+
+    __slots__ = (
+        "agenda",
+        "atom_forms",
+        "blame",
+        "clauses",
+        "definedness",
+        "direction_holes",
+        "directions",
+        "former",
+        "forms",
+        "holes",
+        "journal",
+        "linear",
+        "links",
+        "log",
+        "mentions",
+        "pool",
+        "reductions",
+        "renamed",
+        "replaced",
+        "replacements",
+        "residues",
+        "sources",
+        "start",
+        "told",
+        "version",
+        "watchers",
+    )
+
+    def __init__(self, pool: Pool) -> None:
+        self.pool = pool
+        self.sources: dict[str, str] = {}
+        self.journal: list[tuple[Any, Any, Any]] = []
+        self.former: list[tuple[Expr, Bound, Bound]] = []
+        self.blame: dict[tuple[Atom, bool], Fact] = {}
+        self.directions: dict[Expr, Direction] = {}
+        self.linear: dict[Atom, Related] = {}
+        self.holes: dict[Atom, dict[int, bool]] = {}
+        self.direction_holes: dict[Expr, dict[int, bool]] = {}
+        self.residues: dict[Expr, Congruence] = {}
+        self.replacements: dict[Atom, Expr] = {}
+        self.log: list[Atom] = []
+        self.replaced: list[int] = []
+        self.clauses: dict[Bool, Fact] = {}
+        self.agenda: dict[Bool, None] = {}
+        self.renamed: dict[Atom, None] = {}
+        self.watchers: dict[Atom, dict[Bool, bool]] = {}
+        self.mentions: dict[Atom, dict[Bool, bool]] = {}
+        self.links: dict[Expr, Link] = {}
+        self.told: dict[Bool, bool] = {}
+        self.definedness: Memo[Atom, tuple[int, bool]] = Memo()
+        self.reductions: Memo[Atom, tuple[int, Expr, int]] = Memo()
+        self.forms: Memo[Expr, tuple[int, Expr]] = Memo()
+        self.atom_forms: Memo[Atom, tuple[int, Expr]] = Memo()
+        self.version = 0
+        self.start = Start(0, 0, 0, 0, 0)
+
+    def text(self, operand: Operand) -> str:
+        """An expression over the sources of its symbols, exactly."""
+        return show(operand, lambda name: self.sources.get(name, name))
+
+    def brief(self, operand: Operand) -> str:
+        """An expression over the sources of its symbols, shortened for messages."""
+        return brief(operand, lambda name: self.sources.get(name, name))
+
+    # ------------------------------------------------------------------ writing
+
+    def put(self, table: dict[Any, Any], key: Any, value: Any) -> None:
+        """Write one entry of one table."""
+        self.journal.append((table, key, table.get(key)))
+        table[key] = value
+        self.version += 1
+
+    def file(self, relation: Relation) -> None:
+        """File a relation under each of its atoms."""
+        for atom, coefficient in terms(relation.condition.expr).items():
+            related = self.linear.get(atom)
+            if related is None:
+                related = Related()
+                self.put(self.linear, atom, related)
+            self.put(relation.bucket_in(related, coefficient), relation, True)
+
+    def withdraw(self, relation: Relation) -> None:
+        """Take a relation off the files, because another one says the same in a newer spelling."""
+        for atom, coefficient in terms(relation.condition.expr).items():
+            self.remove(relation.bucket_in(self.linear[atom], coefficient), relation)
+
+    def include(self, table: dict[Any, dict[Any, bool]], key: Any, member: Any) -> None:
+        """Add a member to the set that a table has under a key."""
+        members = table.get(key)
+        if members is None:
+            members = {}
+            self.put(table, key, members)
+        if member not in members:
+            self.put(members, member, True)
+
+    def remove(self, table: dict[Any, Any], key: Any) -> None:
+        """Remove one entry of one table that is of no more use; nothing is known less."""
+        self.journal.append((table, key, table[key]))
+        del table[key]
+
+    def set_bounds(self, atom: Atom, lo: Bound, hi: Bound) -> None:
+        """Write the range of an atom, and of the expression that is the atom alone."""
+        self.journal.append((None, atom, (atom.lo, atom.hi)))
+        atom.lo, atom.hi = lo, hi
+        self.version += 1
+        self.pool.changed(atom)
+        tighten(atom.node, lo, hi)
+
+    def bound(self, atom: Atom, lo: Bound, hi: Bound, end: bool, fact: Fact) -> None:
+        """Write one end of a range (`end`: the upper one) with its fact, for good: no journal."""
+        self.blame[atom, end] = fact
+        atom.lo, atom.hi = lo, hi
+        self.version += 1
+        self.pool.changed(atom)
+        tighten(atom.node, lo, hi)
+
+    def replace(self, atom: Atom, by: Expr) -> None:
+        """Record that `atom` equals `by`, which does not contain it."""
+        if atom not in self.replacements:
+            self.put(self.replacements, atom, by)
+            self.log.append(atom)
+            insort(self.replaced, atom.index)
+
+    def is_any_replaced(self, oldest: int, newest: int) -> bool:
+        """Whether an atom with an index from `oldest` to `newest` was replaced."""
+        position = bisect_left(self.replaced, oldest)
+        return position < len(self.replaced) and self.replaced[position] <= newest
+
+    def tell(self, condition: Bool, truth: bool, fact: Fact) -> None:
+        """Record what a fact states word for word, for good: no journal."""
+        self.told[condition] = truth
+        condition.answer = (self.version, truth, ("known", fact))
+
+    # ------------------------------------------------------------------ rolling back
+
+    def begin(self) -> None:
+        """Start writing the journal."""
+        self.journal = []
+        pool = self.pool
+        self.former = []
+        pool.on_tighten = self._note
+        self.start = Start(
+            len(self.log), self.version, len(pool.atoms), len(pool.nodes), pool.count
+        )
+
+    def _note(self, node: Expr) -> None:
+        """Keep the bounds of a node that are about to change."""
+        self.former.append((node, node.lo, node.hi))
+
+    def commit(self) -> None:
+        """Keep what was written since `begin`."""
+        self.journal = []
+        self.pool.on_tighten = None
+
+    def roll_back(self) -> None:
+        """Undo everything since `begin`, also what was concluded from it."""
+        for table, key, old in reversed(self.journal):
+            if table is None:
+                key.lo, key.hi = old
+            elif old is None:
+                table.pop(key, None)
+            else:
+                table[key] = old
+        for atom in self.log[self.start.log :]:
+            del self.replaced[bisect_left(self.replaced, atom.index)]
+        del self.log[self.start.log :]
+        self.agenda.clear()
+        self.renamed.clear()
+        self.version += 1
+        self.definedness.forget(self.start.version)
+        for b in self.pool.bools.values():
+            if b.answer is not None and b.answer[0] > self.start.version:
+                b.answer = None
+        self.forms.forget(self.start.log)
+        self.atom_forms.forget(self.start.log)
+        self.links.clear()
+        self._restore_pool()
+        self.commit()
+
+    def _restore_pool(self) -> None:
+        """Give nodes, reals and atoms their former bounds; new ones start afresh."""
+        pool, start = self.pool, self.start
+        pool.ranges += 1
+        for node, lo, hi in reversed(self.former):
+            node.lo, node.hi = lo, hi
+        for position, node in enumerate(pool.nodes.values()):
+            node.version = STALE
+            if position >= start.nodes and not node.is_const:
+                node.lo, node.hi = NINF, INF
+        for r in pool.reals.values():
+            if r.index > start.created and r.op not in (CONST, SYMBOL):
+                r.span = ANY
+        for atom in pool.atoms[start.atoms :]:
+            atom.lo, atom.hi = NINF, INF
+            atom.lo, atom.hi = atom.node.lo, atom.node.hi = atom_interval(atom)
+        for atom in pool.atoms:
+            atom.node.version = ALWAYS
+
+
+def atom_interval(atom: Atom) -> Interval:
+    """The interval of a non-symbol from the present bounds of its operands."""
+    for operand in atom.args:
+        if type(operand) is Expr:
+            refresh(operand)
+    return atom.op.bounds(*[operand_interval(a) for a in atom.args], *atom.data)  # type: ignore[no-any-return]  # as the row says

@@ -1,0 +1,1 @@
+"""How a question is answered, cheapest rung first. See the folder's README."""

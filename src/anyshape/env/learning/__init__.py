@@ -1,0 +1,1 @@
+"""How a fact enters the knowledge. See the folder's README."""

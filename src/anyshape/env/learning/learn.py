@@ -1,0 +1,484 @@
+"""How a fact enters the knowledge; all of it or nothing.
+
+`learn(k, fact)` takes any condition. A relation tightens ranges, its direction, congruences, solved
+equalities; a conjunction is its parts; a disjunction loses the parts that are false and waits as a
+clause until one is left. A fact that cannot hold raises `ConstraintError` with both sides and where
+each comes from, and the knowledge is as before.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+from anyshape.domain import INF, NINF, ceil_div, floor_div
+from anyshape.env.fact import ContradictionError
+from anyshape.env.knowledge.direction import NO_HOLES, UNKNOWN_DIRECTION, Direction, direction_of
+from anyshape.env.knowledge.equality import form, form_bool, respelt, solvable, solve_for
+from anyshape.env.knowledge.limit import MATERIALIZE, NARROW
+from anyshape.env.knowledge.relation import Relation
+from anyshape.env.knowledge.residue import learn_residues
+from anyshape.env.ladder.decide import decide, verdict
+from anyshape.env.ladder.definedness import has_value
+from anyshape.env.learning.alternatives import alternatives
+from anyshape.env.learning.lone_bound import bound_alone
+from anyshape.env.learning.propagation import narrow_atom, narrow_terms, newly_defined, propagate
+from anyshape.errors import ConstraintError
+from anyshape.expr import boolean
+from anyshape.expr.boolean import RELATIONS, eq0, ge0, ne0, negate, relation
+from anyshape.expr.table.op import CHOICE, MAXIMUM, PRODUCT, SYMBOL
+from anyshape.expr.terms import content, from_terms, terms
+from anyshape.expr.traverse import atoms_below, symbols_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from anyshape.domain import Bound
+    from anyshape.env.fact import Fact
+    from anyshape.env.knowledge.knowledge import Knowledge
+    from anyshape.env.learning.propagation import Moved
+    from anyshape.expr import Bool, Expr
+    from anyshape.expr.node import Atom
+    from anyshape.expr.table.row import Op
+
+MENTIONS: Final = 64
+
+
+def learn(k: Knowledge, fact: Fact) -> None:
+    """Add a fact, with what follows from it."""
+    if fact.condition.op == boolean.GE and bound_alone(k, fact):
+        _remember(k, fact)
+        return
+    k.begin()
+    try:
+        _learn(k, fact.condition, fact)
+        _look_again(k)
+        _mention(k, fact.condition)
+    except ContradictionError as contradiction:
+        k.roll_back()
+        raise _error(k, fact, contradiction) from None
+    except BaseException:  # a limit of the engine, or the user's interrupt
+        k.roll_back()
+        raise
+    k.commit()
+    _remember(k, fact)
+
+
+def refusal(k: Knowledge, fact: Fact) -> ConstraintError:
+    """The error for a fact that is known to be false; the knowledge stays as it is."""
+    k.begin()
+    try:
+        _learn(k, fact.condition, fact)
+        _look_again(k)
+        contradiction = ContradictionError(verdict(k, fact.condition).reason)
+    except ContradictionError as found:
+        contradiction = found
+    finally:
+        k.roll_back()
+    return _error(k, fact, contradiction)
+
+
+def _error(k: Knowledge, fact: Fact, contradiction: ContradictionError) -> ConstraintError:
+    against = contradiction.against
+    if against is None or against is fact:
+        against = _rival(k, fact)
+    why = contradiction.statement
+    if against is not None:
+        why = f"known before: {against.describe(k.brief)}; {why}"
+    what = f"this cannot hold: {fact.describe(k.brief)}"
+    return ConstraintError(f"{fact.said}: {what}" if fact.message else what, why=why)
+
+
+def _rival(k: Knowledge, fact: Fact) -> Fact | None:
+    """A fact about a symbol of `fact`, the one that bounds it first."""
+    for atom in atoms_below(fact.condition):
+        for end in (False, True):
+            if (atom, end) in k.blame:
+                return k.blame[atom, end]
+        if atom in k.linear:
+            return next(iter(k.linear[atom])).fact
+    return None
+
+
+def _remember(k: Knowledge, fact: Fact) -> None:
+    """Keep the condition word for word, and its negation where no range or direction tells it."""
+    condition = fact.condition
+    k.tell(condition, True, fact)
+    if condition.op not in RELATIONS:
+        k.tell(negate(condition), False, fact)
+
+
+def _mention(k: Knowledge, condition: Bool) -> None:
+    """File the fact under its symbols for the search through small domains."""
+    if condition.op in RELATIONS:
+        e = condition.expr
+        if e.width > NARROW:
+            return
+        if e.width == 1 and next(iter(terms(e))).op is SYMBOL:
+            return
+    symbols = symbols_of(condition)
+    if len(symbols) <= NARROW:
+        for s in symbols:
+            if len(k.mentions.get(s, ())) < MENTIONS:
+                k.include(k.mentions, s, condition)
+
+
+def _learn(k: Knowledge, b: Bool, fact: Fact) -> None:
+    op = b.op
+    if op == boolean.FALSE:
+        raise ContradictionError("it is false")
+    if op == boolean.AND:
+        for part in b.args:
+            _learn(k, part, fact)
+    elif op == boolean.OR:
+        _clause(k, b, fact)
+    elif op in RELATIONS:
+        by_cases = _cases(k, b.expr, op)
+        learn_relation = _zero if op == boolean.EQ else _not_zero
+        (_at_least_zero if op == boolean.GE else learn_relation)(k, b.expr, fact)
+        for condition in by_cases:
+            _learn(k, condition, fact)
+
+
+def _cases(k: Knowledge, e: Expr, op: Op) -> list[Bool]:
+    """What a short relation says case by case."""
+    if e.width > NARROW or all(atom.op not in (CHOICE, PRODUCT) for atom in terms(e)):
+        return []
+    return alternatives(form(k, e), op)
+
+
+# ---------------------------------------------------------------------- at least zero
+
+
+def _at_least_zero(k: Knowledge, e: Expr, fact: Fact) -> None:
+    if e.lo >= 0:
+        return
+    if e.width > MATERIALIZE and not isinstance(e.parts, dict):
+        _long_sum(k, e, fact)
+        return
+    e = form(k, e)
+    of_e = terms(e)
+    if not of_e:
+        if e.c < 0:
+            raise ContradictionError(f"{e.c} is negative")
+        return
+    if len(of_e) == 1:
+        ((atom, m),) = of_e.items()
+        lo, hi = (-(e.c // m), INF) if m > 0 else (NINF, e.c // -m)
+        _narrow(k, atom, lo, hi, fact)
+        return
+    _bound_direction(k, e, fact)
+    _file(k, ge0(_primitive(e)), fact)
+    _spread(k, narrow_terms(k, e, boolean.GE, fact), fact)
+    _above_maximum(k, e, fact)
+    _wake(k, of_e)
+
+
+def _above_maximum(k: Knowledge, e: Expr, fact: Fact) -> None:
+    """What is at least a maximum is at least each of its operands."""
+    maxima = [(a, m) for a, m in terms(e).items() if m < 0 and a.op is MAXIMUM]
+    if len(maxima) != 1 or len(maxima[0][0].args) > MATERIALIZE:
+        return
+    ((atom, m),) = maxima
+    rest = from_terms(k.pool, {a: v for a, v in terms(e).items() if a is not atom}, e.c)
+    for operand in (k.pool.zero, *atom.exprs):
+        _at_least_zero(k, rest + operand.scale(m), fact)
+
+
+def _primitive(e: Expr) -> Expr:
+    """For `e >= 0`: the same condition with coprime coefficients."""
+    g = content(terms(e).values())
+    return e if g == 1 else from_terms(e.pool, {a: v // g for a, v in terms(e).items()}, e.c // g)
+
+
+def _long_sum(k: Knowledge, e: Expr, fact: Fact) -> None:
+    """A long pending sum: its direction by key, and the ends of its two sides; all in O(1)."""
+    _bound_direction(k, e, fact)
+    parts = e.parts
+    if isinstance(parts, dict) or len(parts) != 3 or parts[2] != -1:
+        return
+    above, below, _ = parts
+    for side, lo, hi in ((above, below.lo, INF), (below, NINF, above.hi)):
+        if side.width == 1 and isinstance(side.parts, dict) and not side.c:
+            ((atom, m),) = side.parts.items()
+            if m == 1:
+                _narrow(k, atom, lo, hi, fact)
+
+
+def _bound_direction(k: Knowledge, e: Expr, fact: Fact) -> None:
+    """Tighten the range of the direction of `e` from `e >= 0`."""
+    key, factor = direction_of(e)
+    known = k.directions.get(key, UNKNOWN_DIRECTION)
+    lo, hi = known.lo, known.hi
+    low_fact, high_fact = known.low_fact, known.high_fact
+    if factor > 0:
+        bound: Bound = ceil_div(-e.c, factor)
+        if bound > lo:
+            lo, low_fact = bound, fact
+    else:
+        bound = floor_div(e.c, -factor)
+        if bound < hi:
+            hi, high_fact = bound, fact
+    holes = k.direction_holes.get(key, NO_HOLES)
+    while lo in holes and lo <= hi:
+        lo += 1
+    while hi in holes and lo <= hi:
+        hi -= 1
+    if lo > hi:
+        raise ContradictionError("no value is left", high_fact if factor > 0 else low_fact)
+    if (lo, hi) != (known.lo, known.hi):
+        k.put(k.directions, key, Direction(lo, hi, low_fact, high_fact))
+        if lo == hi and known.lo != known.hi and len(terms(e)) <= NARROW:
+            _zero(k, from_terms(k.pool, terms(e), 0).shift(-int(lo) * factor), fact)
+
+
+def _file(k: Knowledge, condition: Bool, fact: Fact, *, is_definition: bool = False) -> None:
+    """File a relation on few atoms under each of them, for propagation and elimination."""
+    if 1 < len(terms(condition.expr)) <= NARROW:
+        k.file(Relation(condition, fact, is_definition=is_definition))
+
+
+# ---------------------------------------------------------------------- zero
+
+
+def _zero(k: Knowledge, e: Expr, fact: Fact) -> None:
+    e = form(k, e)
+    of_e = terms(e)
+    g = content(of_e.values())
+    if not of_e:
+        if e.c:
+            raise ContradictionError(f"{e.c} is not 0")
+        return
+    if e.c % g:
+        raise ContradictionError(f"the left side is {e.c % g} modulo {g}")
+    if g != 1:
+        e = from_terms(k.pool, {a: v // g for a, v in of_e.items()}, e.c // g)
+        of_e = terms(e)
+    if len(of_e) == 1:
+        ((atom, m),) = of_e.items()
+        if _narrow(k, atom, -e.c * m, -e.c * m, fact):  # else it was made with that one value
+            k.renamed[atom] = None
+        return
+    divided = learn_residues(k, e)
+    _bound_direction_both(k, e, fact)
+    atom_ = solvable(e) if len(of_e) <= NARROW else None
+    is_definition = atom_ is not None and atom_ not in k.replacements
+    _file(k, eq0(e), fact, is_definition=is_definition)
+    if atom_ is not None and is_definition:
+        by = solve_for(e, atom_)
+        k.replace(atom_, by)
+        _transfer(k, atom_, by, fact)
+        k.renamed[atom_] = None
+    changed = [(a, 0) for a in divided] + narrow_terms(k, e, boolean.EQ, fact)
+    # An end of a range may have to move to the next member of a congruence.
+    changed = [(a, moved | narrow_atom(k, a, a.lo, a.hi, fact)) for a, moved in changed]
+    _spread(k, changed, fact)
+    for side in (e, -e):
+        _above_maximum(k, side, fact)
+    _wake(k, of_e)
+
+
+def _bound_direction_both(k: Knowledge, e: Expr, fact: Fact) -> None:
+    key, factor = direction_of(e)
+    known = k.directions.get(key, UNKNOWN_DIRECTION)
+    value = -e.c // factor
+    if not known.lo <= value <= known.hi or value in k.direction_holes.get(key, NO_HOLES):
+        low = value < known.lo
+        raise ContradictionError("no value is left", known.low_fact if low else known.high_fact)
+    if known.lo != known.hi:
+        k.put(k.directions, key, known._replace(lo=value, hi=value, low_fact=fact, high_fact=fact))
+
+
+def _transfer(k: Knowledge, atom: Atom, by: Expr, fact: Fact) -> None:
+    """What was known of the range of a replaced atom holds for its replacement."""
+    if atom.lo > by.lo:
+        _at_least_zero(k, by.shift(-int(atom.lo)), k.blame.get((atom, False), fact))
+    if atom.hi < by.hi:
+        _at_least_zero(k, -by.shift(-int(atom.hi)), k.blame.get((atom, True), fact))
+    for hole in k.holes.get(atom, NO_HOLES):
+        _not_zero(k, by.shift(-hole), fact)
+
+
+def _replaced(k: Knowledge, atom: Atom) -> None:
+    """Learn again, in the new spelling, what mentions a replaced atom or one made of it."""
+    made = _with_ancestors(atom)
+    related = dict.fromkeys(r for a in made for r in k.linear.get(a, ()) if not r.is_definition)
+    for old in related:
+        e = old.condition.expr
+        new = form(k, e)
+        if new is not e:
+            if len(terms(new)) <= NARROW:
+                k.withdraw(old)
+            _learn(k, relation(old.condition.op, new), old.fact)
+    for a in made[1:]:
+        _same_value(k, a)
+    conditions = dict.fromkeys(c for a in made for c in k.mentions.get(a, ()))
+    inherited = [c for c in islice(conditions, MENTIONS) if form_bool(k, c).op != boolean.TRUE]
+    for s in symbols_of(k.replacements[atom]):
+        for condition in inherited[: MENTIONS - len(k.mentions.get(s, ()))]:
+            k.include(k.mentions, s, condition)
+    for clause in tuple(k.watchers.get(atom, ())):
+        _watch(k, clause)
+
+
+def _with_ancestors(atom: Atom) -> list[Atom]:
+    """The atom, and the atoms that are made of it."""
+    found = {atom: None}
+    stack = [atom]
+    while stack:
+        for parent in stack.pop().parents:
+            if parent not in found:
+                found[parent] = None
+                stack.append(parent)
+    return list(found)
+
+
+def _same_value(k: Knowledge, atom: Atom) -> None:
+    """Pass the range of an atom on to what it is spelt as now."""
+    new = respelt(k, atom)
+    if new is atom.node or not has_value(k, atom):
+        return
+    fact_low, fact_high = k.blame.get((atom, False)), k.blame.get((atom, True))
+    if fact_low is not None and atom.lo > new.lo:
+        _at_least_zero(k, new.shift(-int(atom.lo)), fact_low)
+    if fact_high is not None and atom.hi < new.hi:
+        _at_least_zero(k, -new.shift(-int(atom.hi)), fact_high)
+
+
+# ---------------------------------------------------------------------- not zero
+
+
+def _not_zero(k: Knowledge, e: Expr, fact: Fact) -> None:
+    e = form(k, e)
+    of_e = terms(e)
+    if not of_e:
+        if not e.c:
+            raise ContradictionError("0 is 0")
+        return
+    if len(of_e) > 1:
+        _not_zero_direction(k, e, fact)
+        return
+    ((atom, m),) = of_e.items()
+    if e.c % m == 0:
+        value = -e.c // m
+        k.include(k.holes, atom, value)
+        lo = atom.lo + 1 if value == atom.lo else atom.lo
+        hi = atom.hi - 1 if value == atom.hi else atom.hi
+        if not _narrow(k, atom, lo, hi, fact):
+            _wake(k, [atom])
+            _spread(k, newly_defined(k, [atom]), fact)
+
+
+def _not_zero_direction(k: Knowledge, e: Expr, fact: Fact) -> None:
+    key, factor = direction_of(e)
+    if e.c % factor:
+        return
+    value = -e.c // factor
+    known = k.directions.get(key, UNKNOWN_DIRECTION)
+    if known.lo == known.hi == value:
+        raise ContradictionError("the two sides are equal", known.low_fact)
+    k.include(k.direction_holes, key, value)
+    _file(k, ne0(e), fact)
+    if value == known.lo:
+        _at_least_zero(k, (e if factor > 0 else -e).shift(-abs(factor)), fact)
+    elif value == known.hi:
+        _at_least_zero(k, (-e if factor > 0 else e).shift(-abs(factor)), fact)
+    _wake(k, terms(e))
+    _spread(k, newly_defined(k, terms(e)), fact)
+
+
+# ---------------------------------------------------------------------- clauses
+
+
+def _clause(k: Knowledge, b: Bool, fact: Fact) -> None:
+    """A disjunction: drop what is false; learn the last one left, else wait."""
+    left = []
+    for part in b.args:
+        answer = decide(k, part)
+        if answer:  # maybe by a search that used this very clause, so others have to hear of it
+            _learn(k, part, fact)
+            return
+        if answer is None:
+            left.append(part)
+    if not left:
+        raise ContradictionError("each alternative is false")
+    if len(left) == 1:
+        _learn(k, left[0], fact)
+        return
+    _hull(k, left, fact)
+    clause = boolean.disj(k.pool, left)
+    if clause not in k.clauses:
+        k.put(k.clauses, clause, fact)
+        _watch(k, clause)
+
+
+def _watch(k: Knowledge, clause: Bool) -> None:
+    for atom in atoms_below(clause):
+        for a in (atom, *symbols_of(k.replacements.get(atom, atom.node))):
+            k.include(k.watchers, a, clause)
+
+
+def _hull(k: Knowledge, parts: list[Bool], fact: Fact) -> None:
+    """Alternatives that each bound one and the same symbol bound it together."""
+    ranges: list[tuple[Atom, Bound, Bound]] = []
+    for part in parts:
+        if part.op not in (boolean.GE, boolean.EQ):
+            return
+        e = form(k, part.expr)
+        of_e = terms(e)
+        if len(of_e) != 1:
+            return
+        ((atom, m),) = of_e.items()
+        lo: Bound = -(e.c // m) if m > 0 else NINF
+        hi: Bound = e.c // -m if m < 0 else INF
+        if part.op == boolean.EQ:
+            lo, hi = -(e.c // m), -e.c // m
+        ranges.append((atom, lo, hi))
+    if len({r[0] for r in ranges}) == 1:
+        atom = ranges[0][0]
+        _narrow(k, atom, min(r[1] for r in ranges), max(r[2] for r in ranges), fact)
+
+
+# ---------------------------------------------------------------------- consequences
+
+
+def _narrow(k: Knowledge, atom: Atom, lo: Bound, hi: Bound, fact: Fact) -> bool:
+    """Intersect the range of an atom with [lo, hi], with what follows; say whether it changed."""
+    moved = narrow_atom(k, atom, lo, hi, fact)
+    if moved:
+        _spread(k, [(atom, moved)], fact)
+    return moved != 0
+
+
+def _spread(k: Knowledge, changed: list[Moved], fact: Fact) -> None:
+    """Propagate ranges; note the atoms that became constants and the clauses to look at again."""
+    log = len(k.log)
+    propagate(k, changed, fact)
+    atoms = [a for a, _ in changed]
+    pinned = k.log[log:] + [a for a in atoms if a.lo == a.hi and a in k.replacements]
+    k.renamed.update(dict.fromkeys(pinned))
+    _wake(k, [*atoms, *pinned])
+
+
+def _wake(k: Knowledge, atoms: Iterable[Atom]) -> None:
+    """Have the clauses that wait for news about some atoms looked at again."""
+    if not k.clauses:
+        return
+    for atom in atoms:
+        k.agenda.update(dict.fromkeys(k.watchers.get(atom, {})))
+
+
+def _look_again(k: Knowledge) -> None:
+    """Respell what mentions replaced atoms, decide the clauses with news; one by one."""
+    while k.renamed or k.agenda:
+        if k.renamed:
+            atom = next(iter(k.renamed))
+            del k.renamed[atom]
+            _replaced(k, atom)
+            continue
+        clause = next(iter(k.agenda))
+        del k.agenda[clause]
+        fact = k.clauses.get(clause)
+        if fact is not None and any(decide(k, part) is not None for part in clause.args):
+            k.remove(k.clauses, clause)
+            _clause(k, clause, fact)

@@ -1,0 +1,84 @@
+"""Maximum, minimum and absolute value.
+
+One op serves all: the atom `maximum(e1, ..., en)` is max(0, e1, ..., en). Every other maximum is
+moved there by subtracting its smallest operand in the order of `anyshape.expr.order`,
+
+    max(p, a, b) = p + max(0, a - p, b - p),     min(a, b) = -max(-a, -b),     |a| = max(a, -a),
+
+which is the same operand after any common shift, so `max(a + x, b + x)` and `max(a, b) + x` are one
+expression. So are `max(k*a, k*b)` and `k*max(a, b)` for k > 0, and all orders and nestings of a
+maximum with less than FLATTEN_LIMIT operands.
+"""
+
+from __future__ import annotations
+
+from functools import cmp_to_key
+from math import gcd
+from typing import TYPE_CHECKING, Final
+
+from anyshape.domain.interval import Interval
+from anyshape.expr.atom import intern_atom, within
+from anyshape.expr.build.division import divide_exactly
+from anyshape.expr.table.op import MAXIMUM
+from anyshape.expr.order import compare, linear_part
+from anyshape.expr.table.row import builds
+from anyshape.expr.terms import content, terms
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from anyshape.expr.node import Expr
+
+FLATTEN_LIMIT: Final = 64
+
+
+def maximum(operands: Iterable[Expr]) -> Expr:
+    """The largest of the operands, of which there is at least one."""
+    given = list(operands)
+    best: dict[Expr, Expr] = {}
+    for operand in _flattened(given):
+        linear = linear_part(operand)
+        other = best.get(linear)
+        if other is None or other.c < operand.c:
+            best[linear] = operand
+    pivot, *others = sorted(best.values(), key=cmp_to_key(compare))
+    if not others:
+        return pivot
+    above = [e - pivot for e in others]
+    g = gcd(*(gcd(content(terms(e).values()), e.c) for e in above))
+    if g > 1:
+        above = [divide_exactly(e, g) for e in above]
+    atom = intern_atom(pivot.pool, MAXIMUM, tuple(above))
+    lo = max(e.lo for e in given)
+    hi = max(e.hi for e in given)
+    return within(pivot + atom.node.scale(g), Interval(lo, hi))
+
+
+@builds(MAXIMUM)
+def _maximum(*operands: Expr) -> Expr:
+    return maximum((operands[0].pool.zero, *operands))
+
+
+def minimum(operands: Iterable[Expr]) -> Expr:
+    """The smallest of the operands, of which there is at least one."""
+    return -maximum([-e for e in operands])
+
+
+def absolute(e: Expr) -> Expr:
+    """The absolute value of `e`."""
+    return maximum((e, -e))
+
+
+def _flattened(operands: list[Expr]) -> list[Expr]:
+    """The operands, with `rest + k*max(0, e, ...)` as `rest, rest + k*e, ...` for k > 0."""
+    out: list[Expr] = []
+    for operand in operands:
+        inner = [(a, k) for a, k in terms(operand).items() if k > 0 and a.op is MAXIMUM]
+        if len(inner) == 1 and len(out) + len(inner[0][0].args) < FLATTEN_LIMIT:
+            atom, k = inner[0]
+            rest = operand - atom.node.scale(k)
+            out.append(rest)
+            out.extend(rest + e.scale(k) for e in atom.exprs)
+        else:
+            out.append(operand)
+    return out

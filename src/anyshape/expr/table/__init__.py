@@ -1,0 +1,1 @@
+"""One row per op. See the folder's README."""

@@ -1,0 +1,1 @@
+"""Expressions as text, and back. See the folder's README."""

@@ -1,0 +1,1 @@
+"""From a call to its rule. See the folder's README."""

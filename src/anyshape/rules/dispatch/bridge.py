@@ -1,0 +1,169 @@
+"""The fallback below the table: torch's own meta kernels, run over our numbers.
+
+Operands become tensors on the meta device whose sizes are stock `torch.SymInt` over our nodes; the
+kernel's result is converted back. General but slow (0.1 ms to 20 ms a call); common ops have rules.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import torch
+
+from anyshape.env.site import capture as capture_site
+from anyshape.errors import AnyshapeError, ArgumentError, ShapeError, UnsupportedError
+from anyshape.refusal import refused
+from anyshape.rules.dispatch.result import Done, Many
+from anyshape.rules.dispatch.sym_node import number_of, stock
+from anyshape.rules.shared.operand import meta_of
+from anyshape.symbolic.sym_bool import SymBool
+from anyshape.symbolic.sym_float import SymFloat
+from anyshape.symbolic.sym_int import SymInt
+from anyshape.tensor.current import current
+from anyshape.tensor.layout import CONTIGUOUS, Layout, dense_strides, strides_of, unsure
+from anyshape.tensor.meta import Meta
+from anyshape.tensor.size import surely_equal
+from anyshape.tensor.sym_tensor import SymSize, SymTensor
+from anyshape.torch_compat.fake_kernel import enable_python_dispatcher, fake_kernel_of, set_context
+from anyshape.torch_compat.message import has_no_kernel
+from anyshape.torch_compat.tensor_subclass import storage_id
+from anyshape.torch_compat.torch_function import DisableTorchFunction
+
+_META: Final = torch.device("meta")
+
+
+class _Crossing:
+    """Converts the operands of one call to torch's, and the results back."""
+
+    def __init__(self) -> None:
+        self.seen: dict[int, tuple[Any, torch.Tensor]] = {}
+        self.device: torch.device | None = None
+        self.given: torch.device | None = None
+        self.base: Any = None
+
+    def there(self, x: Any) -> Any:
+        kind = type(x)
+        if kind is SymTensor or isinstance(x, torch.Tensor):
+            found = self.seen.get(id(x))
+            if found is None:
+                found = self.seen[id(x)] = (x, self._tensor(meta_of(x)))
+            return found[1]
+        if kind in (SymInt, SymBool, SymFloat):
+            return stock(x)
+        if kind is SymSize or (isinstance(x, tuple) and not hasattr(x, "_fields")):
+            return tuple([self.there(part) for part in x])
+        if isinstance(x, list):
+            return [self.there(part) for part in x]
+        if kind is dict:
+            return {k: self.there(part) for k, part in x.items()}
+        if kind is slice:
+            return slice(self.there(x.start), self.there(x.stop), self.there(x.step))
+        if kind is torch.device:
+            self.given = x
+            return _META
+        return x
+
+    def _tensor(self, meta: Meta) -> torch.Tensor:
+        if self.device is None or meta.shape:
+            self.device = self.device if self.device and not meta.shape else meta.device
+        sizes = [stock(n) for n in meta.shape]
+        if meta.layout is CONTIGUOUS:
+            return torch.empty(sizes, dtype=meta.dtype, device=_META)
+        strides = [stock(n) for n in strides_of(meta)]
+        return torch.empty_strided(sizes, strides, dtype=meta.dtype, device=_META)
+
+    def back(self, x: Any) -> Any:
+        """A result as a rule returns it. Its layout is unverified: devices differ."""
+        if isinstance(x, torch.Tensor):
+            if x.layout is not torch.strided:
+                raise refused(UnsupportedError, f"a result with layout {x.layout}")
+            self._note_view(x)
+            shape = tuple([number_of(n) for n in x.shape])
+            strides = tuple([number_of(n) for n in x.stride()])
+            dense = all(map(surely_equal, strides, dense_strides(shape)))
+            layout = unsure(CONTIGUOUS if dense else Layout(strides=strides))
+            return Meta(shape, x.dtype, layout, self.given or self.device)
+        if isinstance(x, tuple | list):
+            kind = type(x)
+            plain = kind in (tuple, list)
+            build = kind if plain or not hasattr(x, "_fields") else lambda parts: kind(*parts)
+            return Many([self.back(part) for part in x], build)
+        if type(x) in (torch.SymInt, torch.SymFloat, torch.SymBool):
+            return number_of(x)
+        return x
+
+    def _note_view(self, x: torch.Tensor) -> None:
+        memory = storage_id(x.untyped_storage())
+        for original, converted in self.seen.values():
+            if storage_id(converted.untyped_storage()) == memory:
+                self.base = original
+
+
+def run_meta_kernel(
+    func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], *, misfit: bool = False
+) -> tuple[Any, Any]:
+    """The result of torch's meta kernel in the form of a rule's, and the operand it is a view of.
+
+    `misfit`: there is a rule, and its signature does not take the call. A `TypeError` of torch then
+    means that the call is wrong.
+    """
+    crossing = _Crossing()
+    name = getattr(func, "__name__", str(func))
+    try:
+        with DisableTorchFunction(), torch.no_grad(), enable_python_dispatcher():
+            there, named = crossing.there(args), crossing.there(kwargs)
+            if not crossing.seen and "device" not in named:
+                named = {**named, "device": _META}
+                crossing.given = torch.get_default_device()
+            out = _run(func, there, named)
+            for original, converted in crossing.seen.values():
+                if out is converted and not name.endswith("_"):
+                    return Done(original), None
+            result = crossing.back(out)
+    except UnsupportedError as e:
+        raise _unsupported(name, e.what) from e
+    except AnyshapeError:
+        raise
+    except NotImplementedError as e:
+        raise _unsupported(name, _brief(e)) from e
+    except (RuntimeError, ValueError, IndexError, TypeError, AttributeError, AssertionError) as e:
+        if misfit and isinstance(e, TypeError):
+            raise ArgumentError(f"{name}: {_brief(e)}") from e
+        strange = isinstance(e, TypeError | AttributeError | AssertionError)
+        if strange or has_no_kernel(str(e)):
+            raise _unsupported(name, _brief(e)) from e
+        raise ShapeError(f"{name}: {_brief(e)}") from e
+    return (result if type(result) in (Meta, Many) else Done(result)), crossing.base
+
+
+def _run(func: Any, args: Any, kwargs: Any) -> Any:
+    """Call the kernel, or the fake kernel of a custom op, which may make unbacked sizes."""
+    kernel = fake_kernel_of(func)
+    if kernel is None:
+        return func(*args, **kwargs)
+    with set_context(_Context):
+        return kernel(*args, **kwargs)
+
+
+class _Context:
+    """The context that `torch.library.get_ctx()` returns inside a fake kernel."""
+
+    def new_dynamic_size(self, *, min: int = 0, max: int | None = None) -> Any:
+        """A new unbacked size, which the op determines when it runs."""
+        return stock(current().fresh_size(min=min, max=max))
+
+    create_unbacked_symint = new_dynamic_size
+
+
+def _brief(e: Exception) -> str:
+    return (str(e).strip().splitlines() or [type(e).__name__])[0]
+
+
+def _unsupported(name: str, why: str) -> UnsupportedError:
+    site = capture_site()
+    return refused(
+        UnsupportedError,
+        f"no shape rule for {name}" + (f" at {site}" if site else ""),
+        why=why,
+        fix=f"write one with @anyshape.register_rule({name}), or keep the op out of the trace",
+    )

@@ -1,0 +1,397 @@
+"""The ladder: from a torch function to what handles its calls.
+
+1. a rule of the user's, 2. a row of the table, 3. the Python body of the function, run under the
+tracer, 4. torch's own meta kernel over our numbers (`bridge.py`), 5. `UnsupportedError`.
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+
+from anyshape.env.site import capture as capture_site
+from anyshape.errors import ArgumentError, ShapeError, UnsupportedError
+from anyshape.refusal import refused
+from anyshape.rules.dispatch.autocast import cast_operands
+from anyshape.rules.dispatch.body import run_body
+from anyshape.rules.dispatch.bridge import run_meta_kernel
+from anyshape.rules.dispatch.call_form import normalized, reordered, takes
+from anyshape.rules.dispatch.op_name import NOT_OPS, PYTHON_OPERATORS, REFLECTED, REFUSED
+from anyshape.rules.dispatch.result import Done, Instead, Many
+from anyshape.rules.dispatch.signature import warn_out_of_date
+from anyshape.rules.dispatch.table import PURE, RULES, USER, Rule
+from anyshape.rules.dispatch.user import run_user_rule
+from anyshape.rules.shared.broadcast import fits
+from anyshape.rules.shared.operand import is_tensor, meta_of
+from anyshape.rules.shared.promote import can_cast
+from anyshape.symbolic import torch_calls
+from anyshape.symbolic.sym_bool import SymBool
+from anyshape.symbolic.sym_float import SymFloat
+from anyshape.symbolic.sym_int import SymInt
+from anyshape.tensor.layout import CONTIGUOUS, unsure
+from anyshape.tensor.meta import Meta
+from anyshape.tensor.size import equal
+from anyshape.tensor.sym_tensor import SymTensor
+from anyshape.torch_compat.aten_op import is_op, qualified_name, schema_of
+from anyshape.torch_compat.thread_state import is_any_autocast_enabled
+from anyshape.torch_compat.torch_function import SAME_SIGNATURE_MODULES, DisableTorchFunction
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Row = Callable[[Any, Any, tuple[Any, ...], dict[str, Any]], Any]
+
+SYMBOLIC: Final = (SymInt, SymBool, SymFloat)
+_FAMILIES: Final = (
+    "pointwise",
+    "cast",
+    "view",
+    "complex_view",
+    "subview",
+    "diagonal",
+    "tensor_query",
+    "reduction",
+    "join",
+    "sequence",
+    "factory",
+    "matmul",
+    "index",
+    "copies",
+    "gather",
+    "data",
+    "random",
+    "conv",
+    "norm",
+    "pooling",
+    "pad",
+    "interpolate",
+    "loss",
+    "embedding",
+    "attention",
+    "rnn",
+    "sort",
+    "linalg",
+    "contraction",
+    "fourier",
+    "state",
+)
+
+
+@functools.cache
+def _load() -> None:
+    for family in _FAMILIES:
+        import_module(f"anyshape.rules.{family}")
+
+
+def loaded_rules() -> dict[str, Rule]:
+    """The table with the rows of all families."""
+    _load()
+    return RULES
+
+
+def resolve(func: Any) -> Row:
+    """The handler of the calls of a torch function."""
+    _load()
+    if func in USER:
+        return functools.partial(_run_user, USER[func])
+    name = getattr(func, "__name__", "")
+    if name in ("__get__", "__set__", "__delete__"):
+        return _attribute
+    if func in torch_calls.HANDLED:
+        return _number_function
+    if func in REFUSED:
+        return _refuse
+    if func in NOT_OPS:
+        return _plain
+    if is_op(func):
+        name = op_name(func)
+    row = _by_name(func, name)
+    if row is not None:
+        if not row.args[0].random:
+            PURE.add(func)
+        return row
+    return _body if isinstance(func, types.FunctionType) else _meta_kernel
+
+
+def op_name(func: Any) -> str:
+    """The name of the op that a function is, as rules and the autocast table have it; empty for an
+    op of another library.
+    """
+    if is_op(func):
+        namespace, _, name = qualified_name(func).partition("::")
+        return name if namespace == "aten" else ""
+    name = getattr(func, "__name__", "")
+    return PYTHON_OPERATORS.get(name, name)
+
+
+def _by_name(func: Any, name: str) -> functools.partial[Any] | None:
+    if isinstance(func, types.FunctionType) and func.__module__ == "torch.nn.functional":
+        found = RULES.get(f"F.{name}")
+        return None if found is None else functools.partial(_run, found)
+    if isinstance(func, types.FunctionType) and func.__module__ not in SAME_SIGNATURE_MODULES:
+        return None
+    if f"aten.{name}" in RULES and not isinstance(func, types.FunctionType):
+        name = f"aten.{name}"
+    if name in REFLECTED:
+        return functools.partial(_run_reflected, RULES[REFLECTED[name]])
+    inplace = name in PYTHON_OPERATORS and name.startswith("__i") and name != "__invert__"
+    name = PYTHON_OPERATORS.get(name, name)
+    if name in RULES:
+        inplace = inplace or _is_inplace(name)
+        return functools.partial(_run_inplace if inplace else _run, RULES[name])
+    if _is_inplace(name) and name[:-1] in RULES:
+        return functools.partial(_run_inplace, RULES[name[:-1]])
+    return None
+
+
+# ---------------------------------------------------------------------- the forms of a row
+
+_MISFIT: Final = object()  # the signature of the rule does not take the call
+
+
+def _call(found: Rule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The answer of the rule, or _MISFIT."""
+    if kwargs:
+        args, kwargs = normalized(found.function, args, kwargs)
+    try:
+        return found.function(*args, **kwargs)
+    except (TypeError, ArgumentError):
+        return _call_reordered(found, args, kwargs)
+
+
+def _call_reordered(found: Rule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """While an error of the rule is handled: the answer for the other form of the call if there is
+    one; _MISFIT where the signature of the rule was the reason.
+    """
+    other = reordered(found.name, args, kwargs)
+    if other is not None:
+        return found.function(*other[0], **other[1])
+    if takes(found.function, args, kwargs):
+        raise  # noqa: PLE0704  what the rule raised
+    return _MISFIT
+
+
+def _first(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return args[0] if args else kwargs.get("input", kwargs.get("self"))
+
+
+def _run(found: Rule, tracer: Any, func: Any, args: Any, kwargs: Any) -> Any:
+    if is_any_autocast_enabled() and kwargs.get("out") is None:
+        out = _call(found, *cast_operands(found.name, args, kwargs))
+    elif kwargs:
+        if kwargs.get("out") is not None:
+            return _run_out(found, tracer, func, args, kwargs)
+        out = _call(found, args, kwargs)
+    else:
+        try:
+            out = found.function(*args)
+        except (TypeError, ArgumentError):
+            out = _call_reordered(found, args, kwargs)
+    if out is NotImplemented:
+        return _next(tracer, func, args, kwargs)
+    if out is _MISFIT:
+        return _run_misfit(found, tracer, func, args, kwargs)
+    result = tracer.record(func, args, kwargs, out)
+    if found.view:
+        tracer.alias(result, _first(args, kwargs))
+    return result
+
+
+def _run_misfit(found: Rule, tracer: Any, func: Any, args: Any, kwargs: Any) -> Any:
+    """The next rung for a call that the rule does not take. Where torch refuses it too, the mistake
+    is the caller's; else the rule is out of date.
+    """
+    if isinstance(func, types.FunctionType):
+        result = run_body(tracer, func, args, kwargs)
+    else:
+        result = _meta_kernel(tracer, func, args, kwargs, misfit=True)
+    warn_out_of_date(found, func)
+    return result
+
+
+def _run_reflected(found: Rule, tracer: Any, func: Any, args: Any, kwargs: Any) -> Any:
+    name = REFLECTED[func.__name__]
+    (x, other), _ = cast_operands(name, args, kwargs)
+    return tracer.record(func, args, kwargs, found.function(other, x))
+
+
+def _run_inplace(found: Rule, tracer: Any, func: Any, args: Any, kwargs: Any) -> Any:
+    x = _first(args, kwargs)
+    if not is_tensor(x):
+        raise ArgumentError(f"{func.__name__} changes a tensor, not {type(x).__name__}")
+    out = _call(found, args, kwargs)
+    if out is NotImplemented:
+        return _meta_kernel(tracer, func, args, kwargs)
+    if out is _MISFIT:
+        return _run_misfit(found, tracer, func, args, kwargs)
+    if type(out) is Done:
+        return out.value
+    if type(out) is Instead:
+        func = getattr(torch.Tensor, f"{out.func.__name__}_")
+        args, kwargs, out = out.args, out.kwargs, out.out
+    if type(out) is not Meta:
+        raise refused(UnsupportedError, f"the in-place form of {func.__name__}")
+    _need_no_leaf(x, func)
+    if found.view:
+        if type(x) is not SymTensor:
+            raise refused(
+                UnsupportedError, f"{func.__name__} changes the shape of a tensor from outside"
+            )
+        tracer.mutate(func, args, kwargs, x)
+        out.device, out.requires_grad = x._meta.device, x._meta.requires_grad
+        x._meta = out
+        return x
+    meta = meta_of(x)
+    fits(out.shape, meta.shape, func.__name__)
+    if not can_cast(out.dtype, meta.dtype):
+        raise ShapeError(
+            f"result type {out.dtype} can't be cast to the desired output type {meta.dtype}"
+        )
+    tracer.mutate(func, args, kwargs, x)
+    return x
+
+
+def _need_no_leaf(x: Any, func: Any) -> None:
+    meta = meta_of(x)
+    if meta.requires_grad and torch.is_grad_enabled() and type(x) is not SymTensor:
+        raise ShapeError(
+            f"{func.__name__}: a leaf Variable that requires grad is being used in an in-place"
+            " operation"
+        )
+
+
+def _run_out(found: Rule, tracer: Any, func: Any, args: Any, kwargs: Any) -> Any:
+    rest = {k: v for k, v in kwargs.items() if k != "out"}
+    outs = kwargs["out"]
+    result = _call(found, args, rest)
+    if result is _MISFIT:
+        result, _ = run_meta_kernel(func, args, rest, misfit=True)
+        warn_out_of_date(found, func)
+    elif result is NotImplemented:
+        result, _ = run_meta_kernel(func, args, rest)
+    if type(result) is Instead:
+        result = result.out
+    if type(result) is Done:
+        raise refused(UnsupportedError, f"the out= form of {func.__name__}")
+    metas = result.parts if type(result) is Many else [result]
+    targets = list(outs) if isinstance(outs, tuple | list) else [outs]
+    tracer.mutate(func, args, kwargs, targets[0])
+    for meta, target in zip(metas, targets, strict=True):
+        store(tracer, meta, target)
+    return result.build(targets) if type(result) is Many else targets[0]
+
+
+def store(tracer: Any, meta: Meta, target: Any) -> None:
+    """Update an `out=` argument after the call: it is resized if its shape differs."""
+    old = meta_of(target)
+    tracer.touch(target)
+    if not can_cast(meta.dtype, old.dtype):
+        raise ShapeError(
+            f"result type {meta.dtype} can't be cast to the desired output type {old.dtype}"
+        )
+    same = len(old.shape) == len(meta.shape) and all(map(equal, old.shape, meta.shape))
+    if same:
+        return
+    if type(target) is not SymTensor:
+        raise refused(UnsupportedError, "out= resizes a tensor from outside the traced function")
+    # if the shapes turn out equal at run time, the target keeps its layout: unverified
+    layout = unsure(CONTIGUOUS)
+    target._meta = Meta(meta.shape, old.dtype, layout, old.device, old.requires_grad)
+
+
+# ---------------------------------------------------------------------- other rungs
+
+
+def _next(tracer: Any, func: Any, args: Any, kwargs: Any) -> Any:
+    if isinstance(func, types.FunctionType):
+        return run_body(tracer, func, args, kwargs)
+    return _meta_kernel(tracer, func, args, kwargs)
+
+
+def _body(tracer: Any, func: Any, args: Any, kwargs: Any) -> Any:
+    return run_body(tracer, func, args, kwargs)
+
+
+def _meta_kernel(tracer: Any, func: Any, args: Any, kwargs: Any, *, misfit: bool = False) -> Any:
+    outs = kwargs.get("out")
+    rest = kwargs if outs is None else {k: v for k, v in kwargs.items() if k != "out"}
+    name = op_name(func)
+    result, base = run_meta_kernel(func, *cast_operands(name, args, rest), misfit=misfit)
+    if outs is not None:
+        return _run_out(Rule(name, lambda *_, **__: result), tracer, func, args, kwargs)
+    changed = _changed(func, args, kwargs, result)
+    if _is_inplace(name) and type(result) is Meta:
+        tracer.mutate(func, args, kwargs, args[0])
+        return args[0]
+    if changed and type(result) is Done:
+        tracer.emit(func, args, kwargs)
+    given = tracer.record(func, args, kwargs, result)
+    for x in changed:
+        tracer.touch(x)
+    if base is not None:
+        tracer.alias(given, base)
+    return given
+
+
+def _is_inplace(name: str) -> bool:
+    return name.endswith("_") and not name.endswith("__")
+
+
+def _changed(func: Any, args: Any, kwargs: Any, result: Any) -> list[Any]:
+    """The tensors that a call without a rule may mutate: by its schema or its name. A call that
+    returns nothing may mutate all of them.
+    """
+    schema = schema_of(func)
+    if schema is not None:
+        given = [*args[: len(schema.arguments)]]
+        pairs = [*zip(schema.arguments, given, strict=False)]
+        pairs += [(a, kwargs[a.name]) for a in schema.arguments if a.name in kwargs]
+        written = [x for a, x in pairs if a.alias_info is not None and a.alias_info.is_write]
+    elif _is_inplace(getattr(func, "__name__", "")):
+        written = [*args[:1]]
+    else:
+        nothing = type(result) is Done and result.value is None
+        written = [*args, *kwargs.values()] if nothing else []
+    return [x for x in _flat(written) if is_tensor(x)]
+
+
+def _run_user(found: Rule, tracer: Any, func: Any, args: Any, kwargs: Any) -> Any:
+    return tracer.record(func, args, kwargs, run_user_rule(tracer, found, args, kwargs))
+
+
+def _attribute(tracer: Any, func: Any, args: Any, kwargs: Any) -> Any:
+    """A property of a tensor, read or set through torch's own descriptor."""
+    x = args[0]
+    if type(x) is not SymTensor:
+        with DisableTorchFunction():
+            return func(*args, **kwargs)
+    name = func.__self__.__name__
+    if func.__name__ == "__get__":
+        return getattr(x, name)
+    return setattr(x, name, args[1])
+
+
+def _plain(tracer: Any, func: Any, args: Any, kwargs: Any) -> Any:
+    """A function that is not an op: it runs immediately."""
+    with DisableTorchFunction():
+        return func(*args, **kwargs)
+
+
+def _number_function(tracer: Any, func: Any, args: Any, kwargs: Any) -> Any:
+    if not any(type(a) in SYMBOLIC for a in _flat(args)):
+        return _plain(tracer, func, args, kwargs)
+    return torch_calls.answer("SymInt", func, args)
+
+
+def _flat(args: Any) -> list[Any]:
+    return [part for a in args for part in (a if isinstance(a, tuple | list) else (a,))]
+
+
+def _refuse(tracer: Any, func: Any, args: Any, kwargs: Any) -> Any:
+    site = capture_site()
+    what, fix = REFUSED[func]
+    raise refused(UnsupportedError, f"{what}" + (f" at {site}" if site else ""), fix=fix)

@@ -1,0 +1,1 @@
+"""What rules of several families need. See the folder's README."""
