@@ -23,7 +23,12 @@ from dataclasses import dataclass, field
 from anyshape import expr as ex
 from anyshape.env import Fact
 from anyshape.env.learning.learn import learn
-from anyshape.errors import ConstraintError, DataDependentError, RuntimeAssertError
+from anyshape.errors import (
+    ConstraintError,
+    DataDependentError,
+    RuntimeAssertError,
+    UnsupportedError,
+)
 from anyshape.expr.text.python import function
 from tests.soundness.world import HUGE, UNDEFINED, Claim, Term, World
 
@@ -228,6 +233,8 @@ def main(argv: list[str]) -> int:
                 wild=options.wild,
                 endless=options.endless,
             )
+        except UnsupportedError:  # a number beyond the engine's limits: the seed ends there
+            tally.refused += 1
         except Exception:  # an unexpected error is a finding like any other
             tally.unsound.append(f"seed {seed} width {options.width}: {traceback.format_exc(-4)}")
         if tally.unsound:
