@@ -24,8 +24,8 @@ from anyshape.errors import UnsupportedError
 from anyshape.expr import real
 from anyshape.expr.atom import make_atom, symbol
 from anyshape.expr.boolean import conj, constant, disj, negate
-from anyshape.expr.build import bitwise, choice, division, extremum, product, rounding
-from anyshape.expr.build.comparison import compare
+from anyshape.expr.constructor import bitwise, choice, division, extremum, product, rounding
+from anyshape.expr.constructor.comparison import compare
 from anyshape.expr.node import Expr
 from anyshape.expr.pool import Pool
 from anyshape.expr.real import Real, Span, real_const, real_symbol

@@ -30,8 +30,8 @@ from anyshape.expr import (
     symbol,
 )
 from anyshape.expr.boolean import constant
-from anyshape.expr.build.comparison import compare
-from anyshape.expr.build.product import EXPAND_LIMIT
+from anyshape.expr.constructor.comparison import compare
+from anyshape.expr.constructor.product import EXPAND_LIMIT
 from anyshape.expr.real import FLOAT, apply, real_const
 from anyshape.expr.z3_bridge import Problem
 from tests.soundness.world import UNDEFINED, World

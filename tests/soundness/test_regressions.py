@@ -12,7 +12,7 @@ from anyshape.env.learning import learn as learning
 from anyshape.env.learning.learn import learn
 from anyshape.errors import ConstraintError
 from anyshape.expr import eq0, floordiv, ge0, minimum, modulo, multiply, ne0
-from anyshape.expr.build.rounding import ceil
+from anyshape.expr.constructor.rounding import ceil
 from anyshape.expr.node import MAGNITUDE_BITS
 from anyshape.expr.real import RATIO, apply
 from anyshape.expr.terms import terms

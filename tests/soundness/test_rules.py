@@ -16,7 +16,7 @@ import pytest
 import z3
 
 from anyshape.env.ladder import elimination, reduce
-from anyshape.expr.build import division, extremum
+from anyshape.expr.constructor import division, extremum
 from tests.soundness.oracle import Oracle
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from anyshape.env import Env
 from anyshape.expr import Expr, eq0, floordiv, ge0, maximum, modulo, parse
-from anyshape.expr.build.bitwise import bit_and, bit_or
+from anyshape.expr.constructor.bitwise import bit_and, bit_or
 
 
 def test_a_question_about_a_remainder_does_not_exclude_zero() -> None:

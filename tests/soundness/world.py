@@ -26,9 +26,9 @@ from anyshape import expr as ex
 from anyshape.env import Env, Fact
 from anyshape.env.learning.learn import learn
 from anyshape.expr import Bool, Expr
-from anyshape.expr.build.bitwise import bit_and, bit_or, bit_xor, left_shift, right_shift
-from anyshape.expr.build.comparison import compare
-from anyshape.expr.build.rounding import ceil, floor, nearest, trunc
+from anyshape.expr.constructor.bitwise import bit_and, bit_or, bit_xor, left_shift, right_shift
+from anyshape.expr.constructor.comparison import compare
+from anyshape.expr.constructor.rounding import ceil, floor, nearest, trunc
 from anyshape.expr.real import FLOAT, RATIO, Real, apply, real_const
 
 Values = tuple[int, ...]

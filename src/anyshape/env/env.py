@@ -39,7 +39,7 @@ from anyshape.env.symbol import BACKED, UNBACKED, Symbol
 from anyshape.errors import ConstraintError, RuntimeAssertError
 from anyshape.events import Answer, Assert, Guard, SymbolCreation, emit, listeners
 from anyshape.expr import Bool, Pool, eq0, evaluate, ge0, negate, symbol
-from anyshape.expr.build.comparison import equals
+from anyshape.expr.constructor.comparison import equals
 from anyshape.expr.real import ANY, CONST, Real, real_symbol
 from anyshape.expr.table.op import SYMBOL
 from anyshape.expr.terms import refresh, terms

@@ -222,7 +222,7 @@ def relation(op: Op, e: Expr) -> Bool:
 def make_comparison(sign: str, left: Expr | Real, right: Expr | Real) -> Bool:
     """The comparison `left sign right` as it stands, `sign` one of == != < <=.
 
-    For `anyshape.expr.build.comparison`, which finds simpler forms.
+    For `anyshape.expr.constructor.comparison`, which finds simpler forms.
     """
     pool = left.pool
     key = (REAL, sign, left, right)

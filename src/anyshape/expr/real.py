@@ -2,7 +2,7 @@
 
 A `Real` is an interned tree of the ops of `anyshape.expr.table.op_real`, with a span that holds its
 value and with its value at the hints. Rounding to an integer gives an atom, see
-`anyshape.expr.build.rounding`.
+`anyshape.expr.constructor.rounding`.
 """
 
 from __future__ import annotations

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Any, Final
 from anyshape.errors import UnsupportedError
 from anyshape.expr import atom as atoms
 from anyshape.expr import boolean, real
-from anyshape.expr.build import bitwise, choice, comparison, division, extremum, product, rounding
+from anyshape.expr.constructor import (
+    bitwise,
+    choice,
+    comparison,
+    division,
+    extremum,
+    product,
+    rounding,
+)
 from anyshape.expr.table.row import CONDITION, INTEGER, REAL
 from anyshape.refusal import forgive
 

@@ -156,7 +156,7 @@ def _outer_of(meta: Meta, i: int, j: int) -> int:
 
 
 def _number_of(p: SymBool) -> Any:
-    from anyshape.expr.build import choice  # noqa: PLC0415
+    from anyshape.expr.constructor import choice  # noqa: PLC0415
 
     pool = p.env.pool
     return choice.choose(p.condition, pool.const(1), pool.const(0))

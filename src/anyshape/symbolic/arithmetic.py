@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from anyshape.expr import real
 from anyshape.expr.atom import make_atom
 from anyshape.expr.boolean import ge0, negate
-from anyshape.expr.build import bitwise, division, product
-from anyshape.expr.build.comparison import compare
+from anyshape.expr.constructor import bitwise, division, product
+from anyshape.expr.constructor.comparison import compare
 from anyshape.expr.node import Expr
 from anyshape.expr.real import Real, real_const
 from anyshape.expr.table.op_integer import POWER_MOD

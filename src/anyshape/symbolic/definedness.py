@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from anyshape.env.fact import DIVISION, DOMAIN, OVERFLOW, RULE
 from anyshape.expr import real
 from anyshape.expr.boolean import disj, ge0, ne0, negate
-from anyshape.expr.build.comparison import compare
+from anyshape.expr.constructor.comparison import compare
 from anyshape.expr.node import Expr
 from anyshape.expr.real import Real, real_const
 from anyshape.expr.table.op import OPS

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from anyshape.errors import ArgumentError, RuntimeAssertError, UnsupportedError
 from anyshape.expr.boolean import conj, disj
-from anyshape.expr.build import choice, extremum
+from anyshape.expr.constructor import choice, extremum
 from anyshape.expr.node import Expr
 from anyshape.expr.table.op_real import REAL_MAX, REAL_MIN
 from anyshape.refusal import refused

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from anyshape.env.fact import DOMAIN, OVERFLOW
 from anyshape.expr.atom import make_atom
 from anyshape.expr.boolean import disj, negate
-from anyshape.expr.build.comparison import compare
+from anyshape.expr.constructor.comparison import compare
 from anyshape.expr.real import real_const
 from anyshape.expr.table.op_function import LARGEST_EXPONENT
 from anyshape.expr.table.op_integer import ISQRT

@@ -14,7 +14,7 @@ import torch
 from anyshape.env.site import is_asked_by_user
 from anyshape.errors import NoHashError
 from anyshape.expr import real
-from anyshape.expr.build import rounding
+from anyshape.expr.constructor import rounding
 from anyshape.expr.table.op_real import ROUND_TO
 from anyshape.expr.text.show import show
 from anyshape.refusal import refused

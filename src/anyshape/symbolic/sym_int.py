@@ -20,7 +20,7 @@ from anyshape.errors import NoHashError
 from anyshape.expr import boolean
 from anyshape.expr.atom import make_atom
 from anyshape.expr.boolean import eq0, ge0, ne0
-from anyshape.expr.build import extremum, product
+from anyshape.expr.constructor import extremum, product
 from anyshape.expr.node import Expr
 from anyshape.expr.real import FLOAT
 from anyshape.expr.table.op_integer import BIT_COUNT, BIT_LENGTH, INT_ROUND

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from anyshape.env.fact import INDEX, RULE
 from anyshape.errors import DimError, ShapeError
 from anyshape.expr.boolean import eq0
-from anyshape.expr.build import extremum
+from anyshape.expr.constructor import extremum
 from anyshape.expr.table.op import PRODUCT, SYMBOL
 from anyshape.expr.terms import terms
 from anyshape.symbolic.operand import expr_of

@@ -30,8 +30,8 @@ from anyshape.expr import (
     multiply,
     negate,
 )
-from anyshape.expr.build.bitwise import bit_and, bit_or, bit_xor
-from anyshape.expr.build.extremum import FLATTEN_LIMIT
+from anyshape.expr.constructor.bitwise import bit_and, bit_or, bit_xor
+from anyshape.expr.constructor.extremum import FLATTEN_LIMIT
 from anyshape.expr.table.op import MAXIMUM
 from anyshape.expr.terms import terms
 from tests.strategies import (
@@ -123,7 +123,7 @@ def test_maxima(drawn: tuple[World, Expr, Expr, Expr]) -> None:
 def test_control_nested_maxima_that_are_not_flattened_are_caught(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("anyshape.expr.build.extremum._flattened", list)
+    monkeypatch.setattr("anyshape.expr.constructor.extremum._flattened", list)
     with pytest.raises(AssertionError):
         SEARCH(given(three_integers())(assert_maxima))()
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from anyshape.domain import NINF, Interval
 from anyshape.errors import ParseError
 from anyshape.expr import Bool, Expr, Real, atom, evaluate, parse, show
-from anyshape.expr.build import division
+from anyshape.expr.constructor import division
 from anyshape.expr.pool import Pool
 from anyshape.expr.text.python import function, source
 from anyshape.expr.text.show import BRIEF_TEXT

@@ -12,7 +12,7 @@ from anyshape.env.learning import learn
 from anyshape.errors import ConstraintError
 from anyshape.expr import eq0, ge0, ne0
 from anyshape.expr.boolean import disj
-from anyshape.expr.build.division import floordiv, modulo
+from anyshape.expr.constructor.division import floordiv, modulo
 
 if TYPE_CHECKING:
     from anyshape.expr import Bool, Expr

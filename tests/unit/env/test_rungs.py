@@ -15,7 +15,7 @@ from anyshape.env.ladder.reason import explain, interval_text
 from anyshape.env.learning.learn import learn
 from anyshape.errors import ConstraintError, UnsupportedError
 from anyshape.expr import Expr, disj, eq0, ge0, ne0
-from anyshape.expr.build.division import floordiv_const
+from anyshape.expr.constructor.division import floordiv_const
 from tests.unit.env.story import Story
 
 # what is told, a question, and how the sentence begins that explains the answer

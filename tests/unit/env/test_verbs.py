@@ -246,7 +246,7 @@ def test_hints(scene: Scene) -> None:
     assert env.hint_of(scene.u) == 8
     assert env.hint_for_guard(scene("u0 > 3")) is True
     real = env.real(source="x")
-    from anyshape.expr.build.rounding import floor
+    from anyshape.expr.constructor.rounding import floor
 
     assert env.hint_of(floor(real) + w) is None
     assert env.text(real) == "x"

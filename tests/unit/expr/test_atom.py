@@ -18,9 +18,9 @@ from anyshape.expr import (
 )
 from anyshape.expr.atom import intern_atom, operand_interval, within
 from anyshape.expr.boolean import Bool
-from anyshape.expr.build.bitwise import bit_and
-from anyshape.expr.build.comparison import compare
-from anyshape.expr.build.rounding import floor
+from anyshape.expr.constructor.bitwise import bit_and
+from anyshape.expr.constructor.comparison import compare
+from anyshape.expr.constructor.rounding import floor
 from anyshape.expr.name import RESERVED
 from anyshape.expr.node import Atom
 from anyshape.expr.real import Real, Span, apply, real_symbol

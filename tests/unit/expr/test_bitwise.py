@@ -7,8 +7,8 @@ import pytest
 from anyshape.errors import UnsupportedError
 from anyshape.expr import Pool, choose, ge0, negate, parse, symbol
 from anyshape.expr.boolean import constant
-from anyshape.expr.build.bitwise import bit_and, bit_or, bit_xor, left_shift, right_shift
-from anyshape.expr.build.rounding import floor, nearest
+from anyshape.expr.constructor.bitwise import bit_and, bit_or, bit_xor, left_shift, right_shift
+from anyshape.expr.constructor.rounding import floor, nearest
 from anyshape.expr.real import real_const, real_symbol
 
 

@@ -21,7 +21,7 @@ from anyshape.expr.boolean import (
     relation,
     true,
 )
-from anyshape.expr.build.comparison import compare
+from anyshape.expr.constructor.comparison import compare
 from anyshape.expr.real import real_const, real_symbol
 from anyshape.expr.table.op import COMPARE
 

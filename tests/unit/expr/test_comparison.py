@@ -10,7 +10,7 @@ import pytest
 from anyshape.env import Env
 from anyshape.expr import Expr, Pool, Real, evaluate, parse, show, symbol
 from anyshape.expr.boolean import REAL, RELATIONS
-from anyshape.expr.build.comparison import compare
+from anyshape.expr.constructor.comparison import compare
 from anyshape.expr.real import FLOAT, RATIO, Span, apply, real_const, real_symbol
 from anyshape.expr.table.op import COMPARE
 from anyshape.expr.text.python import function

@@ -25,10 +25,10 @@ from anyshape.expr import (
 )
 from anyshape.expr.atom import make_atom
 from anyshape.expr.boolean import eq0, ne0
-from anyshape.expr.build import division as division_module
-from anyshape.expr.build.bitwise import bit_and, bit_or, bit_xor, left_shift, right_shift
-from anyshape.expr.build.comparison import compare
-from anyshape.expr.build.rounding import ceil, floor, nearest, trunc
+from anyshape.expr.constructor import division as division_module
+from anyshape.expr.constructor.bitwise import bit_and, bit_or, bit_xor, left_shift, right_shift
+from anyshape.expr.constructor.comparison import compare
+from anyshape.expr.constructor.rounding import ceil, floor, nearest, trunc
 from anyshape.expr.real import FLOAT, RATIO, apply
 from anyshape.expr.table.op_integer import BIT_COUNT, BIT_LENGTH, INT_ROUND, ISQRT, POWER_MOD
 from tests.unit.expr.exhaustive import Case, assert_bounds, assert_hint, assert_value

@@ -25,8 +25,8 @@ from anyshape.expr import (
     show,
     symbol,
 )
-from anyshape.expr.build.bitwise import bit_and
-from anyshape.expr.build.rounding import floor
+from anyshape.expr.constructor.bitwise import bit_and
+from anyshape.expr.constructor.rounding import floor
 from anyshape.expr.real import apply, real_symbol
 from anyshape.expr.terms import terms
 from anyshape.expr.text.parse import MAX_NESTING

@@ -5,8 +5,8 @@ import itertools
 import pytest
 
 from anyshape.expr import Expr, Pool, evaluate, floordiv, modulo, multiply, parse, show, symbol
-from anyshape.expr.build.bitwise import bit_and
-from anyshape.expr.build.division import LARGEST_DIVISOR, divide_exactly, floordiv_const
+from anyshape.expr.constructor.bitwise import bit_and
+from anyshape.expr.constructor.division import LARGEST_DIVISOR, divide_exactly, floordiv_const
 from anyshape.expr.terms import terms
 
 SMALL = range(-5, 6)

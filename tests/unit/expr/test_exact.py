@@ -60,7 +60,7 @@ def test_weights_differ_from_process_to_process() -> None:
 TEXTS = """
 from anyshape.env import Env
 from anyshape.expr import *
-from anyshape.expr.build.bitwise import bit_and, bit_xor
+from anyshape.expr.constructor.bitwise import bit_and, bit_xor
 
 env = Env()
 u = [env.unbacked(size=True) for _ in range(12)]

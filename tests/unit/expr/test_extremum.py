@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from anyshape.expr import Expr, Pool, absolute, evaluate, maximum, minimum, parse, show, symbol
-from anyshape.expr.build.extremum import FLATTEN_LIMIT
+from anyshape.expr.constructor.extremum import FLATTEN_LIMIT
 from anyshape.expr.terms import terms
 
 

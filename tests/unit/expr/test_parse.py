@@ -9,7 +9,7 @@ import pytest
 from anyshape.errors import ParseError
 from anyshape.expr import Bool, Expr, Pool, Real, evaluate, multiply, parse, show, symbol
 from anyshape.expr.boolean import constant, eq0, ge0, ne0
-from anyshape.expr.build.comparison import compare
+from anyshape.expr.constructor.comparison import compare
 from anyshape.expr.real import apply, real_const, real_symbol
 from anyshape.expr.text.call import FUNCTIONS
 from anyshape.expr.text.parse import MAX_DIGITS, MAX_NESTING

@@ -6,8 +6,8 @@ import pytest
 
 from anyshape.errors import UnsupportedError
 from anyshape.expr import Expr, Pool, evaluate, multiply, parse, power, show, symbol
-from anyshape.expr.build.bitwise import bit_or
-from anyshape.expr.build.product import (
+from anyshape.expr.constructor.bitwise import bit_or
+from anyshape.expr.constructor.product import (
     EXPAND_LIMIT,
     MAX_EXPONENT,
     MAX_FACTORS,

@@ -6,7 +6,7 @@ import pytest
 
 from anyshape.errors import UnsupportedError
 from anyshape.expr import Expr, Pool, evaluate, modulo, parse, symbol
-from anyshape.expr.build.bitwise import bit_and
+from anyshape.expr.constructor.bitwise import bit_and
 from anyshape.expr.real import real_symbol
 from anyshape.expr.text.python import LONG_SUM, function, source
 

@@ -7,7 +7,7 @@ import pytest
 
 from anyshape.expr import Expr, Pool, evaluate, floordiv, parse, power, symbol
 from anyshape.expr.boolean import Bool
-from anyshape.expr.build.rounding import floor
+from anyshape.expr.constructor.rounding import floor
 from anyshape.expr.node import Atom
 from anyshape.expr.real import Real, real_const, real_symbol
 from anyshape.expr.rebuild import rebuild, rebuild_bool, rebuild_real

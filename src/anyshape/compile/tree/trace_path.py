@@ -26,7 +26,7 @@ from anyshape.errors import AnyshapeError
 from anyshape.events import Answer, GraphBreak, emit, listeners
 from anyshape.expr import eq0, negate
 from anyshape.expr.boolean import Bool
-from anyshape.expr.build.comparison import equals
+from anyshape.expr.constructor.comparison import equals
 from anyshape.expr.node import Expr
 from anyshape.expr.traverse import names_of
 from anyshape.rules.dispatch.table import PURE

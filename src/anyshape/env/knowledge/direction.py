@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from anyshape.domain import INF, NINF
 from anyshape.env.knowledge.limit import MATERIALIZE
-from anyshape.expr.build.division import divide_exactly
+from anyshape.expr.constructor.division import divide_exactly
 from anyshape.expr.order import is_negative, linear_part
 from anyshape.expr.terms import content, terms
 

@@ -12,7 +12,7 @@ from math import ceil, gcd, prod
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from anyshape.domain import NINF
-from anyshape.expr.build.product import factors, monomial, multiply
+from anyshape.expr.constructor.product import factors, monomial, multiply
 from anyshape.expr.table.op import PRODUCT, SYMBOL
 from anyshape.expr.terms import terms
 

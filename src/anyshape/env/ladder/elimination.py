@@ -23,7 +23,7 @@ from anyshape.domain import INF, NINF, ceil_div
 from anyshape.env.knowledge.limit import MATERIALIZE
 from anyshape.env.knowledge.residue import remainder
 from anyshape.expr import boolean
-from anyshape.expr.build.product import factors, monomial
+from anyshape.expr.constructor.product import factors, monomial
 from anyshape.expr.real import Real
 from anyshape.expr.table.op import CHOICE, FLOORDIV, GROUP, MAXIMUM, PRODUCT, ROUNDINGS, SYMBOL
 from anyshape.expr.table.op_real import DIV, FLOAT, MUL, RATIO

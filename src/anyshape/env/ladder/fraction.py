@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final
 
 from anyshape.domain import Interval
 from anyshape.expr.atom import within
-from anyshape.expr.build.division import floordiv_const
+from anyshape.expr.constructor.division import floordiv_const
 from anyshape.expr.table.op import CEIL, FLOOR, TRUNC
 from anyshape.expr.table.op_real import ADD, CONST, DIV, FLOAT, MUL, NEG, RATIO, SUB
 from anyshape.expr.terms import refresh

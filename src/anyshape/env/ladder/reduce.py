@@ -21,9 +21,9 @@ from anyshape.env.knowledge.residue import remainder
 from anyshape.env.ladder.fraction import round_fraction
 from anyshape.env.ladder.reading import by_congruence, by_reading
 from anyshape.expr import boolean
-from anyshape.expr.build.division import floordiv
-from anyshape.expr.build.extremum import maximum
-from anyshape.expr.build.product import as_factors, factors, monomial, multiply
+from anyshape.expr.constructor.division import floordiv
+from anyshape.expr.constructor.extremum import maximum
+from anyshape.expr.constructor.product import as_factors, factors, monomial, multiply
 from anyshape.expr.node import Expr
 from anyshape.expr.real import Real
 from anyshape.expr.rebuild import rebuild

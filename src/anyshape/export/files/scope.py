@@ -21,7 +21,7 @@ from anyshape.errors import AnyshapeError, LoadError, UnsupportedError
 from anyshape.export.files import checked
 from anyshape.export.files.shared_expression import Namer
 from anyshape.expr import Bool, Expr, eq0, ge0, parse, symbol
-from anyshape.expr.build.product import MAX_EXPONENT, factors, monomial
+from anyshape.expr.constructor.product import MAX_EXPONENT, factors, monomial
 from anyshape.expr.node import Atom
 from anyshape.expr.real import ANY, Real, real_symbol
 from anyshape.expr.table.op import PRODUCT, SYMBOL

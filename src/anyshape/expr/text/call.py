@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from anyshape.expr import boolean, real
 from anyshape.expr.atom import intern_atom
 from anyshape.expr.boolean import Bool
-from anyshape.expr.build import extremum, product
-from anyshape.expr.build.choice import choose
+from anyshape.expr.constructor import extremum, product
+from anyshape.expr.constructor.choice import choose
 from anyshape.expr.node import Expr
 from anyshape.expr.order import compare
 from anyshape.expr.real import FLOAT, Real

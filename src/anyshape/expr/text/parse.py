@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 from anyshape.errors import ParseError, UnsupportedError
 from anyshape.expr import boolean
 from anyshape.expr.boolean import Bool
-from anyshape.expr.build import division, product
-from anyshape.expr.build.comparison import compare
+from anyshape.expr.constructor import division, product
+from anyshape.expr.constructor.comparison import compare
 from anyshape.expr.name import RESERVED
 from anyshape.expr.node import Expr
 from anyshape.expr.real import Real, make_real, real_const

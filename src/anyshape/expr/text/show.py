@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 from anyshape.errors import UnsupportedError
 from anyshape.expr import boolean
 from anyshape.expr.boolean import Bool
-from anyshape.expr.build import extremum
+from anyshape.expr.constructor import extremum
 from anyshape.expr.node import Atom, Expr
 from anyshape.expr.rebuild import rebuild
 from anyshape.expr.table.op import FLOORDIV, MAXIMUM, SYMBOL

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Final
 
 from anyshape.expr.boolean import constant, eq0, ge0, make_comparison, ne0
 from anyshape.expr.node import MAGNITUDE_BITS, Expr
+from anyshape.expr.real import Real, real_const
 from anyshape.expr.table.op import COMPARE
 from anyshape.expr.table.op_condition import REAL
 from anyshape.expr.table.op_real import DIV, FLOAT, MUL, RATIO
-from anyshape.expr.real import Real, real_const
 from anyshape.expr.table.row import builds
 
 if TYPE_CHECKING:

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Final
 
 from anyshape.domain.interval import Interval
 from anyshape.expr.atom import intern_atom, within
-from anyshape.expr.table.op import FLOORDIV
+from anyshape.expr.constructor.product import multiply
 from anyshape.expr.order import is_negative
-from anyshape.expr.build.product import multiply
+from anyshape.expr.table.op import FLOORDIV
 from anyshape.expr.table.row import builds
 from anyshape.expr.terms import add_into, content, from_terms, terms
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 from anyshape.errors import UnsupportedError
 from anyshape.expr.atom import intern_atom
 from anyshape.expr.node import MAGNITUDE_BITS, refuse
-from anyshape.expr.table.op import GROUP, POWER, PRODUCT
 from anyshape.expr.order import is_negative
+from anyshape.expr.table.op import GROUP, POWER, PRODUCT
 from anyshape.expr.table.row import builds
 from anyshape.expr.terms import add_into, content, from_terms, terms
 from anyshape.refusal import refused

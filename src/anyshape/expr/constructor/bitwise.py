@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from anyshape.expr.atom import intern_atom
-from anyshape.expr.build.division import floordiv
-from anyshape.expr.table.op import BIT_AND, BIT_OR, BIT_XOR
+from anyshape.expr.constructor.division import floordiv
+from anyshape.expr.constructor.product import multiply, power
 from anyshape.expr.order import compare
-from anyshape.expr.build.product import multiply, power
+from anyshape.expr.table.op import BIT_AND, BIT_OR, BIT_XOR
 from anyshape.expr.table.row import Op, builds
 
 if TYPE_CHECKING:

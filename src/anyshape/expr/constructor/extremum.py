@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Final
 
 from anyshape.domain.interval import Interval
 from anyshape.expr.atom import intern_atom, within
-from anyshape.expr.build.division import divide_exactly
-from anyshape.expr.table.op import MAXIMUM
+from anyshape.expr.constructor.division import divide_exactly
 from anyshape.expr.order import compare, linear_part
+from anyshape.expr.table.op import MAXIMUM
 from anyshape.expr.table.row import builds
 from anyshape.expr.terms import content, terms
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from anyshape.expr import boolean
 from anyshape.expr.atom import intern_atom
-from anyshape.expr.build.division import divide_exactly
-from anyshape.expr.table.op import CHOICE
+from anyshape.expr.constructor.division import divide_exactly
 from anyshape.expr.order import is_negative
+from anyshape.expr.table.op import CHOICE
 from anyshape.expr.table.row import builds
 from anyshape.expr.terms import content, terms
 

@@ -1,0 +1,1 @@
+"""Constructors with normal forms. See the folder's README."""
