@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from anyshape.export.spec.dynamic_shapes import Spec
     from anyshape.expr import Bool
 
-LIMIT: Final = 16
+MOST_VARIANTS: Final = 16
 WIDEST: Final = 3  # the most symbols of a guard whose other side is looked for
 _SMALL: Final = (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 33, 64, 100, 1000)
 _FEW: Final = (0, 1, 2, 3, 7, 16, 100)
@@ -74,7 +74,7 @@ class Exploration:
 
 
 def explore(
-    fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], spec: Spec, limit: int = LIMIT
+    fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], spec: Spec, limit: int = MOST_VARIANTS
 ) -> Exploration:
     """Trace the program for the example, and for what the guards leave out."""
     found = Exploration()

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from anyshape.domain import Bound
     from anyshape.expr import Bool, Expr
 
-DEPTH: Final = 4
+NESTING: Final = 4
 
 
-def implies(p: Bool, q: Bool, depth: int = DEPTH) -> bool:
+def implies(p: Bool, q: Bool, depth: int = NESTING) -> bool:
     """Whether `q` holds wherever `p` does, as far as their form tells."""
     if p is q:
         return True
