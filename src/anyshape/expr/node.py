@@ -430,7 +430,8 @@ def refuse(pool: Pool) -> NoReturn:
 
 def refuse_collision() -> NoReturn:
     """Raise the error for two different sums with one key."""
-    raise UnsupportedError(
+    raise refused(
+        UnsupportedError,
         "two different symbolic integers have the same key",
         why="keys are random numbers, and these two met by chance",
         fix="run the program again: keys are drawn anew in each process",
