@@ -1,11 +1,11 @@
 """The exact comparison behind every equality that an intern key claims.
 
-A node found by its key may have been made of other operands than those at hand. Whether both are
-the same sum is decided on what they are made of: in the difference, equal nodes cancel, and the
-widest node that is left is replaced by its operands, until nothing is left or EXPANSIONS is
-reached; then the terms of the rest are added up. So the equality of `(total - prefix) - u` and
-`total - (prefix + u)` costs a few steps, however long they are, and the worst case is linear in the
-number of terms.
+A node found by its key may have been made of other operands than those at hand. Where the terms are
+few, they are compared. Else the comparison is made on the operands: in the difference, equal nodes
+cancel, and the widest node that is left is replaced by its operands, until nothing is left or
+EXPANSIONS is reached; then the terms of the rest are added up. So the equality of
+`(total - prefix) - u` and `total - (prefix + u)` costs a few steps, however long they are, and the
+worst case is linear in the number of terms.
 
 What was proved is remembered by the pool. What is wrong, which happens by chance with a probability
 below 2**-118 per pair of sums, refuses the operation.
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from anyshape.expr.node import Atom, Expr
 
 EXPANSIONS: Final = 32
+SHORT: Final = 8
 
 
 def confirm(node: Expr, made: tuple[Any, ...]) -> None:
@@ -34,14 +35,30 @@ def confirm(node: Expr, made: tuple[Any, ...]) -> None:
     proved = made if len(made) > 1 else (*made, node)  # a sum plus any constant
     if proved in confirmed:
         return
-    difference = _Difference()
-    difference.add(node, -1)
-    difference.expand(made, 1)
-    if not difference.is_zero():
+    if not (_is_short_sum(node, made) or _is_sum(node, made)):
         refuse_collision()
     confirmed.add(proved)
     if len(made) == 3 and made[2] == 1:
         confirmed.add((made[1], made[0], 1))
+
+
+def _is_short_sum(node: Expr, made: tuple[Any, ...]) -> bool:
+    """Whether the operands have few terms, which add up to those of `node`."""
+    out: dict[Atom, int] = {}
+    first, *times = made
+    operands = [(first, 1), (times[0], times[1])] if len(times) == 2 else [(first, *(times or [1]))]
+    for e, k in operands:
+        if e.width > SHORT:
+            return False
+        add_into(out, terms(e), k)
+    return out == terms(node)
+
+
+def _is_sum(node: Expr, made: tuple[Any, ...]) -> bool:
+    difference = _Difference()
+    difference.add(node, -1)
+    difference.expand(made, 1)
+    return difference.is_zero()
 
 
 class _Difference:

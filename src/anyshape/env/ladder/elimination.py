@@ -112,10 +112,12 @@ class _Elimination:
             if atom.op is not SYMBOL and (newest is None or atom.index > newest.index):
                 newest = atom
         q = self.q
-        if not q.spend(1) or total >= 0 or depth == 0:
+        q.steps -= 1
+        if q.steps < 0 or total >= 0 or depth == 0:
             return total
-        if any(atom in of_e for atom in self.path[depth:]):
-            return total
+        for eliminated in self.path[depth:]:
+            if eliminated in of_e:
+                return total
         best = total
         atoms = (unbounded,) if unbounded is not None else tuple(of_e)
         for bound in self.ways(of_e, c, newest, atoms, depth - 1):

@@ -45,7 +45,7 @@ from anyshape.env.ladder.real_comparison import by_spans
 from anyshape.env.ladder.reduce import NOWHERE, reduce, where_defined
 from anyshape.expr import boolean
 from anyshape.expr.boolean import RELATIONS
-from anyshape.expr.table.op import SYMBOL
+from anyshape.expr.table.op import FLOORDIV, PRODUCT, SYMBOL
 from anyshape.expr.terms import is_fresh, refresh, terms
 
 if TYPE_CHECKING:
@@ -166,7 +166,9 @@ class Question:
             answer = by_elimination(self, e, op, SHALLOW)
             if answer is not None:
                 return answer
-            reduced = self._cofactor(where_defined(reduce(self, e)), op)
+            reduced = reduce(self, e)
+            if any(atom.op in (PRODUCT, FLOORDIV) for atom in terms(reduced)):
+                reduced = self._cofactor(where_defined(reduced), op)
             if reduced is not e:
                 answer = by_reading(self, reduced, op)
                 e = reduced
