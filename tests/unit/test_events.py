@@ -239,3 +239,15 @@ def test_a_phase_is_told_also_if_it_raises() -> None:
     assert [e.name for e in found] == ["a", "b"]
     with phase("nobody listens"):
         pass
+
+
+def test_a_real_symbol_is_told() -> None:
+    env = Env()
+    found: list[Any] = []
+    with subscribe(found.append, SymbolCreation):
+        env.real(2.5, source="scale")
+        env.real()
+    assert [(e.name, e.kind, e.source, e.hint) for e in found] == [
+        ("f0", "backed", "scale", 2.5),
+        ("f1", "unbacked", "", None),
+    ]

@@ -42,6 +42,11 @@ def is_total(env: Env, text: str) -> bool:
         ("ite(1 / u0 < 1 / s0, u1, 0)", False),
         ("ite(1 / s1 < 1 / s0, u1, 0)", True),
         ("ite(u0 >= 0, u1, 0)", True),
+        ("floor(sin(float(bit_and(u0, 7))))", True),
+        ("floor(cos(exp(float(bit_and(u0, 4095)))))", False),
+        ("floor(pow(float(bit_and(u0, 7)), 2.0))", True),
+        ("floor(pow(float(bit_and(u0, 7)), -1.0))", False),
+        ("floor(pow(float(bit_and(u0, 7) - 3), 2.0))", False),
     ],
 )
 def test_an_atom_is_defined_where_python_never_raises(text: str, expected: bool) -> None:
