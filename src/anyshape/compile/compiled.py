@@ -79,10 +79,15 @@ class _Traced(NamedTuple):
 
 
 class _Failed(NamedTuple):
-    """A call that could not be traced; `catches` if the function may handle errors itself."""
+    """A call that could not be traced.
+
+    `catches` if the function may handle errors itself; `has_asserts` if conditions that only the
+    run can test came before the error.
+    """
 
     error: Exception
     catches: bool
+    has_asserts: bool
 
 
 class Compiled:
@@ -245,6 +250,8 @@ class Compiled:
             return unflatten(made.out, made.entry.captured.out_spec)
         error = made.error
         asserted = isinstance(error, RuntimeAssertError) and not made.catches
+        if asserted and made.has_asserts:  # one of them may fail first
+            return self._eagerly(call.args, call.kwargs)
         if self.options.fullgraph or asserted or isinstance(error, _RAISED):
             raise error
         result = self._eagerly(call.args, call.kwargs)
@@ -280,7 +287,7 @@ class Compiled:
             if isinstance(tracer, PathTracer):
                 before.restore()
                 tracer.take_back()
-            return _Failed(e, outside.catches)
+            return _Failed(e, outside.catches, bool(tracer.env.runtime_asserts))
 
     @property
     def _tracing(self) -> TraceOptions:

@@ -9,7 +9,8 @@ the ranges of single symbols that stay is left out, unless it is a very long sum
 out because of what is itself left out.
 
 What is left out may have come first in the program. So a listed condition keeps all facts in the
-order of the program, and when it fails, the first of them that fails is the one to report.
+order of the program, and when it fails, the first of them that fails is the one to report. Where
+that cannot be found out afterwards, as in a graph of `torch.fx`, all facts are checked, in order.
 """
 
 from __future__ import annotations
@@ -101,6 +102,23 @@ def _holds(condition: Bool, values: Mapping[str, Any]) -> bool:
         return bool(evaluate(condition, values))
     except (ArithmeticError, ValueError):
         return False
+
+
+def in_program_order(listed: Iterable[Obligation]) -> list[Obligation]:
+    """All recorded conditions that a short list stands for, in the order of the program.
+
+    Conditions of the list that were recorded with no others come last.
+    """
+    found: dict[Bool, Obligation] = {}
+    alone = []
+    for o in listed:
+        if not o.recorded:
+            alone.append(o)
+        elif not found:
+            for fact in o.recorded:
+                for part in _parts(fact):
+                    found.setdefault(part.condition, Obligation(part, o._knowledge, o.recorded))
+    return [*found.values(), *alone]
 
 
 def last_unbacked(p: Bool) -> str:

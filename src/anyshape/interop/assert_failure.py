@@ -16,10 +16,9 @@ import torch
 from anyshape.errors import RuntimeAssertError
 from anyshape.torch_compat.aten_op import ASSERT_SCALAR
 from anyshape.torch_compat.message import GENERATED_CHECK
-from anyshape.trace.codegen import fail
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from types import TracebackType
 
     from torch.fx import GraphModule
@@ -28,10 +27,14 @@ if TYPE_CHECKING:
 
 
 class AssertFailures:
-    """The asserts inside one graph, by the message that the graph fails with."""
+    """The asserts inside one graph, by the message that the graph fails with.
 
-    def __init__(self, asserts: Mapping[str, Obligation]) -> None:
+    The program checks those in `behind` after some that the graph does not check.
+    """
+
+    def __init__(self, asserts: Mapping[str, Obligation], behind: Sequence[Obligation]) -> None:
         self._asserts = asserts
+        self._behind = {id(o) for o in behind}
         self._conditions: list[tuple[sympy.Basic, Obligation]] = []
 
     @property
@@ -47,25 +50,32 @@ class AssertFailures:
             if isinstance(given, torch.SymBool) and message in self._asserts:
                 self._conditions.append((given.node.expr, self._asserts[message]))
 
-    def explain(self, error: RuntimeError) -> None:
-        """Raise our error for an assert that failed; return for any other error."""
+    def find(self, error: RuntimeError) -> tuple[Obligation, bool] | None:
+        """The first assert of the program that is seen to fail; None for any other error.
+
+        Also whether one before it may fail: the graph does not check it, or its symbols are not
+        known where the compiler put the check.
+        """
         said = self._asserts.get(str(error))
         if said is not None:
-            fail(said)
+            return said, id(said) in self._behind
         last = _last(error.__traceback__)
         if last is None:
-            return
+            return None
         line = linecache.getline(last.tb_frame.f_code.co_filename, last.tb_lineno)
         if not line.strip().startswith(GENERATED_CHECK):
-            return
+            return None
         values = {
             name: sympy.sympify(value)
             for name, value in last.tb_frame.f_locals.items()
             if type(value) in (int, float, bool)
         }
+        is_open = False
         for condition, o in self._conditions:
-            if _is_false(condition, values):
-                fail(o)
+            holds = _truth(condition, values)
+            if holds is False:
+                return o, is_open or id(o) in self._behind
+            is_open = is_open or holds is None
         raise RuntimeAssertError(f"{error} does not hold", why="the compiled code needs it")
 
 
@@ -75,6 +85,9 @@ def _last(trace: TracebackType | None) -> TracebackType | None:
     return trace
 
 
-def _is_false(condition: Any, values: dict[str, Any]) -> bool:
+def _truth(condition: Any, values: dict[str, Any]) -> bool | None:
+    """The truth of a condition at these values; None where one is missing."""
     known = {s: values[s.name] for s in condition.free_symbols if s.name in values}
-    return len(known) == len(condition.free_symbols) and condition.xreplace(known) == sympy.false
+    if len(known) < len(condition.free_symbols):
+        return None
+    return bool(condition.xreplace(known) != sympy.false)

@@ -3,16 +3,22 @@
 `to_fx` is the whole program over its flat inputs. `to_backend_fx` is what compilers of torch take:
 the symbols of the inputs are inputs of their own and come first, then the tensors; asserts are
 `aten._assert_scalar`, which such compilers keep and learn from.
+
+Asserts stand in the order of the program, each as soon as its symbols are known: the first check of
+the program that fails is the one that the graph reports.
 """
 
 from __future__ import annotations
 
 import operator
+from collections import deque
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
 from torch import fx
 
+from anyshape.env.obligation import in_program_order
+from anyshape.expr.traverse import names_of
 from anyshape.interop.arithmetic import interpreter
 from anyshape.rules.dispatch.autocast import autocast_state
 from anyshape.symbolic.sym_int import SymInt
@@ -44,7 +50,7 @@ _INDEXING: Final = (torch.Tensor.__getitem__, torch.Tensor.__setitem__)
 
 def to_fx(captured: Captured) -> fx.GraphModule:
     """A module that computes the outputs of a traced program from the flat list of its inputs."""
-    graph, asserts = captured.graph, captured.runtime_asserts
+    graph, asserts = captured.graph, in_program_order(captured.runtime_asserts)
     writer = _Writer(graph, {id(o): _said(o) for o in asserts}, assert_true)
     writer.take_leaves(captured.inputs)
     return writer.write(asserts, graph.outputs)
@@ -88,7 +94,8 @@ class _Writer:
         self.root = torch.nn.Module()
         self.nodes: dict[Any, Any] = {}  # values, and names of symbols
         self.number = interpreter(self.nodes.__getitem__, self.emit)
-        self.due: dict[str, list[Obligation]] = {}
+        self.ordered: deque[Obligation] = deque()
+        self.alone: list[Obligation] = []
 
     def take_leaves(self, inputs: Inputs) -> None:
         """One placeholder for each leaf; sizes are read off them."""
@@ -122,10 +129,9 @@ class _Writer:
         return self.fx.placeholder("".join(c if c.isalnum() else "_" for c in name))
 
     def write(self, asserts: Sequence[Obligation], outputs: Sequence[Any]) -> fx.GraphModule:
-        for o in asserts:
-            self.due.setdefault(o.symbol, []).append(o)
-        for name in ["", *[name for name in self.nodes if type(name) is str]]:
-            self.check(name)
+        self.ordered.extend([o for o in asserts if o.recorded])
+        self.alone = [o for o in asserts if not o.recorded]
+        self.check()
         for value, tensor in self.graph.constants:
             self.constant(value, tensor)
         for step in self.graph.nodes:
@@ -214,16 +220,27 @@ class _Writer:
             self.note(made, outs)
         elif kind is Name:
             self.nodes[str(outs)] = made
-            self.check(str(outs))
+            self.check()
         elif kind is tuple:
             for i, part in enumerate(outs):
                 if part is not None:
                     self.bind(part, self.call(operator.getitem, (made, i)))
 
-    def check(self, name: str) -> None:
-        for o in self.due.pop(name, ()):
+    def check(self) -> None:
+        """Write the asserts whose symbols are known; an ordered one not before its predecessors.
+
+        An op that needs a condition comes after all conditions that were recorded before it.
+        """
+        due = [o for o in self.alone if self.is_known(o)]
+        self.alone = [o for o in self.alone if o not in due] if due else self.alone
+        while self.ordered and self.is_known(self.ordered[0]):
+            due.append(self.ordered.popleft())
+        for o in due:
             condition = self.number(o.condition)
             self.call(self.assertion, (condition, self.messages[id(o)]))
+
+    def is_known(self, o: Obligation) -> bool:
+        return all(name in self.nodes for name in names_of(o.condition))
 
     def arg(self, x: Any) -> Any:
         kind = type(x)

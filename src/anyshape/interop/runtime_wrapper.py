@@ -9,10 +9,13 @@ of such numbers are checked after it, for torch's engine cancels factors that ma
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import torch
 
+from anyshape.env.obligation import in_program_order
+from anyshape.errors import RuntimeAssertError
 from anyshape.expr.node import Atom
 from anyshape.expr.table.op import PRODUCT, power_of
 from anyshape.expr.text.python import source
@@ -20,6 +23,7 @@ from anyshape.expr.traverse import names_of, nodes_below
 from anyshape.interop.assert_failure import AssertFailures
 from anyshape.interop.fx_graph import to_backend_fx
 from anyshape.interop.storage_bounds import find_storage_bounds
+from anyshape.rules.dispatch.table import PURE
 from anyshape.tensor.sym_tensor import SymSize
 from anyshape.trace.codegen import SAME, defined, fail, truth
 from anyshape.trace.execution_modes import MODE_CHANGES, keep_modes
@@ -44,28 +48,33 @@ class RuntimeWrapper:
         self._captured = captured
         self._inputs = captured.inputs
         self._known = {"", *[bind.name for bind in self._inputs.binds]}
-        self.early: list[Obligation] = []
         self.inner: dict[str, Obligation] = {}
         self.late: list[Obligation] = []
         self.storage = find_storage_bounds(captured)
-        for o in (*captured.runtime_asserts, *self.storage.asserts):
+        listed = [*captured.runtime_asserts, *self.storage.asserts]
+        self.early = [o for o in listed if o.symbol in self._known]
+        behind: list[Obligation] = []  # what the program checks after one of `late`
+        for o in in_program_order(listed):
             if o.symbol in self._known:
-                self.early.append(o)
-            elif self._multiplies(o):
+                continue
+            if self._multiplies(o):
                 self.late.append(o)
-            else:
-                said = o.message or f"{o.text} does not hold"
-                self.inner[f"anyshape assert {len(self.inner)}: {said}"] = o
-        self.failures = AssertFailures(self.inner)
+                continue
+            said = o.message or f"{o.text} does not hold"
+            self.inner[f"anyshape assert {len(self.inner)}: {said}"] = o
+            if self.late:
+                behind.append(o)
+        self.failures = AssertFailures(self.inner, behind)
         self._scope: dict[str, Any] = {
             "torch": torch,
             "math": math,
             "defined": defined,
             "power_of": power_of,
             "fail": fail,
+            "refuse": self._refuse,
+            "explain": self._explain,
             "early": self.early,
             "late": self.late,
-            "failures": self.failures,
             "keep_modes": keep_modes,
         }
         self.outputs: list[Any] = []  # of the graph
@@ -88,9 +97,47 @@ class RuntimeWrapper:
 
     def check_early(self, flat: list[Any]) -> None:
         """Raise unless the asserts over the inputs hold."""
-        lines = ["def check(flat):", *self._before(), "    return"]
+        lines = ["def check(flat):", *self._before("fail({}, locals())"), "    return"]
         exec("\n".join(lines), self._scope)  # our own text
         self._scope["check"](flat)
+
+    def _refuse(self, o: Obligation, flat: list[Any], values: dict[str, Any]) -> None:
+        """Raise for an assert over the inputs, unless a check before it fails; nothing has run."""
+        first, is_open = o.first_failing(values)
+        if is_open or not o.recorded:
+            self._run_plainly(flat)
+        fail(first)
+
+    def _explain(self, error: RuntimeError, flat: list[Any]) -> None:
+        """Raise our error for an assert that failed in the graph; return for any other error.
+
+        Where a check that the graph does not make may have failed before, our own program tells,
+        unless the part of the graph that has run cannot be repeated.
+        """
+        found = self.failures.find(error)
+        if found is None:
+            return
+        o, is_open = found
+        if is_open and not self._has_effects:
+            self._run_plainly(flat)
+        fail(o)
+
+    def _run_plainly(self, flat: list[Any]) -> None:
+        """Run our own program for the sake of the assert that it fails with."""
+        try:
+            self._captured.program.function()(flat)
+        except RuntimeAssertError:
+            raise
+        except Exception:  # an op found out by itself what the assert says
+            return
+
+    @cached_property
+    def _has_effects(self) -> bool:
+        """Whether the program writes to tensors from outside, or draws random numbers."""
+        graph = self._captured.graph
+        outer = [leaf.value for leaf in self._inputs.leaves] + [v for v, _ in graph.constants]
+        writes = any(v is not None and v.root.version > 0 for v in outer)
+        return writes or any(node.func not in PURE for node in graph.nodes)
 
     # ------------------------------------------------------------------ outputs
 
@@ -144,7 +191,7 @@ class RuntimeWrapper:
             for name in [b.name for b in self._inputs.binds if b.name not in fakes.fixed]
         ]
         tensors = [f"flat[{i}]" for i, x in enumerate(self._inputs.leaves) if x.value is not None]
-        lines = ["def run(flat):", *self._before()]
+        lines = ["def run(flat):", *self._before("refuse({}, flat, locals())")]
         call = f"out = compiled({', '.join(binds + tensors)})"
         if any(node.func in MODE_CHANGES for node in self._captured.graph.nodes):
             call = f"with keep_modes(): {call}"
@@ -152,7 +199,7 @@ class RuntimeWrapper:
             "    try:",
             f"        {call}",
             "    except RuntimeError as error:",
-            "        failures.explain(error)",
+            "        explain(error, flat)",
             "        raise",
         ]
         for leaf, place in self._places.items():
@@ -167,9 +214,10 @@ class RuntimeWrapper:
         made: Callable[..., Any] = self._scope["run"]
         return made
 
-    def _before(self) -> list[str]:
+    def _before(self, end: str) -> list[str]:
+        """Read the symbols and check the asserts over them; `end` is what a failed one does."""
         lines = [f"{bind.name} = {bind.text()}" for bind in self._inputs.binds]
         lines += [
-            f"if not {truth(o)}: fail(early[{i}], locals())" for i, o in enumerate(self.early)
+            f"if not {truth(o)}: {end.format(f'early[{i}]')}" for i, o in enumerate(self.early)
         ]
         return [f"    {line}" for line in lines]

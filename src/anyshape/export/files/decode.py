@@ -46,8 +46,9 @@ _PROGRAM: Final = (
 )  # fmt: skip
 _VARIANT: Final = (
     "asserts", "binds", "constants", "deviations", "door", "guards", "in_tree", "inputs", "nodes",
-    "out_tree", "outputs", "relations", "replacements", "terms",
+    "out_tree", "outputs", "recorded", "relations", "replacements", "terms",
 )  # fmt: skip
+_ADDED: Final = {"recorded": 3}  # keys of a variant, and the version that added each
 _EXAMPLE: Final = ("device", "dtype", "grad", "offset", "shape", "strides")
 _MAX_VARIANTS: Final = 64
 
@@ -82,7 +83,7 @@ def decode(data: Any, weights_file: bytes, classes: Classes) -> ExportedProgram:
     if not 0 < len(checked.items(variants, "variants")) <= _MAX_VARIANTS:
         raise LoadError(f"a program with {len(variants)} variants")
     for i, v in enumerate(variants):
-        found.variants.append(_Variant(v, sites, constants, classes, f"variant {i}").captured)
+        found.variants.append(_Variant(v, sites, constants, classes, version, i).captured)
     first = found.variants[0].inputs
     if any(v.inputs.spec != first.spec for v in found.variants):
         raise LoadError("the variants have inputs of different structures")
@@ -123,10 +124,12 @@ class _Variant:
         sites: list[SavedSite],
         constants: list[torch.Tensor],
         classes: Classes,
-        where: str,
+        version: int,
+        number: int,
     ) -> None:
-        part = dict(zip(_VARIANT, checked.fields(data, _VARIANT, where), strict=True))
-        self.where = where
+        self.where = where = f"variant {number}"
+        keys = tuple([key for key in _VARIANT if _ADDED.get(key, 1) <= version])
+        part = dict(zip(keys, checked.fields(data, keys, where), strict=True))
         self.classes = classes
         self.tracer = Tracer()
         self.graph = self.tracer.graph
@@ -137,7 +140,7 @@ class _Variant:
         self._inputs(part)
         self._constants(part["constants"], constants)
         guards = self.scope.obligations(part["guards"], f"{where}, guards")
-        asserts = self.scope.obligations(part["asserts"], f"{where}, asserts")
+        asserts = self.scope.asserts(part["asserts"], part.get("recorded"), f"{where}, asserts")
         for i, node in enumerate(checked.items(part["nodes"], f"{where}, nodes")):
             self._node(node, f"{where}, node {i}")
         outputs = checked.items(part["outputs"], f"{where}, outputs")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
+from anyshape.env.obligation import in_program_order
 from anyshape.export.files import plain, structure, weights
 from anyshape.export.files.callable_ops import name_of
 from anyshape.export.files.scope import ScopeWriter, Sites
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from anyshape.trace.capture import Captured
     from anyshape.trace.inputs import Leaf
 
-FORMAT: Final = 2
+FORMAT: Final = 3
 _SYMBOLIC: Final = {SymInt: "int", SymBool: "bool", SymFloat: "real"}
 _KNOWN: Final = frozenset((bool, int, float, str))
 
@@ -74,8 +75,9 @@ class _Variant:
 
     def encode(self) -> dict[str, Any]:
         v, scope = self.variant, self.scope
+        asserts = [scope.obligation(o) for o in v.runtime_asserts]
         content: dict[str, Any] = {
-            "asserts": [scope.obligation(o) for o in v.runtime_asserts],
+            "asserts": asserts,
             "binds": [list(bind) for bind in v.inputs.binds],
             "constants": [self.numbers[id(t)] for _, t in v.graph.constants],
             "deviations": [
@@ -98,11 +100,19 @@ class _Variant:
             "nodes": [self._node(node) for node in v.graph.nodes],
             "out_tree": structure.encode(v.out_spec),
             "outputs": [self._output(leaf) for leaf in v.graph.outputs],
+            "recorded": self._recorded(asserts),
             "relations": [[i, d, self._size(n)] for i, d, n in v.inputs.relations],
             "replacements": scope.replacements(),
         }
         content["terms"] = scope.terms()
         return content
+
+    def _recorded(self, asserts: list[dict[str, Any]]) -> list[Any]:
+        """The recorded conditions in the order of the program; asserts by their numbers."""
+        found = [o for o in in_program_order(self.variant.runtime_asserts) if o.recorded]
+        numbers = {tuple(o.values()): i for i, o in enumerate(asserts)}
+        written = [self.scope.obligation(o) for o in found]
+        return [numbers.get(tuple(o.values()), o) for o in written]
 
     def _leaf(self, leaf: Leaf) -> dict[str, Any]:
         example = leaf.example

@@ -319,14 +319,36 @@ class ScopeReader:
 
     def obligations(self, data: Any, where: str) -> list[Obligation]:
         """Guards or asserts."""
+        return [Obligation(f, self.env.knowledge) for f in self._facts(data, where)]
+
+    def asserts(self, data: Any, recorded: Any, where: str) -> list[Obligation]:
+        """Asserts, with the recorded conditions that they stand for, in the order of the program.
+
+        A file of an old version has none of these: the asserts stand for themselves.
+        """
+        facts = self._facts(data, where)
+        numbers = range(len(facts)) if recorded is None else checked.items(recorded, where)
+        listed = {number for number in numbers if type(number) is int}
         found = []
-        for o in checked.items(data, where):
-            at, condition, message, origin = checked.fields(o, _OBLIGATION, where)
-            checked.one_of(origin, tuple(ORIGINS), where)
-            checked.optional(checked.text, message, where)
-            fact = Fact(self.bool(condition), origin, self.site(at), message)
-            found.append(Obligation(fact, self.env.knowledge))
-        return found
+        for x in numbers:
+            if type(x) is int:
+                found.append(facts[checked.number(x, where, 0, len(facts) - 1)])
+            else:
+                found.append(self._fact(x, where))
+        knowledge, recorded_facts = self.env.knowledge, tuple(found)
+        return [
+            Obligation(fact, knowledge, recorded_facts if i in listed else ())
+            for i, fact in enumerate(facts)
+        ]
+
+    def _facts(self, data: Any, where: str) -> list[Fact]:
+        return [self._fact(o, where) for o in checked.items(data, where)]
+
+    def _fact(self, data: Any, where: str) -> Fact:
+        at, condition, message, origin = checked.fields(data, _OBLIGATION, where)
+        checked.one_of(origin, tuple(ORIGINS), where)
+        checked.optional(checked.text, message, where)
+        return Fact(self.bool(condition), origin, self.site(at), message)
 
 
 def _atom_of(e: Expr) -> Atom | None:
