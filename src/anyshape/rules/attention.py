@@ -1,4 +1,4 @@
-"""Attention."""
+"""Scaled dot-product attention, and its softmax."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def scaled_dot_product_attention(
     query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: Any = 0.0,
     is_causal: bool = False, *, scale: Any = None, enable_gqa: bool = False,
 ) -> Any:  # fmt: skip
-    """Values averaged by how well their keys fit the queries; batch dimensions broadcast.
+    """`softmax(query @ key.mT * scale) @ value`; batch dimensions broadcast.
 
-    With `enable_gqa` one head of keys and values serves several heads of queries.
+    With `enable_gqa` each head of keys and values serves several heads of queries.
     """
     q, k, v = meta_of(query), meta_of(key), meta_of(value)
     for m in (q, k, v):
@@ -33,12 +33,12 @@ def scaled_dot_product_attention(
     expect_equal(
         q.shape[-1],
         k.shape[-1],
-        lambda: f"attention: queries of {text(q.shape[-1])} features, keys of {text(k.shape[-1])}",
+        lambda: f"attention: {text(q.shape[-1])} features per query, {text(k.shape[-1])} per key",
     )
     expect_equal(
         k.shape[-2],
         v.shape[-2],
-        lambda: f"attention: {text(k.shape[-2])} keys for {text(v.shape[-2])} values",
+        lambda: f"attention: {text(k.shape[-2])} keys and {text(v.shape[-2])} values",
     )
     batch = _batch(q, k, v, enable_gqa)
     if attn_mask is not None:
@@ -48,7 +48,7 @@ def scaled_dot_product_attention(
         count = product((*shape, *k.shape[-2:]))
         expect(
             count != 0,
-            lambda: f"attention of no elements has the shape of the queries, not {text(shape)}",
+            lambda: f"attention without elements has the shape of the queries, not {text(shape)}",
         )
     layout = CONTIGUOUS
     if len(shape) == 4 and not is_dense(q) and dropout_p == 0:
@@ -64,19 +64,21 @@ def _batch(q: Meta, k: Meta, v: Meta, gqa: bool) -> tuple[Any, ...]:
     heads = lead[-1]
     for m in (k, v):
         n = m.shape[-3]
-        _need_shared(heads, n)
+        _need_grouped(heads, n)
     return (*broadcast(lead[:-1], k.shape[:-3], v.shape[:-3]), heads)
 
 
-def _need_shared(heads: Any, n: Any) -> None:
+def _need_grouped(heads: Any, n: Any) -> None:
     expect(
         heads % n == 0,
-        lambda: f"attention: {text(n)} heads of keys for {text(heads)} of queries",
+        lambda: (
+            f"attention: {text(heads)} heads of queries are not a multiple of {text(n)} of keys"
+        ),
     )
 
 
 def _need_mask(batch: tuple[Any, ...], q: Meta, k: Meta, mask: Meta) -> None:
-    """Require that a mask broadcasts to the scores without expanding them."""
+    """Require that a mask can be expanded to the shape of the scores."""
     scores = (*batch, q.shape[-2], k.shape[-2])
     found = broadcast(scores, mask.shape)
     if len(found) != len(scores):
@@ -96,7 +98,7 @@ def _need_mask(batch: tuple[Any, ...], q: Meta, k: Meta, mask: Meta) -> None:
 
 
 def _layout(q: Meta, k: Meta, v: Meta, gqa: bool, mask_grad: bool) -> Layout:
-    """The fused kernel gives the layout of the queries, the composed one a contiguous result."""
+    """The fused kernel keeps the layout of the queries; the composed one is contiguous."""
     same = equal(q.shape[-1], v.shape[-1]) and not mask_grad
     for m in (k, v):
         same = same and equal(m.shape[0], q.shape[0])
@@ -108,13 +110,13 @@ def _layout(q: Meta, k: Meta, v: Meta, gqa: bool, mask_grad: bool) -> Layout:
 
 
 def _order(meta: Meta) -> tuple[int, ...]:
-    """The order of the dimensions in memory, outermost first, where no size is 0 or 1."""
+    """The dimensions by decreasing stride, at sizes that are neither 0 nor 1."""
     strides = [_example(s) for s in strides_of(meta)]
     return tuple(sorted(range(len(strides)), key=lambda d: -strides[d]))
 
 
 def _example(n: Any) -> Any:
-    """The value of a size where all symbols are 2: strides of dense tensors compare as always."""
+    """The value of a stride if every symbol is 2, for comparing strides."""
     if type(n) is int:
         return n
     return evaluate(n.expr, {s.name: 2 for s in symbols_of(n.expr)})

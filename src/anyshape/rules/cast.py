@@ -38,7 +38,7 @@ def _cast(x: Any, dtype: torch.dtype, memory_format: Any = None) -> Any:
 
 
 def format_of(meta: Meta) -> torch.memory_format:
-    """The memory format that torch takes a tensor for by its strides."""
+    """The memory format that torch infers from the strides of a tensor."""
     rank = len(meta.shape)
     if rank == 4 and not is_dense(meta) and is_contiguous(meta, CHANNELS_LAST_2D):
         return torch.channels_last
@@ -48,14 +48,14 @@ def format_of(meta: Meta) -> torch.memory_format:
 
 
 def formatted(meta: Meta, memory_format: Any) -> Meta:
-    """The same with the layout of a memory format; None and preserve_format change nothing."""
+    """Set the layout to that of a memory format; None and preserve_format change nothing."""
     if memory_format is not None and memory_format is not torch.preserve_format:
         meta.layout = format_layout(memory_format)
     return meta
 
 
 def format_layout(memory_format: torch.memory_format) -> Layout:
-    """The dense layout that a memory format stands for."""
+    """The dense layout of a memory format."""
     if memory_format is torch.channels_last:
         return Layout(order=CHANNELS_LAST_2D)
     return Layout(order=CHANNELS_LAST_3D) if memory_format is torch.channels_last_3d else CONTIGUOUS
@@ -105,7 +105,7 @@ def to(  # noqa: PLR0913  torch's signature
 
 @rule("type")
 def type_(x: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
-    """A cast, or the name of the type."""
+    """A cast; without a dtype, the name of the tensor's type."""
     if isinstance(dtype, torch.dtype):
         return _cast(x, dtype)
     meta = meta_of(x)
@@ -123,7 +123,7 @@ def type_as(x: Any, other: Any) -> Any:
 
 @rule("cpu", view=True)
 def cpu(x: Any, memory_format: Any = None) -> Any:
-    """On the CPU."""
+    """A copy on the CPU, or the tensor itself."""
     result = _cast(x, meta_of(x).dtype, memory_format)
     result.device = torch.device("cpu")
     return result
@@ -171,7 +171,7 @@ def detach(x: Any) -> Any:
 
 @rule("requires_grad_")
 def requires_grad_(x: Any, requires_grad: bool = True) -> Any:
-    """Whether gradients flow into the tensor from here on."""
+    """Set `requires_grad` for the rest of the trace, and when the program runs."""
     tracer = current()
     tracer.emit(torch.Tensor.requires_grad_, (x, requires_grad))
     meta = meta_of(x)

@@ -1,4 +1,4 @@
-"""Complex tensors as pairs of real numbers, over the same memory, and back."""
+"""Views of complex tensors as pairs of real numbers, and of such pairs as complex tensors."""
 
 from __future__ import annotations
 

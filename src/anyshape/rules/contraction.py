@@ -1,4 +1,4 @@
-"""Products of tensors summed over pairs of dimensions."""
+"""Tensor contraction: products summed over pairs of dimensions."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def tensordot(a: Any, b: Any, dims: Any = 2, dims_b: Any = None) -> Any:
 
 
 def _contracted_dtype(meta: Meta, kept: list[Any]) -> torch.dtype:
-    """The dtype of `tensordot`: under autocast that of a product of matrices, which it is on the
-    CPU unless the result has one element.
+    """The dtype of `tensordot`. On the CPU it is a product of matrices unless the result has one
+    element, and autocast applies to such products.
     """
     dtype = computed_in("mm", meta)
     if dtype is meta.dtype or meta.device is None or meta.device.type != "cpu":
@@ -50,5 +50,7 @@ def _contracted_dtype(meta: Meta, kept: list[Any]) -> torch.dtype:
     count = plain(product(kept))
     if type(count) is int and count == 1:
         return meta.dtype
-    expect(count != 1, lambda: "tensordot: one element has another dtype under autocast")
+    expect(
+        count != 1, lambda: "tensordot: under autocast a result with one element has another dtype"
+    )
     return dtype

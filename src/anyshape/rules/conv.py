@@ -1,4 +1,4 @@
-"""Convolutions and sliding windows, and the memory format that ops on images keep."""
+"""Convolutions and sliding windows, and how ops on images propagate the memory format."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 _ORDERS: Final = {4: CHANNELS_LAST_2D, 5: CHANNELS_LAST_3D}
-_LINE_ORDER: Final = (0, 2, 1)
+_CHANNELS_LAST_1D: Final = (0, 2, 1)
 
 
 # ---------------------------------------------------------------------- memory formats
 
 
 def channels_last(meta: Meta) -> bool:
-    """Whether eager takes the strides of a batch of images for channels-last ones."""
+    """Whether eager infers channels-last from the strides of a batch of images."""
     rank = len(meta.shape)
     order = _ORDERS.get(rank)
     if order is None:
@@ -67,7 +67,7 @@ def channels_last(meta: Meta) -> bool:
 
 
 def kept_format(*operands: Meta) -> Layout:
-    """Channels-last for a result when one of the operands is, else contiguous."""
+    """The layout of a result: channels-last if one of the operands is, else contiguous."""
     if all(is_dense(m) for m in operands):
         return CONTIGUOUS
     return Layout(make=lambda: _kept(operands))
@@ -80,22 +80,22 @@ def _kept(operands: Sequence[Meta]) -> Layout:
     return CONTIGUOUS
 
 
-def kept_line_format(*operands: Meta) -> Layout:
-    """The same for batches of lines, which eager computes as images of height 1."""
+def kept_format_1d(*operands: Meta) -> Layout:
+    """`kept_format` for one spatial dimension, which eager computes as images of height 1."""
     if all(is_dense(m) or len(m.shape) != 3 for m in operands):
         return CONTIGUOUS
 
     def find() -> Layout:
-        found = any(_line_channels_last(m) for m in operands if len(m.shape) == 3)
-        return Layout(order=_LINE_ORDER) if found else CONTIGUOUS
+        found = any(_channels_last_1d(m) for m in operands if len(m.shape) == 3)
+        return Layout(order=_CHANNELS_LAST_1D) if found else CONTIGUOUS
 
     return Layout(make=find)
 
 
-def _line_channels_last(meta: Meta) -> bool:
+def _channels_last_1d(meta: Meta) -> bool:
     layout = meta.layout.found()
     if layout.dense:
-        return layout.order == _LINE_ORDER
+        return layout.order == _CHANNELS_LAST_1D
     return channels_last(unsqueeze_meta(meta, 2))
 
 
@@ -114,7 +114,7 @@ def per_dim(value: Any, count: int, op: str) -> tuple[Any, ...]:
 
 
 def window_count(n: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, op: str) -> Any:
-    """How many windows fit in a padded dimension; makes sure that one does."""
+    """The number of windows in a padded dimension; at least one is required."""
     room = n + (2 * padding - dilation * (kernel - 1) - 1)
     expect(
         room >= 0,
@@ -128,12 +128,10 @@ def window_count(n: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, 
     return plain(room // stride + 1)
 
 
-def need_some(size: Any, what: str) -> None:
+def need_positive(size: Any, what: str) -> None:
     """Require that a size is positive."""
     if type(size) is not int or size < 1:
-        expect(
-            size >= 1, lambda: f"{what} would have {text(size)} elements, and at least 1 is needed"
-        )
+        expect(size >= 1, lambda: f"{what} has {text(size)} elements, and at least 1 is needed")
 
 
 def need_multiple(n: Any, of: Any, what: str) -> None:
@@ -142,7 +140,7 @@ def need_multiple(n: Any, of: Any, what: str) -> None:
 
 
 def batched(meta: Meta, rank: int, op: str) -> bool:
-    """Whether the operand of an op over `rank` spatial dimensions comes with a batch."""
+    """Whether the operand of an op over `rank` spatial dimensions has a batch dimension."""
     found = len(meta.shape)
     if found not in (rank + 1, rank + 2):
         raise ShapeError(
@@ -172,18 +170,20 @@ def _need_channels(n: Any, m: Any, op: str, x: Meta, weight: Meta) -> None:
     )
 
 
-def _layout(rank: int, x: Meta, weight: Meta, fast: Callable[[Meta], bool]) -> Layout:
-    """The layout of a result; `fast`: whether a batch goes to the kernel that keeps formats."""
+def _layout(rank: int, x: Meta, weight: Meta, onednn: Callable[[Meta], bool]) -> Layout:
+    """The layout of a result. `onednn`: whether oneDNN, which keeps the memory format, convolves a
+    batch of volumes.
+    """
     if is_dense(x) and is_dense(weight):
         return CONTIGUOUS
     single = len(x.shape) == rank + 1
 
     def find() -> Layout:
         if rank == 1:
-            layout = kept_line_format(weight)
+            layout = kept_format_1d(weight)
         else:
             batch = unsqueeze_meta(x, 0) if single else x
-            if rank == 3 and not fast(batch):
+            if rank == 3 and not onednn(batch):
                 return CONTIGUOUS
             layout = kept_format(batch, weight)
         order = layout.found().order
@@ -192,10 +192,10 @@ def _layout(rank: int, x: Meta, weight: Meta, fast: Callable[[Meta], bool]) -> L
     return Layout(make=find)
 
 
-def _is_fast(
+def _uses_onednn(
     x: Meta, dtype: torch.dtype, groups: Any, weight: Meta, steps: tuple[Any, ...]
 ) -> bool:
-    """Whether volumes are convolved by the fast kernel: not single small ones, nor in double."""
+    """Whether oneDNN convolves a batch of volumes on the CPU, by the conditions of ATen."""
     if dtype is torch.float64:
         return False
     if dtype is not torch.float32:
@@ -220,7 +220,7 @@ def _convolved(
         raise ShapeError(f"{op}: expected a weight of {rank + 2} dimensions, got {text(w.shape)}")
     dtype = _operand_dtype(a, w, op)
     _need_channels(a.shape[-rank - 1], plain(w.shape[1] * groups), op, a, w)
-    need_some(w.shape[1], f"{op}: the channels of the weight")
+    need_positive(w.shape[1], f"{op}: the channels of the weight")
     if bias is not None:
         _need_bias(bias, w.shape[0], op)
     strides, dilations = per_dim(stride, rank, op), per_dim(dilation, rank, op)
@@ -238,7 +238,7 @@ def _convolved(
             ]
         )
     steps = (*strides, *dilations)
-    layout = _layout(rank, a, w, lambda x: _is_fast(x, dtype, groups, w, steps))
+    layout = _layout(rank, a, w, lambda x: _uses_onednn(x, dtype, groups, w, steps))
     return Meta((*batch, w.shape[0], *sizes), dtype, layout)
 
 
@@ -274,23 +274,23 @@ def _transposed(
         size = plain((n - 1) * s - 2 * p + d * (k - 1) + o + 1)
         expect_size(size, f"a size of the output of {op}")
         sizes.append(size)
-    layout = _layout(rank, a, w, lambda x: _is_fast_back(x, dtype, w, options))
+    layout = _layout(rank, a, w, lambda x: _transposed_uses_onednn(x, dtype, w, options))
     return Meta((*batch, channels, *sizes), dtype, layout)
 
 
-def _is_fast_back(
+def _transposed_uses_onednn(
     x: Meta, dtype: torch.dtype, weight: Meta, options: tuple[Any, Any, Any, Any, Any]
 ) -> bool:
-    """The same for transposed convolutions: the fast kernel pads outputs by less than a stride."""
+    """The same for transposed convolutions: oneDNN requires that `output_padding < stride`."""
     stride, _, output_padding, groups, dilation = options
     steps = [per_dim(v, 3, "convolution") for v in (stride, output_padding, dilation)]
     if any(ask(o >= s, False) for s, o in zip(steps[0], steps[1], strict=True)):
         return False
-    return _is_fast(x, dtype, groups, weight, (*steps[0], *steps[2]))
+    return _uses_onednn(x, dtype, groups, weight, (*steps[0], *steps[2]))
 
 
 def _of_rank(rank: int) -> None:
-    name, back = f"conv{rank}d", f"conv_transpose{rank}d"
+    name, transposed_name = f"conv{rank}d", f"conv_transpose{rank}d"
 
     @rule(name)
     def conv(
@@ -299,13 +299,13 @@ def _of_rank(rank: int) -> None:
     ) -> Any:  # fmt: skip
         return _convolved(name, rank, x, weight, bias, (stride, padding, dilation, groups))
 
-    @rule(back)
+    @rule(transposed_name)
     def transposed(
         x: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0,
         output_padding: Any = 0, groups: Any = 1, dilation: Any = 1,
     ) -> Any:  # fmt: skip
         options = (stride, padding, output_padding, groups, dilation)
-        return _transposed(back, rank, x, weight, bias, options)
+        return _transposed(transposed_name, rank, x, weight, bias, options)
 
 
 for _rank in (1, 2, 3):
@@ -317,18 +317,17 @@ def convolution(  # noqa: PLR0913, PLR0917  torch's signature
     x: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, transposed: bool,
     output_padding: Any, groups: Any, *_: Any, **__: Any,
 ) -> Any:  # fmt: skip
-    """Any convolution, the spatial dimensions counted by the weight."""
+    """Any convolution; the rank of the weight gives the number of spatial dimensions."""
     rank = len(meta_of(weight).shape) - 2
     if transposed:
-        back = (stride, padding, output_padding, groups, dilation)
-        return _transposed("convolution", rank, x, weight, bias, back)
-    options = (stride, padding, dilation, groups)
-    return _convolved("convolution", rank, x, weight, bias, options)
+        options = (stride, padding, output_padding, groups, dilation)
+        return _transposed("convolution", rank, x, weight, bias, options)
+    return _convolved("convolution", rank, x, weight, bias, (stride, padding, dilation, groups))
 
 
 @rule("conv_tbc")
 def conv_tbc(x: Any, weight: Any, bias: Any, pad: Any = 0) -> Any:
-    """A convolution of lines laid out as time, batch, channels."""
+    """A convolution along time, of tensors with dimensions (time, batch, channels)."""
     a, w = meta_of(x), meta_of(weight)
     time, batch, channels = a.shape
     _need_channels(channels, w.shape[1], "conv_tbc", a, w)
@@ -354,7 +353,7 @@ def im2col(x: Any, kernel_size: Any, dilation: Any, padding: Any, stride: Any) -
 def col2im(
     x: Any, output_size: Any, kernel_size: Any, dilation: Any, padding: Any, stride: Any
 ) -> Any:
-    """Images from their windows, summed up."""
+    """Images as the sums of their overlapping windows."""
     meta = meta_of(x)
     batch = meta.shape[:1] if batched(meta, 1, "fold") else ()
     size, kernel = per_dim(output_size, 2, "fold"), per_dim(kernel_size, 2, "fold")

@@ -25,19 +25,19 @@ def flip(x: Any, *dims: Any, **_: Any) -> Any:
 
 @rule("roll")
 def roll(x: Any, shifts: Any, dims: Any = ()) -> Any:
-    """Elements moved around."""
+    """Elements shifted along dimensions; those that leave at one end enter at the other."""
     meta = meta_of(x)
     return Meta(meta.shape, meta.dtype)
 
 
 @rule("rot90")
 def rot90(x: Any, k: int = 1, dims: Any = (0, 1)) -> Any:
-    """A plane turned by so many quarters."""
+    """A plane rotated by `k` quarter turns."""
     meta = meta_of(x)
     rank = len(meta.shape)
     plane = dims_of(dims, rank)
     if len(plane) != 2:
-        raise ShapeError(f"rot90 turns a plane of 2 dimensions, not {len(plane)}")
+        raise ShapeError(f"rot90: expected 2 dimensions to rotate, got {len(plane)}")
     k %= 4
     if k == 0:
         return Meta(meta.shape, meta.dtype)

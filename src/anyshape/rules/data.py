@@ -1,7 +1,7 @@
 """Ops whose result depends on the data: they make unbacked symbols.
 
-A symbol knows what its op implies (a count is at most the number of elements, an item of uint8 is
-in 0 .. 255), and equal calls on the same values give the same symbol.
+What an op implies is learnt with its symbol: a count is at most the number of elements, an item of
+uint8 is in 0 .. 255. Items, lists and counts of the same value are the same symbols.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from anyshape.tensor.size import (
     expect_size,
     is_one,
     known,
+    larger,
     plain,
     product,
     surely_equal,
@@ -42,11 +43,11 @@ _ITEM = torch.Tensor.item
 
 
 def value_of(x: Any) -> Any:
-    """The place of a tensor in the graph."""
+    """The value of a tensor in the graph."""
     return x._value if type(x) is SymTensor else current().lift(x)
 
 
-def _remembered(key: Any, make: Any) -> Any:
+def _memoized(key: Any, make: Any) -> Any:
     memo = current().memo
     found = memo.get(key)
     if found is None:
@@ -81,7 +82,7 @@ def item(x: Any) -> Any:
 
 
 def _constant(x: Any) -> Any:
-    """The number that a tensor was made of, if nothing changed it since."""
+    """The number that a tensor was made from, if it was not mutated since."""
     if type(x) is not SymTensor:
         return None
     value = x._value
@@ -113,20 +114,20 @@ def _item(x: Any, dtype: torch.dtype) -> Any:
 
 
 @rule("__bool__")
-def truth(x: Any) -> Any:
-    """Whether the only element is not 0, which asks."""
+def to_bool(x: Any) -> Any:
+    """`bool(x)`: decides whether the only element is not 0."""
     return Done(bool(item(x).value))
 
 
 @rule("__int__", "__index__")
-def whole(x: Any) -> Any:
-    """The only element as a whole number of Python's, which asks."""
+def to_int(x: Any) -> Any:
+    """`int(x)`: the only element as a Python integer, whose value must be known."""
     return Done(int(item(x).value))
 
 
 @rule("__float__")
-def double(x: Any) -> Any:
-    """The only element as a float of Python's, which asks."""
+def to_float(x: Any) -> Any:
+    """`float(x)`: the only element as a Python float, whose value must be known."""
     return Done(float(item(x).value))
 
 
@@ -147,7 +148,7 @@ def tolist(x: Any) -> Any:
         found: list[Any] = tracer.mint_list(torch.Tensor.tolist, (x,), rows, **_range(meta.dtype))
         return found
 
-    numbers = _remembered(("tolist", tracer.number(value_of(x))), mint)
+    numbers = _memoized(("tolist", tracer.number(value_of(x))), mint)
     return Done([n == 1 if meta.dtype is torch.bool else n for n in numbers])
 
 
@@ -167,18 +168,18 @@ def equal_(x: Any, other: Any) -> Any:
     for n, m in zip(a, b, strict=True):
         if known(n == m) is False:
             return Done(False)
-    return Done(_truth(torch.equal, (x, other)))
+    return Done(_unbacked_bool(torch.equal, (x, other)))
 
 
 @rule("allclose")
 def allclose(x: Any, other: Any, *args: Any, **kwargs: Any) -> Any:
     """Whether all elements are near each other."""
     broadcast(shape_of(x), shape_of(other))
-    return Done(_truth(torch.allclose, (x, other, *args), kwargs))
+    return Done(_unbacked_bool(torch.allclose, (x, other, *args), kwargs))
 
 
-def _truth(func: Any, args: Any, kwargs: Any = None) -> Any:
-    """A truth value that the call gives."""
+def _unbacked_bool(func: Any, args: Any, kwargs: Any = None) -> Any:
+    """A boolean that the call returns at run time."""
     tracer = current()
     n = tracer.mint(func, args, kwargs, min=0, max=1)
     return n == 1
@@ -201,7 +202,7 @@ def count_true(mask: Any) -> Any:
             tracer.env.learn((n - u >= 0).condition)
         return u
 
-    return _remembered(("count", tracer.number(value_of(mask))), mint)
+    return _memoized(("count", tracer.number(value_of(mask))), mint)
 
 
 def _count(mask: torch.Tensor) -> int:
@@ -211,7 +212,7 @@ def _count(mask: torch.Tensor) -> int:
 
 @rule("nonzero")
 def nonzero(x: Any, *, as_tuple: bool = False) -> Any:
-    """The places of the elements that are not 0."""
+    """The indices of the elements that are not 0."""
     shape = shape_of(x)
     count = count_true(x)
     if as_tuple:
@@ -221,7 +222,7 @@ def nonzero(x: Any, *, as_tuple: bool = False) -> Any:
 
 @rule("argwhere")
 def argwhere(x: Any) -> Any:
-    """The places of the elements that are not 0."""
+    """The indices of the elements that are not 0."""
     return nonzero(x)
 
 
@@ -238,12 +239,12 @@ def masked_select(x: Any, mask: Any) -> Any:
 
 
 def _count_selected(x: Any, mask: Any) -> int:
-    """The number of elements where the mask holds, stretched as it has to be."""
+    """The number of elements where the mask, broadcast against `x`, holds."""
     return torch.masked_select(x, mask).numel()
 
 
 def _fresh_at_most(n: Any, func: Any = None, args: tuple[Any, ...] = ()) -> Any:
-    """A new size in `0 .. n`, read off the result, or else what `func` gives."""
+    """A new unbacked size in `0 .. n`: read from the result, or computed by `func`."""
     tracer = current()
     n = plain(n)
     known = {"max": n} if type(n) is int else {}
@@ -258,7 +259,7 @@ def unique(
     x: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False,
     dim: Any = None,
 ) -> Any:  # fmt: skip
-    """The different elements, or the different slices along a dimension."""
+    """The distinct elements, or the distinct slices along a dimension."""
     return _unique(x, return_inverse, return_counts, dim)
 
 
@@ -266,19 +267,19 @@ def unique(
 def unique2(
     x: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False
 ) -> Any:
-    """The same as an op, which gives three tensors; without elements where they are not wanted."""
-    return _three(_unique(x, True, True, None), return_inverse, return_counts)
+    """The op behind `unique`: three tensors, empty where not requested."""
+    return _always_three(_unique(x, True, True, None), return_inverse, return_counts)
 
 
 @rule("aten.unique_consecutive")
 def unique_consecutive_op(
     x: Any, return_inverse: bool = False, return_counts: bool = False, dim: Any = None
 ) -> Any:
-    """Elements that differ from the one before, as an op."""
-    return _three(_unique(x, True, True, dim), return_inverse, return_counts)
+    """The op behind `unique_consecutive`: three tensors, empty where not requested."""
+    return _always_three(_unique(x, True, True, dim), return_inverse, return_counts)
 
 
-def _three(found: Many, inverse: bool, counts: bool) -> Many:
+def _always_three(found: Many, inverse: bool, counts: bool) -> Many:
     values, *others = found.parts
     wanted = zip(others, (inverse, counts), strict=True)
     return Many([values, *[part if want else Meta((0,), torch.int64) for part, want in wanted]])
@@ -331,12 +332,12 @@ def bincount(x: Any, weights: Any = None, minlength: Any = 0) -> Any:
         return Meta((n,), dtype)
     if known(empty):
         return Meta((n,), torch.int64)
-    tracer.deviate("bincount", empty, f"gives {dtype} as for other sizes, where eager gives int64")
+    tracer.deviate("bincount", empty, f"gives {dtype}, where eager gives int64")
     return Instead(_weighted_bincount, (x, weights, minlength, dtype), Meta((n,), dtype))
 
 
 def _weighted_bincount(x: Any, weights: Any, minlength: int, dtype: torch.dtype) -> Any:
-    """Sums of weights in a dtype that does not depend on whether there are any."""
+    """`torch.bincount` with weights, in a dtype that does not depend on whether `x` is empty."""
     return torch.bincount(x, weights, minlength).to(dtype)
 
 
@@ -360,13 +361,15 @@ def repeat_interleave(
         counts = shape_of(repeats)
         if counts and not surely_equal(counts[0], shape[dim]) and not is_one(counts[0]):
             expect_equal(
-                counts[0], shape[dim], lambda: "repeat_interleave: one count for each element"
+                counts[0],
+                shape[dim],
+                lambda: "repeat_interleave: expected one count for each element",
             )
         n = plain(output_size) if output_size is not None else tracer.fresh_size()
         if output_size is not None:
             expect(
                 sym_or(shape[dim] != 0, n == 0),
-                lambda: f"repeat_interleave: nothing to repeat {text(n)} times",
+                lambda: f"repeat_interleave: output_size {text(n)} without elements to repeat",
             )
     return Meta((*shape[:dim], n, *shape[dim + 1 :]), meta.dtype)
 
@@ -398,7 +401,5 @@ def combinations(x: Any, r: int = 2, with_replacement: bool = False) -> Any:
         count = count * (n + i if with_replacement else n - i)
     count = plain(count // math.factorial(r))
     if type(n) is SymInt and not with_replacement:
-        from anyshape.tensor.size import larger  # noqa: PLC0415
-
         count = larger(count, 0)
     return Meta((count, r), meta_of(x).dtype) if r else Meta((0,), meta_of(x).dtype)

@@ -15,7 +15,7 @@ from anyshape.tensor.size import larger, plain, product, smaller, text, total
 
 @rule("diagonal", "linalg_diagonal", view=True)
 def take_diagonal(x: Any, offset: Any = 0, dim1: int = 0, dim2: int = 1) -> Any:
-    """A diagonal of two dimensions, which come last."""
+    """A diagonal of two dimensions, as the last dimension."""
     meta = meta_of(x)
     rank = len(meta.shape)
     a, b = dim_of(dim1, rank), dim_of(dim2, rank)
@@ -79,7 +79,7 @@ def diag_embed(x: Any, offset: Any = 0, dim1: int = -2, dim2: int = -1) -> Any:
 
 @rule("block_diag")
 def block_diag(*tensors: Any) -> Any:
-    """Matrices along the diagonal of a large one."""
+    """A block diagonal matrix."""
     given = sizes_of(tensors)
     shapes = [_as_matrix(shape_of(t)) for t in given]
     dtype = meta_of(given[0]).dtype

@@ -1,4 +1,4 @@
-"""Embeddings: rows of a table by their indices, one by one or summed up in bags."""
+"""Embeddings: rows of a table at given indices, or their sums, means or maxima in bags."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from anyshape.tensor.layout import strides_of
 from anyshape.tensor.meta import Meta
 from anyshape.tensor.size import equal, expect, expect_equal, plain, text
 
-SUM, MEAN, MAX = range(3)
-_MODES: Final = {"sum": SUM, "mean": MEAN, "max": MAX}
+SUM, MAX = 0, 2  # of the modes; 1 is the mean
 _FAST: Final = (torch.float32, torch.float16, torch.bfloat16)
 
 
@@ -44,7 +43,9 @@ def functional_embedding(
     x: Any, weight: Any, padding_idx: Any = None, max_norm: Any = None, norm_type: Any = 2.0,
     scale_grad_by_freq: bool = False, sparse: bool = False,
 ) -> Any:  # fmt: skip
-    """The same by its functional name; `max_norm` shortens long rows of the table in place."""
+    """The function of `torch.nn.functional`; `max_norm`, which renormalizes the table in place, is
+    left to its body.
+    """
     table = meta_of(weight)
     _need_table(table)
     if padding_idx is not None:
@@ -58,7 +59,7 @@ def functional_embedding(
 
 @rule("embedding_renorm")
 def embedding_renorm(weight: Any, indices: Any, max_norm: Any, norm_type: Any) -> Any:
-    """The rows at the indices shortened in place."""
+    """The table with the rows at the indices renormalized in place."""
     table = meta_of(weight)
     return Meta(table.shape, table.dtype)
 
@@ -71,7 +72,7 @@ def _bags(x: Meta, offsets: Meta | None, include_last_offset: bool) -> Any:
     if len(x.shape) == 2:
         return x.shape[0]
     if offsets is None:
-        raise ShapeError("embedding_bag: a flat input comes with offsets")
+        raise ShapeError("embedding_bag: a 1-d input needs offsets")
     n = offsets.shape[0]
     if not include_last_offset:
         return n
@@ -101,7 +102,7 @@ def functional_embedding_bag(  # noqa: PLR0913, PLR0917  torch's signature
 ) -> Any:  # fmt: skip
     """Sums, means or maxima of the rows of each bag."""
     if not is_tensor(weight) or not meta_of(weight).dtype.is_floating_point:
-        return NotImplemented  # an older order of arguments
+        return NotImplemented  # a deprecated order of arguments
     table, indices = meta_of(weight), meta_of(x)
     _need_table(table)
     _need_weights(indices, per_sample_weights)
@@ -125,10 +126,10 @@ def embedding_bag(  # noqa: PLR0913, PLR0917  torch's signature
     sparse: bool = False, per_sample_weights: Any = None, include_last_offset: bool = False,
     padding_idx: Any = None,
 ) -> Any:  # fmt: skip
-    """The bags, with the bag of each index, the sizes of the bags, and where the maxima lie.
+    """The bags, the bag of each index, the sizes of the bags, and the indices of the maxima.
 
-    The kernel of the CPU leaves out what it does not need: the bags of the indices on its fast path
-    for sums, the sizes and maxima where neither a mean nor a gradient asks for them.
+    The CPU kernel leaves out what it does not need: the bags of the indices on its fast path for
+    sums; the sizes and maxima unless a mean, a maximum or a gradient needs them.
     """
     table, flat, starts = meta_of(weight), meta_of(indices), meta_of(offsets)
     _need_table(table)

@@ -41,7 +41,7 @@ def device_of(device: Any) -> torch.device:
         return torch.device(device)
 
 
-def made(
+def new_meta(
     shape: tuple[Any, ...],
     dtype: torch.dtype | None,
     device: Any,
@@ -49,11 +49,11 @@ def made(
     *,
     default: torch.dtype | None = None,
 ) -> Meta:
-    """A new tensor."""
+    """The metadata of a new contiguous tensor; its sizes must not be negative."""
     for n in shape:
         if type(n) is not int:
             if type(n) is not SymInt:
-                raise TypeError(f"a size is an integer, not {type(n).__name__}")
+                raise TypeError(f"expected an integer as a size, got {type(n).__name__}")
             expect_size(n, "a size")
         elif n < 0:
             expect_size(n, "a size")
@@ -71,7 +71,7 @@ def zeros(
     """A tensor of given sizes."""
     if layout not in (None, torch.strided):
         return NotImplemented
-    return formatted(made(sizes_of(size), dtype, device, requires_grad), memory_format)
+    return formatted(new_meta(sizes_of(size), dtype, device, requires_grad), memory_format)
 
 
 @rule("full")
@@ -81,7 +81,7 @@ def full(
 ) -> Any:  # fmt: skip
     """A tensor of one value."""
     default = meta_of(fill_value).dtype if is_tensor(fill_value) else number_dtype(fill_value)
-    return made(sizes_of((size,)), dtype, device, requires_grad, default=default)
+    return new_meta(sizes_of((size,)), dtype, device, requires_grad, default=default)
 
 
 @rule("empty_strided")
@@ -90,7 +90,7 @@ def empty_strided(
     requires_grad: bool = False, pin_memory: bool = False,
 ) -> Any:  # fmt: skip
     """A tensor of given sizes and strides."""
-    meta = made(tuple(size), dtype, device, requires_grad)
+    meta = new_meta(tuple(size), dtype, device, requires_grad)
     meta.layout = Layout(strides=tuple(stride))
     return meta
 
@@ -101,7 +101,7 @@ def empty_permuted(
     requires_grad: bool = False, pin_memory: bool = False,
 ) -> Any:  # fmt: skip
     """A tensor that is dense in a given order."""
-    meta = made(tuple(size), dtype, device, requires_grad)
+    meta = new_meta(tuple(size), dtype, device, requires_grad)
     meta.layout = Layout(order=tuple(physical_layout))
     return meta
 
@@ -132,7 +132,7 @@ def new_zeros(
     """A tensor of given sizes with the dtype and device of another."""
     meta = meta_of(x)
     device = meta.device if device is None else device
-    return made(sizes_of(size), dtype or meta.dtype, device, requires_grad)
+    return new_meta(sizes_of(size), dtype or meta.dtype, device, requires_grad)
 
 
 @rule("new_full")
@@ -163,7 +163,7 @@ def tensor(  # noqa: PLR0913  the signature is torch's
     shape, default = _nested(data)
     if is_tensor(data):
         device = meta_of(data).device if device is None else device
-    return made(shape, dtype, device, requires_grad, default=default)
+    return new_meta(shape, dtype, device, requires_grad, default=default)
 
 
 @rule("new_tensor")
@@ -171,7 +171,7 @@ def new_tensor(x: Any, data: Any, *, dtype: Any = None, device: Any = None, **op
     """A tensor from numbers on the device of another."""
     device = meta_of(x).device if device is None else device
     default = meta_of(data).dtype if is_tensor(data) else _nested(data)[1]
-    return made(_nested(data)[0], dtype or default, device)
+    return new_meta(_nested(data)[0], dtype or default, device)
 
 
 def _nested(data: Any) -> tuple[tuple[Any, ...], torch.dtype]:
@@ -185,9 +185,9 @@ def _nested(data: Any) -> tuple[tuple[Any, ...], torch.dtype]:
         shape, dtype = parts[0]
         for other, found in parts[1:]:
             if len(other) != len(shape):
-                raise ArgumentError("nested lists of different depths make no tensor")
+                raise ArgumentError("nested lists of different depths do not make a tensor")
             for n, m in zip(other, shape, strict=True):
-                expect_equal(n, m, lambda: "rows of different lengths make no tensor")
+                expect_equal(n, m, lambda: "rows of different lengths do not make a tensor")
             dtype = promote_types(dtype, found)
         return (len(data), *shape), dtype
     if isinstance(data, int | float | complex | torch.SymBool):
@@ -202,20 +202,20 @@ def arange(
     start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None,
     requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
 ) -> Any:  # fmt: skip
-    """Numbers at equal distances, the end excluded."""
+    """Evenly spaced numbers, the end excluded."""
     if end is None:
         start, end = 0, start
     start, end, step = (n.item() if is_tensor(n) else n for n in (start, end, step))
     default = torch.int64
     if any(isinstance(n, float) for n in (start, end, step)):
         default = torch.get_default_dtype()
-    if (dtype or default) is torch.int64:  # numbers are cut off first
-        start, end, step = map(_whole, (start, end, step))
+    if (dtype or default) is torch.int64:  # arguments are truncated first
+        start, end, step = map(_truncated, (start, end, step))
     n = _count(start, end, step)
-    return made((n,), dtype, device, requires_grad, default=default)
+    return new_meta((n,), dtype, device, requires_grad, default=default)
 
 
-def _whole(n: Any) -> Any:
+def _truncated(n: Any) -> Any:
     return math.trunc(n) if isinstance(n, float) else n
 
 
@@ -224,11 +224,11 @@ def range_(
     start: Any, end: Any, step: Any = 1, *, dtype: Any = None, device: Any = None,
     requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
 ) -> Any:  # fmt: skip
-    """Numbers at equal distances, the end included where it is reached."""
+    """Evenly spaced numbers, the end included if it is reached."""
     if any(type(n) not in (int, float) for n in (start, end, step)):
         return NotImplemented
     n = math.floor((end - start) / step) + 1
-    return made((n,), dtype, device, requires_grad)
+    return new_meta((n,), dtype, device, requires_grad)
 
 
 def _count(start: Any, end: Any, step: Any) -> Any:
@@ -241,7 +241,7 @@ def _count(start: Any, end: Any, step: Any) -> Any:
     low, high = (end, start) if negative else (start, end)
     expect(
         high >= low,
-        lambda: f"arange: no numbers from {text(start)} to {text(end)} in that direction",
+        lambda: f"arange: the step leads away from {text(end)}, starting at {text(start)}",
     )
     if type(step) is int and abs(step) == 1:
         return plain(high - low)
@@ -253,14 +253,14 @@ def linspace(  # noqa: PLR0913  the signature is torch's
     start: Any, end: Any, steps: Any, base: Any = 10.0, *, dtype: Any = None, device: Any = None,
     requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
 ) -> Any:  # fmt: skip
-    """A given count of numbers, both ends included."""
+    """`steps` evenly spaced numbers or powers, both ends included."""
     default = torch.get_default_dtype()
     if any(isinstance(n, complex) and not isinstance(n, float | int) for n in (start, end)):
         default = complex_of(default)
     for n in (start, end):
         if is_tensor(n) and meta_of(n).dtype.is_complex:
             default = complex_of(default)
-    return made((steps,), dtype, device, requires_grad, default=default)
+    return new_meta((steps,), dtype, device, requires_grad, default=default)
 
 
 @rule("eye")
@@ -269,7 +269,7 @@ def eye(
     layout: Any = None, pin_memory: bool = False,
 ) -> Any:  # fmt: skip
     """Ones on the diagonal."""
-    return made((n, n if m is None else m), dtype, device, requires_grad)
+    return new_meta((n, n if m is None else m), dtype, device, requires_grad)
 
 
 @rule("tril_indices", "triu_indices")
@@ -277,11 +277,11 @@ def tril_indices(
     row: Any, col: Any, offset: Any = 0, *, dtype: Any = torch.int64, device: Any = None,
     layout: Any = None, pin_memory: bool = False,
 ) -> Any:  # fmt: skip
-    """The places of a triangle."""
+    """The indices of a triangle."""
     if all(type(n) is int for n in (row, col, offset)):
         return NotImplemented
     if surely_equal(row, col) and type(offset) is int and offset == 0:
-        return made((2, row * (row + 1) // 2), dtype, device)
+        return new_meta((2, row * (row + 1) // 2), dtype, device)
     return NotImplemented
 
 
@@ -292,12 +292,12 @@ def window(  # noqa: PLR0913  torch's signature
     beta: Any = 0,
 ) -> Any:  # fmt: skip
     """A window function."""
-    return made((window_length,), dtype, device, requires_grad)
+    return new_meta((window_length,), dtype, device, requires_grad)
 
 
 @rule("vander")
 def vander(x: Any, N: Any = None, increasing: bool = False) -> Any:  # noqa: N803  torch's name
-    """Powers of the elements."""
+    """The Vandermonde matrix: powers of the elements."""
     (n,) = shape_of(x)
     dtype = meta_of(x).dtype
     dtype = torch.int64 if not (dtype.is_floating_point or dtype.is_complex) else dtype

@@ -1,7 +1,8 @@
 """Discrete Fourier transforms.
 
-A transform over several dimensions lies in memory as torch leaves it on the CPU: the dimensions
-that are not transformed come first, in the order of their strides, then the transformed ones.
+The layout of a transform over several dimensions is that of torch on the CPU: first the dimensions
+that are not transformed, by decreasing stride, then the transformed ones. The onesided transform of
+real numbers leaves out the half that is redundant.
 """
 
 from __future__ import annotations
@@ -10,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from anyshape.errors import ShapeError
 from anyshape.rules.dispatch.table import rule
-from anyshape.rules.factory import made
+from anyshape.rules.factory import new_meta
 from anyshape.rules.pointwise import like
 from anyshape.rules.shared.operand import dim_of, dims_of, is_tensor, meta_of
 from anyshape.rules.shared.promote import complex_of, floating, real_of
-from anyshape.rules.subview import is_dense, part
+from anyshape.rules.subview import is_dense, sliced
 from anyshape.tensor.layout import CONTIGUOUS, Layout, strides_of
 from anyshape.tensor.meta import Meta
 from anyshape.tensor.size import ask, expect, larger, plain, text
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
     import torch
 
 
-def _outwards(meta: Meta, dims: tuple[int, ...]) -> list[int]:
-    """Dimensions from the largest stride to the smallest; equal ones stay as they are."""
+def _by_decreasing_stride(meta: Meta, dims: tuple[int, ...]) -> list[int]:
+    """Dimensions by decreasing stride; the order of equal strides is kept."""
     layout = meta.layout.found()
     if layout.dense:
         order = layout.order or range(len(meta.shape))
@@ -46,12 +47,18 @@ def _transformed(
     sorted_dims: tuple[int, ...],
     last: tuple[int, ...] = (),
 ) -> Meta:
-    """The result of one pass: over dimensions in the order of strides, then the last."""
+    """The result of one pass: over dimensions by decreasing stride, then over `last`."""
     dims = (*sorted_dims, *last)
     batch = tuple([d for d in range(len(shape)) if d not in dims])
 
     def find() -> Layout:
-        return Layout(order=(*_outwards(meta, batch), *_outwards(meta, sorted_dims), *last))
+        return Layout(
+            order=(
+                *_by_decreasing_stride(meta, batch),
+                *_by_decreasing_stride(meta, sorted_dims),
+                *last,
+            )
+        )
 
     return Meta(shape, dtype, find() if meta.layout.dense else Layout(make=find))
 
@@ -63,8 +70,8 @@ def _to_complex(meta: Meta, dims: tuple[int, ...]) -> Meta:
     return _transformed(meta, meta.shape, complex_of(meta.dtype), dims)
 
 
-def _half(meta: Meta, dims: tuple[int, ...]) -> Meta:
-    """From real to the half that is not redundant."""
+def _to_onesided(meta: Meta, dims: tuple[int, ...]) -> Meta:
+    """From real to onesided complex."""
     last = dims[-1]
     n = plain(meta.shape[last] // 2 + 1)
     shape = (*meta.shape[:last], n, *meta.shape[last + 1 :])
@@ -72,7 +79,7 @@ def _half(meta: Meta, dims: tuple[int, ...]) -> Meta:
 
 
 def _to_real(meta: Meta, dims: tuple[int, ...], n: Any) -> Meta:
-    """From such a half to real."""
+    """From onesided complex to real."""
     if len(dims) > 1:
         meta = _to_complex(meta, dims[:-1])
     last = dims[-1]
@@ -81,7 +88,10 @@ def _to_real(meta: Meta, dims: tuple[int, ...], n: Any) -> Meta:
 
 
 def _resized(meta: Meta, dims: tuple[int, ...], sizes: tuple[Any, ...]) -> Meta:
-    """Cut or padded with zeros to given sizes; None keeps one. Padding makes a contiguous copy."""
+    """Truncated or padded with zeros to given sizes; None keeps the size.
+
+    Padding makes a contiguous copy.
+    """
     changed = [
         (d, n) for d, n in zip(dims, sizes, strict=True) if n is not None and n is not meta.shape[d]
     ]
@@ -91,7 +101,7 @@ def _resized(meta: Meta, dims: tuple[int, ...], sizes: tuple[Any, ...]) -> Meta:
     cut = meta
     for d, n in changed:
         shape[d] = n
-        cut = part(cut, d, 0, n)
+        cut = sliced(cut, d, 0, n)
     if is_dense(meta):
         return Meta(tuple(shape), meta.dtype)
 
@@ -101,7 +111,10 @@ def _resized(meta: Meta, dims: tuple[int, ...], sizes: tuple[Any, ...]) -> Meta:
         for d, n in changed:
             expect(
                 n <= meta.shape[d],
-                lambda: f"the strides of a transform of {text(meta.shape)} by {text(shape)} points",
+                lambda: (
+                    f"the strides of a transform of {text(meta.shape)} depend on whether it is"
+                    f" padded to {text(shape)}"
+                ),
             )
         return cut.layout
 
@@ -109,7 +122,7 @@ def _resized(meta: Meta, dims: tuple[int, ...], sizes: tuple[Any, ...]) -> Meta:
 
 
 def _points(sizes: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Numbers of points; -1 and None mean the size as it is."""
+    """Numbers of points; None for -1 and None, which keep the size."""
     found: list[Any] = []
     for n in map(plain, sizes):
         if n is None or (type(n) is int and n == -1):
@@ -151,7 +164,7 @@ def _dims(meta: Meta, s: Any, dim: Any) -> tuple[tuple[int, ...], tuple[Any, ...
     if s is None:
         return dims, (None,) * len(dims)
     if len(s) != len(dims):
-        raise ShapeError("fft: as many sizes as dimensions are needed")
+        raise ShapeError("fft: the numbers of sizes and of dimensions differ")
     if dims and dims[0] < 0:
         raise ShapeError("fft: more sizes than dimensions")
     return dims, _points(tuple(s))
@@ -166,7 +179,7 @@ def _complex(meta: Meta, dims: tuple[int, ...], sizes: tuple[Any, ...]) -> Meta:
 def _onesided(meta: Meta, dims: tuple[int, ...], sizes: tuple[Any, ...]) -> Meta:
     found = _resized(meta, dims, sizes)
     _need_points(found, dims)
-    return _half(found, dims)
+    return _to_onesided(found, dims)
 
 
 def _hermitian(meta: Meta, dims: tuple[int, ...], sizes: tuple[Any, ...]) -> Meta:
@@ -191,7 +204,7 @@ def fft(x: Any, n: Any = None, dim: Any = -1, norm: Any = None) -> Any:
     """A transform along one dimension."""
     meta = meta_of(x)
     dims = (dim_of(dim, len(meta.shape)),)
-    if not meta.dtype.is_complex:  # both halves of a transform of real numbers
+    if not meta.dtype.is_complex:  # both sides of a transform of real numbers
         meta = _operand(x, real=True)
         found = _resized(meta, dims, _points((n,)))
         _need_points(found, dims)
@@ -201,14 +214,14 @@ def fft(x: Any, n: Any = None, dim: Any = -1, norm: Any = None) -> Any:
 
 @rule("fft_rfft", "fft_ihfft")
 def rfft(x: Any, n: Any = None, dim: Any = -1, norm: Any = None) -> Any:
-    """The half of a transform of real numbers that is not redundant."""
+    """The onesided transform of real numbers."""
     meta = _operand(x, real=True)
     return _onesided(meta, (dim_of(dim, len(meta.shape)),), _points((n,)))
 
 
 @rule("fft_irfft", "fft_hfft")
 def irfft(x: Any, n: Any = None, dim: Any = -1, norm: Any = None) -> Any:
-    """Real numbers from such a half."""
+    """Real numbers from a onesided transform."""
     meta = _operand(x)
     return _hermitian(meta, (dim_of(dim, len(meta.shape)),), _points((n,)))
 
@@ -225,13 +238,13 @@ def fftn(x: Any, s: Any = None, dim: Any = None, norm: Any = None) -> Any:
 
 @rule("fft_fft2", "fft_ifft2")
 def fft2(x: Any, s: Any = None, dim: Any = (-2, -1), norm: Any = None) -> Any:
-    """The same along two."""
+    """The same along two dimensions."""
     return fftn(x, s, dim)
 
 
 @rule("fft_rfftn")
 def rfftn(x: Any, s: Any = None, dim: Any = None, norm: Any = None) -> Any:
-    """The half of a transform of real numbers that is not redundant."""
+    """The onesided transform of real numbers."""
     meta = _operand(x, real=True)
     dims, sizes = _dims(meta, s, dim)
     if not dims:
@@ -241,47 +254,47 @@ def rfftn(x: Any, s: Any = None, dim: Any = None, norm: Any = None) -> Any:
 
 @rule("fft_rfft2")
 def rfft2(x: Any, s: Any = None, dim: Any = (-2, -1), norm: Any = None) -> Any:
-    """The same along two."""
+    """The same along two dimensions."""
     return rfftn(x, s, dim)
 
 
 @rule("fft_irfftn", "fft_hfftn")
 def irfftn(x: Any, s: Any = None, dim: Any = None, norm: Any = None) -> Any:
-    """Real numbers from such a half."""
+    """Real numbers from a onesided transform."""
     meta = _operand(x)
     return _hermitian(meta, *_dims(meta, s, dim))
 
 
 @rule("fft_irfft2", "fft_hfft2")
 def irfft2(x: Any, s: Any = None, dim: Any = (-2, -1), norm: Any = None) -> Any:
-    """The same along two."""
+    """The same along two dimensions."""
     return irfftn(x, s, dim)
 
 
 @rule("fft_ihfftn")
 def ihfftn(x: Any, s: Any = None, dim: Any = None, norm: Any = None) -> Any:
-    """The half first along the last dimension, then the others."""
+    """The onesided transform along the last dimension, then along the others."""
     meta = _operand(x, real=True)
     dims, sizes = _dims(meta, s, dim)
     if not dims:
         raise ShapeError("ihfftn must transform at least one axis")
     found = _resized(meta, dims, sizes)
     _need_points(found, dims)
-    return _to_complex(_half(found, dims[-1:]), dims[:-1])
+    return _to_complex(_to_onesided(found, dims[-1:]), dims[:-1])
 
 
 @rule("fft_ihfft2")
 def ihfft2(x: Any, s: Any = None, dim: Any = (-2, -1), norm: Any = None) -> Any:
-    """The same along two."""
+    """The same along two dimensions."""
     return ihfftn(x, s, dim)
 
 
-# ---------------------------------------------------------------------- helpers
+# ---------------------------------------------------------------------- shifts, frequencies
 
 
 @rule("fft_fftshift", "fft_ifftshift")
 def fftshift(x: Any, dim: Any = None) -> Any:
-    """The elements moved by half of their dimension."""
+    """The elements shifted by half the size of their dimension."""
     meta = meta_of(x)
     return Meta(meta.shape, meta.dtype)
 
@@ -292,7 +305,7 @@ def fftfreq(
     layout: Any = None, pin_memory: bool = False,
 ) -> Any:  # fmt: skip
     """The frequencies of a transform."""
-    return made((n,), dtype, device, requires_grad)
+    return new_meta((n,), dtype, device, requires_grad)
 
 
 @rule("fft_rfftfreq")
@@ -300,8 +313,8 @@ def rfftfreq(
     n: Any, d: Any = 1.0, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
     layout: Any = None, pin_memory: bool = False,
 ) -> Any:  # fmt: skip
-    """The frequencies of the half of a transform that is not redundant."""
-    return made((plain(n // 2 + 1),), dtype, device, requires_grad)
+    """The frequencies of a onesided transform."""
+    return new_meta((plain(n // 2 + 1),), dtype, device, requires_grad)
 
 
 @rule("istft")
@@ -310,7 +323,7 @@ def istft(  # noqa: PLR0913, PLR0917  the signature is torch's
     center: bool = True, normalized: bool = False, onesided: Any = None, length: Any = None,
     return_complex: bool = False,
 ) -> Any:  # fmt: skip
-    """The signal of a short-time transform."""
+    """The signal of a short-time Fourier transform."""
     meta = meta_of(x)
     if not meta.dtype.is_complex:
         raise ShapeError("istft requires a complex-valued input tensor")

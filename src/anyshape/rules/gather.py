@@ -1,4 +1,4 @@
-"""Reading and writing at places that a tensor gives: gather, scatter, index_*, take, put."""
+"""Reading and writing at the indices in a tensor: gather, scatter, index_*, take, put."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from anyshape.rules.dispatch.table import rule
 from anyshape.rules.pointwise import like
 from anyshape.rules.shared.broadcast import broadcast
 from anyshape.rules.shared.operand import dim_of, meta_of, shape_of
-from anyshape.rules.shared.slices import place_of, slice_of
+from anyshape.rules.shared.slices import normalize_index, slice_of
 from anyshape.tensor.layout import strides_of
 from anyshape.tensor.meta import Meta
 from anyshape.tensor.size import expect_equal, is_one, plain, product, text
@@ -68,7 +68,7 @@ def index_select(x: Any, dim: Any, index: Any) -> Any:
 
 @rule("nonzero_static")
 def nonzero_static(x: Any, *, size: Any, fill_value: Any = -1) -> Any:
-    """The places of so many elements that are not 0, filled up where there are fewer."""
+    """The indices of the first `size` elements that are not 0, padded if there are fewer."""
     return Meta((plain(size), len(shape_of(x))), torch.int64)
 
 
@@ -124,7 +124,7 @@ def index_put(x: Any, *_: Any, **__: Any) -> Any:
 
 @rule("masked_scatter")
 def masked_scatter(x: Any, mask: Any, source: Any) -> Any:
-    """The tensor with the elements of `source` where the mask holds, one after the other."""
+    """The tensor with the elements where the mask holds replaced by those of `source`, in order."""
     meta = meta_of(x)
     return Meta(broadcast(meta.shape, shape_of(mask)), meta.dtype)
 
@@ -133,7 +133,7 @@ def masked_scatter(x: Any, mask: Any, source: Any) -> Any:
 
 
 def _rewritten(x: Any) -> Meta:
-    """A copy with the strides of the operand, unless elements of it share memory."""
+    """A copy with the strides of the operand, unless its elements overlap in memory."""
     meta = meta_of(x)
     if meta.layout.dense:
         return Meta(meta.shape, meta.dtype, meta.layout)
@@ -144,23 +144,27 @@ def _rewritten(x: Any) -> Meta:
     return like(x) if shared else Meta(meta.shape, meta.dtype, meta.layout)
 
 
-def _fits_part(op: str, shape: tuple[Any, ...], src: Any) -> None:
+def _need_source(op: str, shape: tuple[Any, ...], src: Any) -> None:
     given = shape_of(src)
     if len(given) != len(shape):
-        raise ShapeError(f"{op}: src of shape {text(given)} where the part is {text(shape)}")
+        raise ShapeError(
+            f"{op}: src has shape {text(given)}, and the part it replaces {text(shape)}"
+        )
     for n, m in zip(given, shape, strict=True):
         expect_equal(
-            n, m, lambda: f"{op}: src of shape {text(given)} where the part is {text(shape)}"
+            n,
+            m,
+            lambda: f"{op}: src has shape {text(given)}, and the part it replaces {text(shape)}",
         )
 
 
 @rule("select_scatter")
 def select_scatter(x: Any, src: Any, dim: Any, index: Any) -> Any:
-    """The tensor with one element of a dimension replaced."""
+    """The tensor with the slice at one index of a dimension replaced."""
     shape = shape_of(x)
     dim = dim_of(dim, len(shape))
-    place_of(index, shape[dim], dim)
-    _fits_part("select_scatter", _without(shape, dim), src)
+    normalize_index(index, shape[dim], dim)
+    _need_source("select_scatter", _without(shape, dim), src)
     return _rewritten(x)
 
 
@@ -172,14 +176,14 @@ def slice_scatter(
     shape = shape_of(x)
     dim = dim_of(dim, len(shape))
     _, count, _ = slice_of(slice(start, end, step), shape[dim])
-    _fits_part("slice_scatter", (*shape[:dim], count, *shape[dim + 1 :]), src)
+    _need_source("slice_scatter", (*shape[:dim], count, *shape[dim + 1 :]), src)
     return _rewritten(x)
 
 
 @rule("diagonal_scatter")
 def diagonal_scatter(x: Any, src: Any, offset: Any = 0, dim1: int = 0, dim2: int = 1) -> Any:
     """The tensor with a diagonal replaced."""
-    _fits_part("diagonal_scatter", take_diagonal(x, offset, dim1, dim2).shape, src)
+    _need_source("diagonal_scatter", take_diagonal(x, offset, dim1, dim2).shape, src)
     return _rewritten(x)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from anyshape.errors import DimError, UnsupportedError
+from anyshape.expr.constructor import choice
 from anyshape.refusal import refused
 from anyshape.rules.data import count_true
 from anyshape.rules.dispatch.result import Done, Instead
@@ -15,8 +16,8 @@ from anyshape.rules.shared.basic_index import basic_index
 from anyshape.rules.shared.broadcast import broadcast
 from anyshape.rules.shared.operand import dim_of, is_tensor, meta_of, shape_of
 from anyshape.rules.shared.promote import INT, category
-from anyshape.rules.shared.slices import place_of, slice_of
-from anyshape.rules.subview import is_dense, part, selected
+from anyshape.rules.shared.slices import normalize_index, slice_of
+from anyshape.rules.subview import is_dense, selected, sliced
 from anyshape.rules.view import unsqueeze_meta
 from anyshape.symbolic.sym_bool import SymBool
 from anyshape.symbolic.sym_int import SymInt
@@ -28,7 +29,7 @@ from anyshape.torch_compat.torch_function import DisableTorchFunction
 
 
 class Index:
-    """A parsed index: the view that its numbers and slices make, and the tensors that gather."""
+    """A parsed index: the view by its numbers and slices, and the tensors that gather from it."""
 
     def __init__(self, meta: Meta, index: Any) -> None:
         parts = list(index) if isinstance(index, tuple) else [index]
@@ -44,7 +45,7 @@ class Index:
             dim = self._apply(p, dim, rank - covered)
 
     def _apply(self, p: Any, dim: int, rest: int) -> int:
-        """Apply one part at a dimension of the view so far; the next dimension."""
+        """Apply one part at a dimension of the view so far; return the next dimension."""
         view = self.view
         kind = type(p)
         if p is None:
@@ -54,15 +55,15 @@ class Index:
         if kind is slice:
             start, count, step = slice_of(p, view.shape[dim])
             if not (p.start is None and p.stop is None and p.step is None):
-                self.view = part(view, dim, start, count, step)
+                self.view = sliced(view, dim, start, count, step)
             return dim + 1
         if kind is bool or kind is SymBool:
             self._new_dim(dim)
-            n = int(p) if kind is bool else SymInt(_number_of(p), p.env)
+            n = int(p) if kind is bool else SymInt(_as_integer(p), p.env)
             self.advanced.append((dim, Meta((n,), torch.int64)))
             return dim + 1
         if kind is int or kind is SymInt:
-            self.view = selected(view, dim, place_of(p, view.shape[dim], dim))
+            self.view = selected(view, dim, normalize_index(p, view.shape[dim], dim))
             return dim
         shape = shape_of(p)
         if meta_of(p).dtype in (torch.bool, torch.uint8):
@@ -111,8 +112,9 @@ class Index:
         return Meta(shape, view.dtype, Layout(make=lambda: self._layout(origins)))
 
     def _layout(self, origins: list[tuple[bool, int]]) -> Layout:
-        """Dimensions of the tensor keep their order, and so do those of the indices; between the
-        two nothing is decided.
+        """The dimensions of the tensor keep their order, and so do those of the indices.
+
+        A dimension of the tensor and one of the indices are not compared.
         """
         order = list(reversed(range(len(origins))))  # innermost first
         for i in range(1, len(order)):
@@ -155,9 +157,7 @@ def _outer_of(meta: Meta, i: int, j: int) -> int:
     return 1 if ask(strides[i] > strides[j], False) else 0
 
 
-def _number_of(p: SymBool) -> Any:
-    from anyshape.expr.constructor import choice  # noqa: PLC0415
-
+def _as_integer(p: SymBool) -> Any:
     pool = p.env.pool
     return choice.choose(p.condition, pool.const(1), pool.const(0))
 
@@ -171,7 +171,7 @@ def _as_tensor(p: Any) -> Any:
         dtype = meta_of(p).dtype
         if shape_of(p) or dtype in (torch.bool, torch.uint8) or category(dtype) > INT:
             return p
-        return p.item()  # a view, as a number gives
+        return p.item()  # a view, as for a number
     if hasattr(p, "__index__"):
         return p.__index__()
     if hasattr(p, "__array__"):
@@ -202,7 +202,7 @@ def getitem(x: Any, index: Any) -> Any:
     parts = index if type(index) is tuple else (index,)
     if _is_basic(parts):
         return basic_index(meta, parts)
-    index = _frozen(index)
+    index = _normalized(index)
     parts = index if type(index) is tuple else (index,)
     result = basic_index(meta, parts) if _is_basic(parts) else Index(meta, index).result()
     return Instead(torch.Tensor.__getitem__, (x, index), result)
@@ -213,8 +213,8 @@ def _is_part(p: Any) -> bool:
     return p is None or p is Ellipsis or isinstance(p, list | tuple | slice) or is_tensor(p)
 
 
-def _frozen(index: Any) -> Any:
-    """The index with lists made tensors, so that it is parsed as it is recorded."""
+def _normalized(index: Any) -> Any:
+    """The index with its lists converted to tensors, so that it is recorded as it is parsed."""
     if type(index) is list and len(index) < 32 and any(map(_is_part, index)):
         index = tuple(index)
     if isinstance(index, tuple):
@@ -226,7 +226,7 @@ def _frozen(index: Any) -> Any:
 def setitem(x: Any, index: Any, value: Any) -> Any:
     """`x[index] = value`."""
     tracer = current()
-    index = _frozen(index)
+    index = _normalized(index)
     target = Index(meta_of(x), index).result().shape
     if is_tensor(value):
         shape = shape_of(value)
@@ -245,12 +245,12 @@ def setitem(x: Any, index: Any, value: Any) -> Any:
 
 @rule("select", view=True)
 def select(x: Any, dim: Any, index: Any) -> Any:
-    """One element of a dimension."""
+    """The slice at one index of a dimension."""
     meta = meta_of(x)
     dim = dim_of(dim, len(meta.shape))
     if is_tensor(index):
         index = index.item()
-    return selected(meta, dim, place_of(index, meta.shape[dim], dim))
+    return selected(meta, dim, normalize_index(index, meta.shape[dim], dim))
 
 
 @rule("slice", view=True)
@@ -258,4 +258,4 @@ def slice_(x: Any, dim: int = 0, start: Any = None, end: Any = None, step: Any =
     """A slice of one dimension."""
     meta = meta_of(x)
     dim = dim_of(dim, len(meta.shape))
-    return part(meta, dim, *slice_of(slice(start, end, step), meta.shape[dim]))
+    return sliced(meta, dim, *slice_of(slice(start, end, step), meta.shape[dim]))

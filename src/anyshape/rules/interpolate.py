@@ -1,11 +1,11 @@
-"""Images of other resolutions: interpolation, sampling at points, and channels made pixels."""
+"""Interpolation of images, sampling at points, and exchange of channels and pixels."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from anyshape.errors import ShapeError
-from anyshape.rules.conv import kept_format, need_multiple, need_some
+from anyshape.rules.conv import kept_format, need_multiple, need_positive
 from anyshape.rules.dispatch.table import rule
 from anyshape.rules.pooling import scaled
 from anyshape.rules.shared.operand import meta_of
@@ -26,8 +26,8 @@ def _upsampled(rank: int, x: Any, output_size: Any, scale_factors: Any, op: str)
         output_size = [scaled(n, f) for n, f in zip(shape[2:], scale_factors, strict=True)]
     sizes = tuple([plain(n) for n in output_size])
     for n, m in zip(shape[2:], sizes, strict=True):
-        need_some(n, f"{op}: the input")
-        need_some(m, f"{op}: the output")
+        need_positive(n, f"{op}: the input")
+        need_positive(m, f"{op}: the output")
     layout = CONTIGUOUS if rank == 1 else kept_format(meta)
     return Meta((*shape[:2], *sizes), meta.dtype, layout)
 
@@ -74,7 +74,7 @@ def grid_sampler(
     meta, points = meta_of(x), meta_of(grid)
     if len(points.shape) != len(meta.shape):
         raise ShapeError(
-            f"grid_sample: input and grid of shapes {text(meta.shape)} and {text(points.shape)}"
+            f"grid_sample: input {text(meta.shape)} and grid {text(points.shape)} differ in rank"
         )
     expect_equal(
         meta.shape[0],
@@ -91,7 +91,7 @@ def grid_sampler(
 
 @rule("affine_grid_generator")
 def affine_grid_generator(theta: Any, size: Any, align_corners: bool) -> Any:
-    """The points that affine maps take the pixels of images from."""
+    """The points that affine maps sample the pixels of images at."""
     meta = meta_of(theta)
     rank = len(size) - 2
     batch = plain(size[0])
@@ -105,7 +105,7 @@ def affine_grid_generator(theta: Any, size: Any, align_corners: bool) -> Any:
 
 @rule("F.affine_grid")
 def affine_grid(theta: Any, size: Any, align_corners: Any = None) -> Any:
-    """The same by its functional name."""
+    """The function of `torch.nn.functional`."""
     meta = meta_of(theta)
     rank = len(size) - 2
     if rank not in (2, 3) or len(meta.shape) != 3 or not meta.dtype.is_floating_point:
@@ -115,7 +115,7 @@ def affine_grid(theta: Any, size: Any, align_corners: Any = None) -> Any:
     for n, m in zip(meta.shape[1:], (rank, rank + 1), strict=True):
         _need_map(n, m, meta)
     for n in size:
-        need_some(n, "affine_grid: the output")
+        need_positive(n, "affine_grid: the output")
     return affine_grid_generator(theta, size, align_corners)
 
 
@@ -141,7 +141,7 @@ def pixel_shuffle(x: Any, upscale_factor: Any) -> Any:
     channels, height, width = _need_image(meta, "pixel_shuffle")
     r = plain(upscale_factor)
     area = plain(r * r)
-    need_multiple(channels, area, "pixel_shuffle: channels and pixels of each")
+    need_multiple(channels, area, "pixel_shuffle: channels and squared factor")
     shape = (*meta.shape[:-3], plain(channels // area), plain(height * r), plain(width * r))
     return Meta(shape, meta.dtype, kept_format(meta) if len(shape) == 4 else CONTIGUOUS)
 
@@ -157,7 +157,7 @@ def pixel_unshuffle(x: Any, downscale_factor: Any) -> Any:
     count = plain(product(meta.shape))
     if type(count) is int and count == 0:
         return Meta(meta.shape, meta.dtype)
-    expect(count != 0, lambda: "pixel_unshuffle gives a tensor without elements back as it is")
+    expect(count != 0, lambda: "pixel_unshuffle: an input without elements keeps its shape")
     shape = (*meta.shape[:-3], plain(channels * r * r), plain(height // r), plain(width // r))
     return Meta(shape, meta.dtype, kept_format(meta) if len(shape) == 4 else CONTIGUOUS)
 

@@ -1,4 +1,4 @@
-"""Putting tensors together and taking them apart."""
+"""Concatenating, repeating and splitting tensors."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from anyshape.rules.dispatch.result import Done, Many
 from anyshape.rules.dispatch.table import rule
 from anyshape.rules.shared.operand import dim_of, is_tensor, meta_of, shape_of, sizes_of
 from anyshape.rules.shared.promote import promote_types
-from anyshape.rules.subview import is_dense, part, selected
+from anyshape.rules.shared.slices import clamp_index
+from anyshape.rules.subview import is_dense, selected, sliced
 from anyshape.tensor.layout import CONTIGUOUS, Layout
 from anyshape.tensor.meta import Meta
 from anyshape.tensor.size import (
@@ -27,7 +28,7 @@ from anyshape.tensor.size import (
 
 @rule("cat", "concat", "concatenate")
 def cat(tensors: Any, dim: Any = 0) -> Any:
-    """One after the other along a dimension; all other sizes are equal."""
+    """Tensors joined along a dimension; all other sizes are equal."""
     return joined([meta_of(t) for t in tensors], dim)
 
 
@@ -77,7 +78,7 @@ def _is(n: Any, value: int) -> bool:
 
 @rule("stack")
 def stack(tensors: Any, dim: Any = 0) -> Any:
-    """Along a new dimension; all sizes are equal."""
+    """Tensors of one shape joined along a new dimension."""
     if not tensors:
         raise ShapeError("stack expects a non-empty TensorList")
     first = shape_of(tensors[0])
@@ -96,7 +97,7 @@ def stack(tensors: Any, dim: Any = 0) -> Any:
 
 
 def _at_least(meta: Meta, rank: int) -> Meta:
-    """A tensor with at least so many dimensions, as numpy adds them."""
+    """A tensor with at least `rank` dimensions, added where NumPy adds them."""
     shape = meta.shape
     if len(shape) >= rank:
         return meta
@@ -156,23 +157,23 @@ def column_stack(tensors: Any) -> Any:
     return joined(metas, 1)
 
 
-# ---------------------------------------------------------------------- taking apart
+# ---------------------------------------------------------------------- splitting
 
 
-def cut(x: Any, sizes: Any, dim: int) -> Many:
-    """The parts of given sizes along a dimension, one after the other."""
+def split_parts(x: Any, sizes: Any, dim: int) -> Many:
+    """Consecutive parts of given sizes along a dimension."""
     meta = meta_of(x)
     parts = []
     start: Any = 0
     for n in sizes:
-        parts.append(part(meta, dim, start, n))
+        parts.append(sliced(meta, dim, start, n))
         start = start + n
     return Many(parts)
 
 
 @rule("split_with_sizes", "unsafe_split_with_sizes", view=True)
 def split_with_sizes(x: Any, split_sizes: Any, dim: Any = 0) -> Any:
-    """Parts of given sizes, which add up."""
+    """Parts of given sizes, which add up to the size of the dimension."""
     shape = shape_of(x)
     dim = dim_of(dim, len(shape))
     sizes = tuple([plain(n) for n in split_sizes])
@@ -180,12 +181,14 @@ def split_with_sizes(x: Any, split_sizes: Any, dim: Any = 0) -> Any:
         expect_size(n, "a size of split")
     n = shape[dim]
     expect_equal(
-        total(sizes), n, lambda: f"split: the sizes {_few(sizes)} do not add up to {text(n)}"
+        total(sizes),
+        n,
+        lambda: f"split: the sizes {_abbreviated(sizes)} do not add up to {text(n)}",
     )
-    return cut(x, sizes, dim)
+    return split_parts(x, sizes, dim)
 
 
-def _few(sizes: Any) -> str:
+def _abbreviated(sizes: Any) -> str:
     return text(sizes) if len(sizes) <= 8 else f"{text(sizes[:8])[:-1]}, ...]"
 
 
@@ -204,15 +207,15 @@ def split(
     expect_size(size, "the size of split")
     if _is(size, 0) or _is(n, 0):
         expect_equal(n if _is(size, 0) else 0, 0, lambda: "split into parts of size 0")
-        return cut(x, (n,), dim)
+        return split_parts(x, (n,), dim)
     count = int(larger(-((-n) // size), 1))
     last = plain(n - size * (count - 1))
-    return cut(x, (*[size] * (count - 1), last), dim)
+    return split_parts(x, (*[size] * (count - 1), last), dim)
 
 
 @rule("chunk", "unsafe_chunk", view=True)
 def chunk(x: Any, chunks: int, dim: Any = 0) -> Any:
-    """At most so many parts of equal size; the last may be smaller."""
+    """At most `chunks` parts of equal size; the last may be smaller."""
     shape = shape_of(x)
     dim = dim_of(dim, len(shape))
     n = shape[dim]
@@ -221,18 +224,18 @@ def chunk(x: Any, chunks: int, dim: Any = 0) -> Any:
     if type(n) is int:
         size = -(-n // chunks)
         if n == 0:
-            return cut(x, (0,) * chunks, dim)
+            return split_parts(x, (0,) * chunks, dim)
         sizes = [size] * (n // size)
         if n % size:
             sizes.append(n % size)
-        return cut(x, sizes, dim)
+        return split_parts(x, sizes, dim)
     size = plain(-((-n) // chunks))
-    # eager gives fewer parts where the size is small; the count here is that of the general case
+    # at small sizes eager returns fewer parts; the program is for `chunks` of them
     expect(
         size * (chunks - 1) < n,
-        lambda: f"chunk of {text(n)} into {chunks} parts gives fewer parts at some sizes",
+        lambda: f"chunk: {text(n)} elements do not make {chunks} parts",
     )
-    return cut(x, (*[size] * (chunks - 1), plain(n - size * (chunks - 1))), dim)
+    return split_parts(x, (*[size] * (chunks - 1), plain(n - size * (chunks - 1))), dim)
 
 
 @rule("tensor_split", view=True)
@@ -245,7 +248,7 @@ def tensor_split(
     sections: Any = None,
     tensor_indices_or_sections: Any = None,
 ) -> Any:
-    """Parts between given places, or a given count of nearly equal parts."""
+    """Parts between given indices, or a given number of nearly equal parts."""
     for other in (indices, sections, tensor_indices_or_sections):
         indices_or_sections = other if indices_or_sections is None else indices_or_sections
     given = indices_or_sections
@@ -266,24 +269,22 @@ def tensor_split(
             sizes.append(small + 1 if i < extra else small)
         else:
             sizes.append(plain((n + count - 1 - i) // count))
-    return cut(x, sizes, dim)
+    return split_parts(x, sizes, dim)
 
 
-def _split_at(meta: Meta, places: list[Any], dim: int, n: Any) -> Many:
-    from anyshape.rules.shared.slices import clamp_index  # noqa: PLC0415
-
-    ends = [clamp_index(i, n) for i in places] + [n]
+def _split_at(meta: Meta, indices: list[Any], dim: int, n: Any) -> Many:
+    ends = [clamp_index(i, n) for i in indices] + [n]
     parts = []
     start: Any = 0
     for end in ends:
-        parts.append(part(meta, dim, start, larger(plain(end - start), 0)))
+        parts.append(sliced(meta, dim, start, larger(plain(end - start), 0)))
         start = end
     return Many(parts)
 
 
 @rule("unbind", view=True)
 def unbind(x: Any, dim: Any = 0) -> Any:
-    """The slices along a dimension, which must have a known size."""
+    """The slices along a dimension, whose size must be known."""
     meta = meta_of(x)
     if not meta.shape:
         raise ShapeError("Dimension specified as 0 but tensor has no dimensions")
@@ -346,9 +347,9 @@ def narrow(x: Any, dim: Any, start: Any, length: Any) -> Any:
     expect(start >= 0, lambda: f"narrow: start {text(start)} is before the dimension of {text(n)}")
     expect(
         start + length <= n,
-        lambda: f"narrow: {text(length)} from {text(start)} do not fit into {text(n)}",
+        lambda: f"narrow: {text(length)} elements from {text(start)} exceed a size of {text(n)}",
     )
-    return part(meta, dim, start, length)
+    return sliced(meta, dim, start, length)
 
 
 @rule("narrow_copy")
@@ -356,16 +357,3 @@ def narrow_copy(x: Any, dim: Any, start: Any, length: Any) -> Any:
     """A copy of a part of one dimension."""
     meta = narrow(x, dim, start, length)
     return Meta(meta.shape, meta.dtype)
-
-
-@rule("constant_pad_nd")
-def constant_pad_nd(x: Any, pad: Any, value: Any = 0) -> Any:
-    """More or fewer elements at the ends, from the last dimension on."""
-    meta = meta_of(x)
-    shape = list(meta.shape)
-    for i in range(len(pad) // 2):
-        d = len(shape) - 1 - i
-        n = plain(shape[d] + pad[2 * i] + pad[2 * i + 1])
-        expect_size(n, "a size after padding")
-        shape[d] = n
-    return Meta(tuple(shape), meta.dtype)

@@ -1,7 +1,7 @@
 """Decompositions and solvers of matrices, with the strides that LAPACK leaves.
 
-Where nothing else is said, the last two dimensions are a matrix, the others a batch, and the result
-lies column by column.
+Unless stated otherwise, the last two dimensions are a matrix, the others a batch, and the result is
+column-major.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ def _square(op: str, x: Any) -> Meta:
     return meta
 
 
-def by_columns(shape: tuple[Any, ...], dtype: torch.dtype) -> Meta:
-    """A result whose matrices lie column by column."""
+def column_major(shape: tuple[Any, ...], dtype: torch.dtype) -> Meta:
+    """A result whose matrices are column-major."""
     rank = len(shape)
     if rank < 2:
         return Meta(shape, dtype)
@@ -60,9 +60,9 @@ def by_columns(shape: tuple[Any, ...], dtype: torch.dtype) -> Meta:
 
 @rule("linalg_cholesky", "linalg_inv", "inverse", "cholesky", "cholesky_inverse")
 def cholesky(x: Any, upper: bool = False) -> Any:
-    """A square result of a square matrix."""
+    """A factor or the inverse of a square matrix."""
     meta = _square("cholesky or inverse", x)
-    return by_columns(meta.shape, meta.dtype)
+    return column_major(meta.shape, meta.dtype)
 
 
 def _with_info(name: str) -> Any:
@@ -71,7 +71,7 @@ def _with_info(name: str) -> Any:
     def factor(x: Any, *, upper: bool = False, check_errors: bool = False) -> Any:
         meta = _square(name, x)
         info = Meta(meta.shape[:-2], torch.int32)
-        return Many([by_columns(meta.shape, meta.dtype), info], kind)
+        return Many([column_major(meta.shape, meta.dtype), info], kind)
 
     return factor
 
@@ -113,7 +113,7 @@ def matrix_exp(x: Any) -> Any:
 def matrix_power(x: Any, n: int) -> Any:
     """A product of a matrix with itself; of its inverse for a negative power."""
     meta = _square("matrix_power", x)
-    return by_columns(meta.shape, meta.dtype) if n == -1 else Meta(meta.shape, meta.dtype)
+    return column_major(meta.shape, meta.dtype) if n == -1 else Meta(meta.shape, meta.dtype)
 
 
 # ---------------------------------------------------------------------- eigenvalues
@@ -124,7 +124,7 @@ def eig(x: Any) -> Any:
     """Eigenvalues and eigenvectors, complex."""
     meta = _square("eig", x)
     dtype = complex_of(meta.dtype)
-    parts = [Meta(meta.shape[:-1], dtype), by_columns(meta.shape, dtype)]
+    parts = [Meta(meta.shape[:-1], dtype), column_major(meta.shape, dtype)]
     return Many(parts, named("linalg_eig"))
 
 
@@ -139,7 +139,7 @@ def eigvals(x: Any) -> Any:
 def eigh(x: Any, UPLO: str = "L") -> Any:  # noqa: N803  torch's name
     """Eigenvalues and eigenvectors of a Hermitian matrix."""
     meta = _square("eigh", x)
-    parts = [Meta(meta.shape[:-1], real_of(meta.dtype)), by_columns(meta.shape, meta.dtype)]
+    parts = [Meta(meta.shape[:-1], real_of(meta.dtype)), column_major(meta.shape, meta.dtype)]
     return Many(parts, named("linalg_eigh"))
 
 
@@ -164,9 +164,9 @@ def svd(x: Any, full_matrices: bool = True, *, driver: Any = None) -> Any:
     meta = _matrix("svd", x)
     batch, m, n, k = _sides(meta)
     parts = [
-        by_columns((*batch, m, m if full_matrices else k), meta.dtype),
+        column_major((*batch, m, m if full_matrices else k), meta.dtype),
         Meta((*batch, k), real_of(meta.dtype)),
-        by_columns((*batch, n if full_matrices else k, n), meta.dtype),
+        column_major((*batch, n if full_matrices else k, n), meta.dtype),
     ]
     return Many(parts, named("linalg_svd"))
 
@@ -178,9 +178,9 @@ def old_svd(x: Any, some: bool = True, compute_uv: bool = True) -> Any:
     batch, m, n, k = _sides(meta)
     values = Meta((*batch, k), real_of(meta.dtype))
     if not compute_uv:
-        left, right = Meta((*batch, m, m), meta.dtype), by_columns((*batch, n, n), meta.dtype)
+        left, right = Meta((*batch, m, m), meta.dtype), column_major((*batch, n, n), meta.dtype)
     else:
-        left = by_columns((*batch, m, k if some else m), meta.dtype)
+        left = column_major((*batch, m, k if some else m), meta.dtype)
         right = Meta((*batch, n, k if some else n), meta.dtype)
     return Many([left, values, right], named("svd"))
 
@@ -198,8 +198,8 @@ def qr(x: Any, mode: str = "reduced") -> Any:
     meta = _matrix("qr", x)
     batch, m, n, k = _sides(meta)
     rows = m if mode == "complete" else k
-    q = Meta((0,), meta.dtype) if mode == "r" else by_columns((*batch, m, rows), meta.dtype)
-    return Many([q, by_columns((*batch, rows, n), meta.dtype)], named("linalg_qr"))
+    q = Meta((0,), meta.dtype) if mode == "r" else column_major((*batch, m, rows), meta.dtype)
+    return Many([q, column_major((*batch, rows, n), meta.dtype)], named("linalg_qr"))
 
 
 @rule("geqrf")
@@ -207,7 +207,7 @@ def geqrf(x: Any) -> Any:
     """The factors of a QR decomposition as LAPACK gives them."""
     meta = _matrix("geqrf", x)
     batch, _, _, k = _sides(meta)
-    parts = [by_columns(meta.shape, meta.dtype), Meta((*batch, k), meta.dtype)]
+    parts = [column_major(meta.shape, meta.dtype), Meta((*batch, k), meta.dtype)]
     return Many(parts, named("geqrf"))
 
 
@@ -226,13 +226,13 @@ def lu_factor(x: Any, *, pivot: bool = True) -> Any:
     """Both triangles in one matrix, and the pivots."""
     meta = _matrix("lu_factor", x)
     batch, _, _, k = _sides(meta)
-    parts = [by_columns(meta.shape, meta.dtype), Meta((*batch, k), torch.int32)]
+    parts = [column_major(meta.shape, meta.dtype), Meta((*batch, k), torch.int32)]
     return Many(parts, named("linalg_lu_factor"))
 
 
 @rule("linalg_lu_factor_ex")
 def lu_factor_ex(x: Any, *, pivot: bool = True, check_errors: bool = False) -> Any:
-    """The same, and whether it worked."""
+    """The same, with the error codes of LAPACK."""
     found = lu_factor(x)
     parts = [*found.parts, Meta(meta_of(x).shape[:-2], torch.int32)]
     return Many(parts, named("linalg_lu_factor_ex"))
@@ -242,7 +242,7 @@ def lu_factor_ex(x: Any, *, pivot: bool = True, check_errors: bool = False) -> A
 
 
 def _is_vector(a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:
-    """Whether the right side is a vector for each matrix; its sizes are then those of the batch."""
+    """Whether the right side is one vector for each matrix; undecided sizes must then match."""
     if len(b) == 1:
         return True
     if len(b) != len(a) - 1:
@@ -252,7 +252,11 @@ def _is_vector(a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:
             return False
     for n, m in zip(a[:-1], b, strict=True):
         expect_equal(
-            n, m, lambda: f"a right side of shape {text(b)} is one of vectors for {text(a)} alone"
+            n,
+            m,
+            lambda: (
+                f"a right side of shape {text(b)} is a batch of vectors only if it fits {text(a)}"
+            ),
         )
     return True
 
@@ -271,7 +275,7 @@ def solve(A: Any, B: Any, *, left: bool = True) -> Any:  # noqa: N803  torch's n
     )
     batch = broadcast(a.shape[:-2], sides[:-2])
     shape = (*batch, sides[-2]) if vector else (*batch, *sides[-2:])
-    return by_columns(shape, b.dtype) if left else Meta(shape, b.dtype)
+    return column_major(shape, b.dtype) if left else Meta(shape, b.dtype)
 
 
 @rule("linalg_tensorinv")
@@ -305,7 +309,7 @@ def tensorsolve(x: Any, other: Any, dims: Any = None) -> Any:
 
 
 def _lstsq_with_residuals(*args: Any, **kwargs: Any) -> Any:
-    """Least squares of matrices with full rank, whose residuals torch gives."""
+    """Least squares for matrices of full rank; torch returns residuals only for those."""
     found = torch.linalg.lstsq(*args, **kwargs)
     if found.residuals.dim() == 1 and not found.residuals.numel():
         raise RuntimeAssertError("lstsq: a matrix without full rank has no residuals")
@@ -336,7 +340,10 @@ def lstsq(x: Any, b: Any, rcond: Any = None, *, driver: Any = None) -> Any:
     driver = driver or "gelsy"
     tall = driver != "gelsy" and ask(m > n, True)
     if driver != "gelsy":
-        expect(m > n if tall else m <= n, lambda: "lstsq: more rows than columns give residuals")
+        expect(
+            m > n if tall else m <= n,
+            lambda: "lstsq: residuals are given for more rows than columns only",
+        )
     none = Meta((0,), real_of(a.dtype))
     values = driver in ("gelsd", "gelss")
     parts = [
@@ -403,7 +410,7 @@ def cross(x: Any, other: Any, *, dim: Any = -1) -> Any:
     """The cross product of vectors with 3 elements."""
     shape = broadcast(shape_of(x), shape_of(other))
     n = shape[dim_of(dim, len(shape))]
-    expect_equal(n, 3, lambda: f"cross: a dimension of 3 elements is needed, not {text(n)}")
+    expect_equal(n, 3, lambda: f"cross: expected a dimension of 3 elements, got {text(n)}")
     return Meta(shape, result_dtype(x, other), CONTIGUOUS)
 
 
@@ -432,7 +439,7 @@ def _between_rows(x: Any, op: str, weights: Any) -> Meta:
     n = meta.shape[0]
     if not ask(n != 1, True):
         return Meta((), dtype)
-    expect(n != 1, lambda: f"{op}: with one row the result would have no dimensions")
+    expect(n != 1, lambda: f"{op}: with one row the result has no dimensions")
     return Meta((n, n), dtype)
 
 
@@ -442,13 +449,13 @@ def gradient(x: Any, *, spacing: Any = None, dim: Any = None, edge_order: int = 
     meta = meta_of(x)
     rank = len(meta.shape)
     if dim is None and isinstance(spacing, tuple | list) and spacing and rank != len(spacing):
-        raise ShapeError("gradient: one spacing for each dimension is needed")
+        raise ShapeError("gradient: expected one spacing for each dimension")
     dims = dims_of(dim, rank)
     for d in dims:
         n = meta.shape[d]
         expect(
             n >= edge_order + 1,
-            lambda: f"gradient: {text(meta.shape)} needs {edge_order + 1} elements each way",
+            lambda: f"gradient: shape {text(meta.shape)} has a size below {edge_order + 1}",
         )
     return Many([Meta(meta.shape, floating(meta.dtype)) for _ in dims])
 

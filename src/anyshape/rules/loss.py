@@ -31,7 +31,7 @@ def _reduction(reduction: Any) -> int:
 
 
 def _loss(reduction: Any, meta: Meta, dtype: torch.dtype | None = None) -> Meta:
-    """The elements of a loss, or one number."""
+    """A loss for each element, or their mean or sum."""
     dtype = meta.dtype if dtype is None else dtype
     if _reduction(reduction) == 0:
         return Meta(meta.shape, dtype, meta.layout)
@@ -48,10 +48,6 @@ def _same_shape(op: str, x: Meta, target: Meta) -> None:
             )
 
 
-def _promoted(*operands: Any) -> torch.dtype:
-    return result_dtype(*operands)
-
-
 # ---------------------------------------------------------------------- elementwise
 
 
@@ -60,7 +56,7 @@ def _elementwise(*names: str) -> None:
 
     @rule(*names)
     def loss(x: Any, target: Any, reduction: Any = 1, *_: Any, **__: Any) -> Any:
-        return _loss(reduction, elementwise(real_of(_promoted(x, target)), x, target))
+        return _loss(reduction, elementwise(real_of(result_dtype(x, target)), x, target))
 
     @rule(*[f"F.{name}" for name in names])
     def functional(
@@ -78,14 +74,14 @@ _elementwise("l1_loss", "mse_loss", "smooth_l1_loss", "soft_margin_loss")
 @rule("huber_loss")
 def huber_loss(x: Any, target: Any, reduction: Any = 1, delta: Any = 1.0) -> Any:
     """Squares near 0, magnitudes farther out."""
-    return _loss(reduction, elementwise(_promoted(x, target), x, target))
+    return _loss(reduction, elementwise(result_dtype(x, target), x, target))
 
 
 @rule("F.huber_loss")
 def functional_huber_loss(
     x: Any, target: Any, reduction: str = "mean", delta: Any = 1.0, weight: Any = None
 ) -> Any:
-    """The same by its functional name."""
+    """The function of `torch.nn.functional`."""
     return NotImplemented if weight is not None else huber_loss(x, target, reduction)
 
 
@@ -102,7 +98,7 @@ def functional_binary_cross_entropy(
     x: Any, target: Any, weight: Any = None, size_average: Any = None, reduce: Any = None,
     reduction: str = "mean",
 ) -> Any:  # fmt: skip
-    """The same by its functional name."""
+    """The function of `torch.nn.functional`."""
     if size_average is not None or reduce is not None:
         return NotImplemented
     if weight is not None:
@@ -122,7 +118,7 @@ def binary_cross_entropy_with_logits(
         if w is not None:
             shape = broadcast(shape, shape_of(w))
     operands = [t for t in (x, target, weight, pos_weight) if t is not None]
-    return _loss(reduction, Meta(shape, _promoted(*operands)))
+    return _loss(reduction, Meta(shape, result_dtype(*operands)))
 
 
 @rule("F.binary_cross_entropy_with_logits")
@@ -130,7 +126,7 @@ def functional_binary_cross_entropy_with_logits(
     x: Any, target: Any, weight: Any = None, size_average: Any = None, reduce: Any = None,
     reduction: str = "mean", pos_weight: Any = None,
 ) -> Any:  # fmt: skip
-    """The same by its functional name."""
+    """The function of `torch.nn.functional`."""
     if size_average is not None or reduce is not None:
         return NotImplemented
     return binary_cross_entropy_with_logits(x, target, weight, pos_weight, reduction)
@@ -139,7 +135,7 @@ def functional_binary_cross_entropy_with_logits(
 @rule("kl_div")
 def kl_div(x: Any, target: Any, reduction: Any = 1, *, log_target: bool = False) -> Any:
     """The divergence of two distributions."""
-    found = elementwise(_promoted(x, target), x, target)
+    found = elementwise(result_dtype(x, target), x, target)
     if not log_target:
         found.layout = CONTIGUOUS
     return _loss(reduction, found)
@@ -150,7 +146,7 @@ def functional_kl_div(
     x: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean",
     log_target: bool = False,
 ) -> Any:  # fmt: skip
-    """The same by its functional name."""
+    """The function of `torch.nn.functional`."""
     if size_average is not None or reduce is not None:
         return NotImplemented
     return kl_div(x, target, reduction, log_target=log_target)
@@ -161,14 +157,14 @@ def poisson_nll_loss(
     x: Any, target: Any, log_input: bool, full: bool, eps: Any, reduction: Any
 ) -> Any:
     """The negative log likelihood of counts."""
-    return _loss(reduction, elementwise(floating(_promoted(x, target)), x, target))
+    return _loss(reduction, elementwise(floating(result_dtype(x, target)), x, target))
 
 
 @rule("F.gaussian_nll_loss")
 def gaussian_nll_loss(
     x: Any, target: Any, var: Any, full: bool = False, eps: Any = 1e-6, reduction: str = "mean"
 ) -> Any:
-    """The negative log likelihood of normal draws; the variance may lack the last dimension."""
+    """The negative log likelihood of normal variables; `var` may lack the last dimension."""
     pair = elementwise(result_dtype(x, target), x, target)
     if not is_tensor(var):
         return _loss(reduction, pair, floating(pair.dtype))
@@ -211,7 +207,7 @@ def functional_cross_entropy(
     x: Any, target: Any, weight: Any = None, size_average: Any = None, ignore_index: Any = -100,
     reduce: Any = None, reduction: str = "mean", label_smoothing: Any = 0.0,
 ) -> Any:  # fmt: skip
-    """The same by its functional name."""
+    """The function of `torch.nn.functional`."""
     if size_average is not None or reduce is not None:
         return NotImplemented
     return cross_entropy_loss(x, target, weight, reduction)
@@ -230,7 +226,9 @@ def linear_cross_entropy(  # noqa: PLR0913  torch's signature
     expect_equal(
         a.shape[-1],
         w.shape[-1],
-        lambda: f"linear_cross_entropy: {text(a.shape[-1])} features for {text(w.shape[-1])}",
+        lambda: (
+            f"linear_cross_entropy: {text(a.shape[-1])} features and {text(w.shape[-1])} weights"
+        ),
     )
     logits = Meta((*a.shape[:-1], *w.shape[:-1]), a.dtype, device=a.device)
     _need_classes("linear_cross_entropy", logits, meta_of(target))
@@ -242,7 +240,7 @@ def nll_loss(
     x: Any, target: Any, weight: Any = None, *rest: Any, reduction: Any = None,
     size_average: Any = None, reduce: Any = None, ignore_index: Any = -100,
 ) -> Any:  # fmt: skip
-    """The log probabilities of the classes."""
+    """The negative log likelihood of the target classes."""
     if size_average is not None or reduce is not None:
         return NotImplemented
     if rest and reduction is None:
@@ -289,13 +287,13 @@ def cosine_embedding_loss(
     """Small for pairs that point the same way, or for those that do not."""
     a = broadcast(shape_of(input1), shape_of(input2))
     shape = broadcast(a[:-1], shape_of(target))
-    return _loss(reduction, Meta(shape, floating(_promoted(input1, input2))))
+    return _loss(reduction, Meta(shape, floating(result_dtype(input1, input2))))
 
 
 @rule("hinge_embedding_loss")
 def hinge_embedding_loss(x: Any, target: Any, margin: Any = 1.0, reduction: Any = 1) -> Any:
-    """A distance for pairs that belong together, a margin for others."""
-    return _loss(reduction, elementwise(_promoted(x, target), x, target))
+    """The distance for similar pairs; for others, how far it falls short of the margin."""
+    return _loss(reduction, elementwise(result_dtype(x, target), x, target))
 
 
 @rule("margin_ranking_loss")
@@ -303,7 +301,7 @@ def margin_ranking_loss(
     input1: Any, input2: Any, target: Any, margin: Any = 0.0, reduction: Any = 1
 ) -> Any:
     """Small where the first is ranked as the target says."""
-    dtype = floating(_promoted(input1, input2, target))
+    dtype = floating(result_dtype(input1, input2, target))
     return _loss(reduction, elementwise(dtype, input1, input2, target))
 
 
@@ -315,7 +313,7 @@ def triplet_margin_loss(
     """Small where the anchor is nearer to the positive than to the negative."""
     near = broadcast(shape_of(anchor), shape_of(positive))
     shape = broadcast(near, shape_of(negative))
-    dtype = real_of(floating(_promoted(anchor, positive, negative)))
+    dtype = real_of(floating(result_dtype(anchor, positive, negative)))
     return _loss(reduction, Meta(shape[:-1], dtype))
 
 
@@ -324,6 +322,6 @@ def ctc_loss(
     log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, blank: Any = 0,
     reduction: Any = 1, zero_infinity: bool = False,
 ) -> Any:  # fmt: skip
-    """The likelihood of labels at unknown places of a sequence."""
+    """The negative log likelihood of labels at unknown positions of a sequence."""
     meta = meta_of(log_probs)
     return _loss(reduction, Meta(meta.shape[1:-1], meta.dtype))

@@ -25,7 +25,7 @@ def _same_dtype(op: str, *metas: Meta) -> torch.dtype:
     return dtype
 
 
-def _inner(n: Any, m: Any, op: str, a: Any, b: Any) -> None:
+def _need_inner(n: Any, m: Any, op: str, a: Any, b: Any) -> None:
     if n is not m:
         expect_equal(
             n,
@@ -48,9 +48,9 @@ def matmul(x: Any, other: Any) -> Any:
     if not left or not right:
         raise ShapeError("both arguments to matmul need to be at least 1D")
     if len(right) == 1:
-        _inner(left[-1], right[0], "matmul", left, right)
+        _need_inner(left[-1], right[0], "matmul", left, right)
         return Meta(left[:-1], dtype)
-    _inner(left[-1], right[-2], "matmul", left, right)
+    _need_inner(left[-1], right[-2], "matmul", left, right)
     if len(left) == 1:
         return Meta((*right[:-2], right[-1]), dtype)
     if len(left) == 2 and len(right) == 2:
@@ -70,19 +70,19 @@ def mm(x: Any, mat2: Any, out_dtype: Any = None) -> Any:
     a, b = meta_of(x), meta_of(mat2)
     _need_rank("mm", a.shape, 2)
     _need_rank("mm", b.shape, 2)
-    _inner(a.shape[1], b.shape[0], "mm", a.shape, b.shape)
+    _need_inner(a.shape[1], b.shape[0], "mm", a.shape, b.shape)
     return Meta((a.shape[0], b.shape[1]), out_dtype or _same_dtype("mm", a, b))
 
 
 @rule("bmm")
 def bmm(x: Any, mat2: Any, out_dtype: Any = None) -> Any:
-    """Products of matrices, one by one."""
+    """Products of two batches of matrices."""
     _need_dtype("bmm", out_dtype)
     a, b = meta_of(x), meta_of(mat2)
     _need_rank("bmm", a.shape, 3)
     _need_rank("bmm", b.shape, 3)
-    _inner(a.shape[0], b.shape[0], "bmm", a.shape, b.shape)
-    _inner(a.shape[2], b.shape[1], "bmm", a.shape, b.shape)
+    _need_inner(a.shape[0], b.shape[0], "bmm", a.shape, b.shape)
+    _need_inner(a.shape[2], b.shape[1], "bmm", a.shape, b.shape)
     return Meta((a.shape[0], a.shape[1], b.shape[2]), out_dtype or _same_dtype("bmm", a, b))
 
 
@@ -91,7 +91,7 @@ def mv(x: Any, vec: Any) -> Any:
     """A matrix times a vector."""
     a, b = meta_of(x), meta_of(vec)
     _need_rank("mv", a.shape, 2)
-    _inner(a.shape[1], b.shape[0], "mv", a.shape, b.shape)
+    _need_inner(a.shape[1], b.shape[0], "mv", a.shape, b.shape)
     return Meta((a.shape[0],), _same_dtype("mv", a, b))
 
 
@@ -102,7 +102,7 @@ def dot(x: Any, tensor: Any = None, *, other: Any = None) -> Any:
     a, b = meta_of(x), meta_of(tensor)
     _need_rank("dot", a.shape, 1)
     _need_rank("dot", b.shape, 1)
-    _inner(a.shape[0], b.shape[0], "dot", a.shape, b.shape)
+    _need_inner(a.shape[0], b.shape[0], "dot", a.shape, b.shape)
     return Meta((), _same_dtype("dot", a, b))
 
 
@@ -117,46 +117,46 @@ def addmm(
     x: Any, mat1: Any, mat2: Any, out_dtype: Any = None, *, beta: Any = 1, alpha: Any = 1
 ) -> Any:
     """A matrix plus a product."""
-    return _plus(x, mm(mat1, mat2, out_dtype), "addmm")
+    return _added(x, mm(mat1, mat2, out_dtype), "addmm")
 
 
 @rule("addbmm")
 def addbmm(x: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
     """A matrix plus a sum of products."""
     out = bmm(batch1, batch2)
-    return _plus(x, Meta(out.shape[1:], out.dtype), "addbmm")
+    return _added(x, Meta(out.shape[1:], out.dtype), "addbmm")
 
 
 @rule("baddbmm")
 def baddbmm(
     x: Any, batch1: Any, batch2: Any, out_dtype: Any = None, *, beta: Any = 1, alpha: Any = 1
 ) -> Any:
-    """Matrices plus products."""
-    return _plus(x, bmm(batch1, batch2, out_dtype), "baddbmm")
+    """A batch of matrices plus a batch of products."""
+    return _added(x, bmm(batch1, batch2, out_dtype), "baddbmm")
 
 
 @rule("addmv")
 def addmv(x: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
-    """A vector plus a product; eager does not stretch `x` where the matrix is empty."""
+    """A vector plus a product; eager does not expand `x` if the matrix is empty."""
     out = mv(mat, vec)
     shape = shape_of(x)
     if not shape or is_one(shape[0]):
         for n in shape_of(mat):
-            expect(n != 0, lambda: f"addmv: no elements in a matrix of {text(shape_of(mat))}")
-    return _plus(x, out, "addmv")
+            expect(n != 0, lambda: f"addmv: the matrix of shape {text(shape_of(mat))} is empty")
+    return _added(x, out, "addmv")
 
 
 @rule("addr")
 def addr(x: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
     """A matrix plus an outer product."""
     out = outer(vec1, vec2)
-    shape = _plus(x, out, "addr").shape
+    shape = _added(x, out, "addr").shape
     column = Meta((shape[0], 1), out.dtype)
     layout = pointwise(shape, [meta_of(x), column, meta_of(vec2)])
     return Meta(shape, result_dtype(x, vec1, vec2), layout)
 
 
-def _plus(x: Any, out: Meta, op: str) -> Meta:
+def _added(x: Any, out: Meta, op: str) -> Meta:
     fits(broadcast(out.shape, shape_of(x)), out.shape, op)
     return out
 
@@ -168,7 +168,7 @@ def linear(x: Any, weight: Any, bias: Any = None) -> Any:
     shape = a.shape
     if not shape:
         raise ShapeError("linear: the input has no dimensions")
-    _inner(shape[-1], w.shape[-1], "linear", shape, w.shape)
+    _need_inner(shape[-1], w.shape[-1], "linear", shape, w.shape)
     if bias is not None:
         _same_dtype("linear", a, w, meta_of(bias))
     dtype = _same_dtype("linear", a, w)
@@ -181,8 +181,8 @@ def linear(x: Any, weight: Any, bias: Any = None) -> Any:
 def bilinear(x: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
     """A learnt bilinear map of two last dimensions."""
     a, b, w = shape_of(x), shape_of(input2), shape_of(weight)
-    _inner(a[-1], w[1], "bilinear", a, w)
-    _inner(b[-1], w[2], "bilinear", b, w)
+    _need_inner(a[-1], w[1], "bilinear", a, w)
+    _need_inner(b[-1], w[2], "bilinear", b, w)
     for n, m in zip(a[:-1], b[:-1], strict=True):
         expect_equal(n, m, lambda: f"bilinear: shapes {text(a)} and {text(b)} do not fit")
     return Meta((*a[:-1], w[0]), meta_of(x).dtype)

@@ -25,7 +25,7 @@ _LOW: Final = (torch.bfloat16, torch.float16)
 
 
 def _stat_dtype(meta: Meta, *weights: Any) -> torch.dtype:
-    """The dtype of means and deviations: that of the weights where they are wider."""
+    """The dtype of means and deviations: for low precision that of the weights."""
     for w in weights:
         if w is not None and meta.dtype in _LOW:
             return meta_of(w).dtype
@@ -117,7 +117,7 @@ def native_group_norm(
 
 
 def _updating(func: Any, args: tuple[Any, ...], out: Any, *stats: Any) -> Done:
-    """Record a call that also changes the running statistics."""
+    """Record a call that also updates the running statistics."""
     tracer = current()
     result = tracer.record(func, args, {}, out)
     for s in stats:
@@ -142,7 +142,7 @@ def _need_channel_weight(op: str, n: Any, m: Any) -> None:
 
 
 def _need_several(op: str, sizes: tuple[Any, ...]) -> None:
-    """Require that some size is not 1."""
+    """Require more than one value per channel."""
     if any((n if type(n) is int else n.expr.lo) >= 2 for n in sizes):
         return
     expect(
@@ -157,7 +157,9 @@ def batch_norm(  # noqa: PLR0913, PLR0917  torch's signature
 ) -> Any:  # fmt: skip
     """Channels shifted and scaled by the statistics of the batch or by running ones."""
     meta = meta_of(x)
-    if not (len(meta.shape) == 1 and is_zero(meta.shape[0])):  # an empty vector is given back
+    if not (
+        len(meta.shape) == 1 and is_zero(meta.shape[0])
+    ):  # an empty vector is returned unchanged
         _need_channels("batch_norm", meta, weight, bias, running_mean, running_var)
     out = Meta(meta.shape, meta.dtype, kept_format(meta))
     if not training:
@@ -173,7 +175,7 @@ def functional_batch_norm(
     x: Any, running_mean: Any, running_var: Any, weight: Any = None, bias: Any = None,
     training: bool = False, momentum: Any = 0.1, eps: Any = 1e-5,
 ) -> Any:  # fmt: skip
-    """The same by its functional name."""
+    """The function of `torch.nn.functional`."""
     if training:
         shape = shape_of(x)
         _need_several("batch_norm", (*shape[:1], *shape[2:]))
@@ -207,7 +209,7 @@ def functional_instance_norm(
     x: Any, running_mean: Any = None, running_var: Any = None, weight: Any = None, bias: Any = None,
     use_input_stats: bool = True, momentum: Any = 0.1, eps: Any = 1e-5,
 ) -> Any:  # fmt: skip
-    """The same by its functional name."""
+    """The function of `torch.nn.functional`."""
     if use_input_stats:
         _need_several("instance_norm", shape_of(x)[2:])
     args = (
@@ -221,7 +223,7 @@ def functional_instance_norm(
 def _batch_stats(
     x: Any, weight: Any, bias: Any, mean: Any, var: Any, training: bool, *, extra: int = 0
 ) -> Many:
-    """The result with the statistics of the batch, which are empty where running ones served."""
+    """The result with the statistics of the batch, which are empty if running ones are used."""
     meta = meta_of(x)
     n = _need_channels("native_batch_norm", meta, weight, bias, mean, var)
     shape = (n,) if training else (0,)
@@ -236,7 +238,7 @@ def native_batch_norm(
     x: Any, weight: Any = None, bias: Any = None, running_mean: Any = None,
     running_var: Any = None, training: Any = None, momentum: Any = None, eps: Any = None,
 ) -> Any:  # fmt: skip
-    """Batch normalization with the statistics it used; also without running ones."""
+    """Batch normalization with its statistics; the overload without running ones too."""
     if isinstance(running_mean, bool):  # x, weight, bias, training, momentum, eps
         return _batch_stats(x, weight, bias, None, None, running_mean)
     out = _batch_stats(x, weight, bias, running_mean, running_var, training)
@@ -277,7 +279,7 @@ def local_response_norm(
         return Done(x)
     dtype = floating(computed_in("avg_pool3d", meta) if len(meta.shape) > 3 else meta.dtype)
     if dtype is not meta.dtype:
-        expect(count != 0, lambda: "local_response_norm of no elements gives them back as they are")
+        expect(count != 0, lambda: "local_response_norm: an input without elements keeps its dtype")
     return like(x, dtype)
 
 

@@ -9,7 +9,7 @@ from anyshape.rules.conv import kept_format
 from anyshape.rules.dispatch.autocast import computed_in
 from anyshape.rules.dispatch.table import rule
 from anyshape.rules.shared.operand import meta_of
-from anyshape.rules.view import part
+from anyshape.rules.subview import sliced
 from anyshape.tensor.layout import Layout, pointwise
 from anyshape.tensor.meta import Meta
 from anyshape.tensor.size import ask, expect, expect_size, plain, text
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def _pairs(meta: Meta, pad: Any) -> list[tuple[int, Any, Any]]:
-    """The dimension of each pair of widths, with the widths."""
+    """(dimension, width before, width after) for each pair of widths."""
     rank = len(meta.shape)
     if len(pad) % 2 or len(pad) > 2 * rank:
         raise ShapeError(f"pad: padding {text(tuple(pad))} does not fit shape {text(meta.shape)}")
@@ -30,7 +30,7 @@ def _padded(meta: Meta, pairs: list[tuple[int, Any, Any]]) -> tuple[Any, ...]:
     shape = list(meta.shape)
     for dim, before, after in pairs:
         shape[dim] = n = plain(shape[dim] + before + after)
-        expect_size(n, f"what padding leaves of dimension {dim}")
+        expect_size(n, f"the padded size of dimension {dim}")
     return tuple(shape)
 
 
@@ -45,25 +45,27 @@ def _constant(meta: Meta, pad: Any) -> Meta:
         n = meta.shape[dim]
         for width in (before, after):
             if type(width) is not int or width < 0:
-                _need_at_most(-width, n, f"pad: what is taken off dimension {dim} and its size")
+                _need_at_most(-width, n, f"pad: elements removed from dimension {dim}")
     shape = _padded(meta, pairs)
     widths = [w for _, *both in pairs for w in both]
 
-    def lies() -> Layout:
-        more = any(ask(w > 0, True) for w in widths)
-        return kept_format(meta) if more else _less(meta, pairs, shape)
+    def find() -> Layout:
+        grows = any(ask(w > 0, True) for w in widths)
+        return kept_format(meta) if grows else _cropped_layout(meta, pairs, shape)
 
-    return Meta(shape, meta.dtype, Layout(make=lies))
+    return Meta(shape, meta.dtype, Layout(make=find))
 
 
-def _less(meta: Meta, pairs: list[tuple[int, Any, Any]], shape: tuple[Any, ...]) -> Layout:
-    """The layout of a copy of a part: the order of the dimensions stays."""
+def _cropped_layout(
+    meta: Meta, pairs: list[tuple[int, Any, Any]], shape: tuple[Any, ...]
+) -> Layout:
+    """The layout of a copy of a part: the order of the dimensions is kept."""
     layout = meta.layout.found()
     if layout.dense:
         return Layout(order=layout.order)
     view = meta
     for dim, before, after in pairs:
-        view = part(view, dim, -before, plain(view.shape[dim] + before + after))
+        view = sliced(view, dim, -before, plain(view.shape[dim] + before + after))
     return pointwise(shape, [view])
 
 
@@ -73,14 +75,14 @@ def _reflected(meta: Meta, pad: Any) -> Meta:
         n = meta.shape[dim]
         for width in (before, after):
             _need_at_most(width, plain(n - 1), f"pad: reflected elements of dimension {dim}")
-    return _edged(meta, pad, computed_in(f"reflection_pad{len(pairs)}d", meta))
+    return _extended(meta, pad, computed_in(f"reflection_pad{len(pairs)}d", meta))
 
 
 def _replicated(meta: Meta, pad: Any) -> Meta:
-    return _edged(meta, pad, computed_in(f"replication_pad{len(pad) // 2}d", meta))
+    return _extended(meta, pad, computed_in(f"replication_pad{len(pad) // 2}d", meta))
 
 
-def _edged(meta: Meta, pad: Any, dtype: torch.dtype) -> Meta:
+def _extended(meta: Meta, pad: Any, dtype: torch.dtype) -> Meta:
     pairs = _pairs(meta, pad)
     _need_rank(meta, pairs)
     return Meta(_padded(meta, pairs), dtype, kept_format(meta))
@@ -129,3 +131,9 @@ def reflection_pad(x: Any, padding: Any) -> Any:
 def replication_pad(x: Any, padding: Any) -> Any:
     """Padding by the outermost elements."""
     return _replicated(meta_of(x), padding)
+
+
+@rule("constant_pad_nd")
+def constant_pad_nd(x: Any, pad: Any, value: Any = 0) -> Any:
+    """The op behind `pad` with mode "constant"."""
+    return _constant(meta_of(x), pad)

@@ -21,7 +21,7 @@ from anyshape.rules.shared.promote import (
     real_of,
     result_dtype,
 )
-from anyshape.rules.subview import part
+from anyshape.rules.subview import sliced
 from anyshape.tensor.layout import (
     CONTIGUOUS,
     pointwise,
@@ -67,7 +67,7 @@ def like(x: Any, dtype: torch.dtype | None = None) -> Meta:
     "neg", "negative", "relu", "sign", "sgn", "bitwise_not", "relu6",
     "hardtanh", "leaky_relu", "elu", "celu", "selu", "hardswish", "hardsigmoid", "silu", "mish",
     "threshold", "nan_to_num", "softplus", "hardshrink", "softshrink",
-    "rrelu_with_noise", "F.silu", "F.mish",
+    "gelu", "rrelu_with_noise", "F.silu", "F.mish",
     "zero", "fill_diagonal",
 )  # fmt: skip
 def same(x: Any, *_: Any, inplace: bool = False, **__: Any) -> Any:
@@ -77,7 +77,7 @@ def same(x: Any, *_: Any, inplace: bool = False, **__: Any) -> Any:
 
 @rule("square")
 def square(x: Any) -> Any:
-    """A power of 2: truth values count as integers."""
+    """The second power; booleans become integers."""
     return like(x, result_dtype(x, 2))
 
 
@@ -98,12 +98,6 @@ def conj_physical(x: Any) -> Any:
 def log_sigmoid(x: Any) -> Any:
     """The logarithm of the sigmoid function, contiguous."""
     return Meta(meta_of(x).shape, meta_of(x).dtype)
-
-
-@rule("gelu")
-def same_floating(x: Any, *_: Any, **__: Any) -> Any:
-    """The same, for ops that take floating operands only."""
-    return like(x)
 
 
 @rule("floor", "ceil", "trunc", "fix", "round", "special_round")
@@ -168,7 +162,7 @@ def mvlgamma(x: Any, p: int) -> Any:
 
 @rule("logical_not", "isnan", "isinf", "isfinite", "isposinf", "isneginf", "isreal", "signbit")
 def truth(x: Any) -> Any:
-    """A truth value for each element."""
+    """A boolean for each element."""
     return like(x, torch.bool)
 
 
@@ -272,7 +266,7 @@ def heaviside(x: Any, values: Any) -> Any:
     "not_equal", "logical_and", "logical_or", "logical_xor",
 )  # fmt: skip
 def compare(x: Any, other: Any) -> Any:
-    """A truth value for each pair."""
+    """A boolean for each pair."""
     if not is_tensor(other) and not isinstance(other, int | float | complex | torch.SymBool):
         return NotImplemented
     return elementwise(torch.bool, x, other)
@@ -324,7 +318,7 @@ def clamp_one(x: Any, limit: Any = None, *, min: Any = None, max: Any = None) ->
 
 @rule("where")
 def where(condition: Any, x: Any = None, other: Any = None) -> Any:
-    """A choice for each element; with the condition alone, the places where it holds."""
+    """A choice for each element; with the condition alone, the indices where it holds."""
     if x is None and other is None:
         return nonzero(condition, as_tuple=True)
     if x is None or other is None:
@@ -335,8 +329,9 @@ def where(condition: Any, x: Any = None, other: Any = None) -> Any:
 
 
 def _is_value(first: Any, second: Any) -> bool:
-    """Whether `where` got the operand before the condition, as the method does: the condition is
-    the one of the two that holds truth values, or bytes in their place.
+    """Whether `where` got the operand before the condition, as the method does.
+
+    The condition is the one of the two that holds booleans, or bytes in their place.
     """
     if not is_tensor(first):
         return True
@@ -372,7 +367,7 @@ def fill(x: Any, value: Any) -> Any:
 
 @rule("copy")
 def copy(x: Any, src: Any, non_blocking: bool = False) -> Any:
-    """The elements of `src`, stretched to the shape of `x`."""
+    """The elements of `src`, broadcast to the shape of `x`."""
     meta = meta_of(x)
     broadcast(meta.shape, meta_of(src).shape)
     return Meta(meta.shape, meta.dtype, like(x).layout, meta.device)
@@ -391,5 +386,5 @@ def glu(x: Any, dim: int = -1) -> Any:
     dim = dim_of(dim, len(meta.shape))
     n = meta.shape[dim]
     expect(n % 2 == 0, lambda: f"glu halves dimension {dim}, and {text(n)} is odd")
-    half = part(meta, dim, 0, plain(n // 2))
+    half = sliced(meta, dim, 0, plain(n // 2))
     return Meta(half.shape, meta.dtype, pointwise(half.shape, [half]))

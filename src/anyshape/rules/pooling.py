@@ -1,4 +1,4 @@
-"""Pooling: the extremum, mean or norm of windows, and its inverse."""
+"""Pooling: the maximum or mean of windows, and unpooling."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from anyshape.errors import ShapeError
 from anyshape.rules.conv import (
     batched,
     kept_format,
-    kept_line_format,
-    need_some,
+    kept_format_1d,
+    need_positive,
     per_dim,
     window_count,
 )
@@ -27,13 +27,13 @@ from anyshape.tensor.size import expect, expect_size, plain, smaller, text
 def _pooled(
     n: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, op: str
 ) -> Any:
-    """How many windows there are; with `ceil_mode` the last may reach over the end."""
+    """The number of windows; with `ceil_mode` the last may extend beyond the end."""
     if not ceil_mode:
         return window_count(n, kernel, stride, padding, dilation, op)
     reach = dilation * (kernel - 1) + 1
     count = plain((n + (2 * padding - reach + stride - 1)) // stride + 1)
     whole = all(type(v) is int for v in (reach, padding, stride)) and reach >= padding + stride
-    if not whole:  # no window starts behind the end
+    if not whole:  # no window starts beyond the end
         count = smaller(count, plain((n + padding - 1) // stride + 1))
     expect(count >= 1, lambda: f"{op}: no window fits in {text(n)} elements")
     return count
@@ -68,7 +68,7 @@ def _need_half(p: Any, k: Any, op: str) -> None:
 def _layout(meta: Meta, rank: int) -> Layout:
     if len(meta.shape) != rank + 2:
         return CONTIGUOUS
-    return kept_line_format(meta) if rank == 1 else kept_format(meta)
+    return kept_format_1d(meta) if rank == 1 else kept_format(meta)
 
 
 def _of_rank(rank: int) -> None:
@@ -88,7 +88,7 @@ def _of_rank(rank: int) -> None:
     ) -> Any:  # fmt: skip
         out = pooled(x, kernel_size, stride, padding, dilation, ceil_mode)
         if rank == 1 and not (meta_of(x).requires_grad and torch.is_grad_enabled()):
-            out.layout = CONTIGUOUS  # without gradients a kernel of its own
+            out.layout = CONTIGUOUS  # a separate kernel runs without gradients
         return out
 
     @rule(indexed)
@@ -121,9 +121,11 @@ def _of_rank(rank: int) -> None:
         meta = meta_of(x)
         batched(meta, rank, mean)
         sizes = _output(output_size, rank)
-        if any(type(n) is not int or n != 1 for n in sizes):  # else a mean, also of nothing
+        if any(
+            type(n) is not int or n != 1 for n in sizes
+        ):  # else a mean, which takes empty inputs
             for n in meta.shape[-rank:]:
-                need_some(n, "adaptive average pooling: the input")
+                need_positive(n, "adaptive average pooling: the input")
         layout = CONTIGUOUS if rank == 3 else _layout(meta, rank)
         return Meta((*meta.shape[:-rank], *sizes), meta.dtype, layout)
 
@@ -133,7 +135,7 @@ def _of_rank(rank: int) -> None:
         batched(meta, rank, name)
         shape = (*meta.shape[:-rank], *_output(output_size, rank))
         for n in meta.shape[-rank:]:
-            need_some(n, "adaptive max pooling: the input")
+            need_positive(n, "adaptive max pooling: the input")
         layout = CONTIGUOUS if rank == 3 else _layout(meta, rank)
         return Many([Meta(shape, meta.dtype, layout), Meta(shape, torch.int64, layout)])
 
@@ -156,12 +158,12 @@ def max_pool2d_backward(grad_output: Any, x: Any, *_: Any, **__: Any) -> Any:
     return Meta(meta.shape, meta.dtype, _layout(meta, 2))
 
 
-# ---------------------------------------------------------------------- the inverse
+# ---------------------------------------------------------------------- unpooling
 
 
 @rule("max_unpool2d")
 def max_unpool2d(x: Any, indices: Any, output_size: Any) -> Any:
-    """The extrema back at their places in images."""
+    """The maxima put back at their indices in images."""
     meta = meta_of(x)
     sizes = per_dim(output_size, 2, "max_unpool2d")
     return Meta((*meta.shape[:-2], *sizes), meta.dtype, _layout(meta, 2))
@@ -169,7 +171,7 @@ def max_unpool2d(x: Any, indices: Any, output_size: Any) -> Any:
 
 @rule("max_unpool3d")
 def max_unpool3d(x: Any, indices: Any, output_size: Any, stride: Any, padding: Any) -> Any:
-    """The extrema back at their places in volumes."""
+    """The maxima put back at their indices in volumes."""
     meta = meta_of(x)
     sizes = per_dim(output_size, 3, "max_unpool3d")
     return Meta((*meta.shape[:-3], *sizes), meta.dtype)
@@ -179,7 +181,7 @@ def max_unpool3d(x: Any, indices: Any, output_size: Any, stride: Any, padding: A
 
 
 def scaled(n: Any, factor: float) -> Any:
-    """`n * factor` rounded down, in floating point as eager does it."""
+    """`n * factor` rounded down, in floating point as in eager execution."""
     if type(n) is int:
         return int(n * factor)
     over, under = float(factor).as_integer_ratio()

@@ -1,4 +1,4 @@
-"""Random ops: shapes as for factories and elementwise ops; no two calls are equal."""
+"""Random ops: shapes as for factories and elementwise ops; equal calls give different values."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ import torch
 from anyshape.rules.cast import formatted
 from anyshape.rules.dispatch.result import Done
 from anyshape.rules.dispatch.table import rule
-from anyshape.rules.factory import made, zeros_like
+from anyshape.rules.factory import new_meta, zeros_like
 from anyshape.rules.pointwise import elementwise, like
 from anyshape.rules.shared.broadcast import broadcast
 from anyshape.rules.shared.operand import is_tensor, meta_of, shape_of, sizes_of
 from anyshape.rules.shared.promote import floating
+from anyshape.tensor.current import current
 from anyshape.tensor.meta import Meta
 from anyshape.tensor.size import plain
 
@@ -25,7 +26,7 @@ def rand(
     memory_format: Any = None,
 ) -> Any:  # fmt: skip
     """Random numbers of given sizes."""
-    return formatted(made(sizes_of(size), dtype, device, requires_grad), memory_format)
+    return formatted(new_meta(sizes_of(size), dtype, device, requires_grad), memory_format)
 
 
 @rule("randint", random=True)
@@ -36,7 +37,7 @@ def randint(  # noqa: PLR0913  the signature is torch's
 ) -> Any:  # fmt: skip
     """Random integers."""
     shape = size if size is not None else next(a for a in args if isinstance(a, tuple | list))
-    return made(tuple(shape), dtype, device, requires_grad)
+    return new_meta(tuple(shape), dtype, device, requires_grad)
 
 
 @rule("randperm", random=True)
@@ -45,7 +46,7 @@ def randperm(
     generator: Any = None, layout: Any = None, pin_memory: bool = False,
 ) -> Any:  # fmt: skip
     """A random permutation."""
-    return made((n,), dtype, device, requires_grad)
+    return new_meta((n,), dtype, device, requires_grad)
 
 
 @rule("rand_like", "randn_like", random=True)
@@ -79,9 +80,9 @@ def normal(  # noqa: PLR0913  the signature is torch's
     mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None, dtype: Any = None,
     device: Any = None, requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
 ) -> Any:  # fmt: skip
-    """Normal draws with given means and deviations."""
+    """Normal variables with given means and deviations."""
     if size is not None:
-        return made(tuple(size), dtype, device, requires_grad)
+        return new_meta(tuple(size), dtype, device, requires_grad)
     operands = [x for x in (mean, std) if is_tensor(x)]
     shape = broadcast(*[shape_of(x) for x in operands])
     return Meta(shape, meta_of(operands[0]).dtype)
@@ -97,7 +98,7 @@ def multinomial(
 
 @rule("dropout", "alpha_dropout", "feature_dropout", "feature_alpha_dropout", random=True)
 def dropout(x: Any, p: Any, train: bool) -> Any:
-    """Elements dropped at random; the tensor itself where none are."""
+    """Elements zeroed at random; the tensor itself if none are."""
     return Done(x) if not train or p == 0 else like(x)
 
 
@@ -115,7 +116,7 @@ def rrelu(x: Any, *_: Any, **__: Any) -> Any:
 
 @rule("F.dropout", random=True)
 def functional_dropout(x: Any, p: Any = 0.5, training: bool = True, inplace: bool = False) -> Any:
-    """Elements dropped at random while training."""
+    """The function of `torch.nn.functional`."""
     if inplace or not 0 <= p <= 1:
         return NotImplemented
     return dropout(x, p, training)
@@ -123,15 +124,13 @@ def functional_dropout(x: Any, p: Any = 0.5, training: bool = True, inplace: boo
 
 @rule("manual_seed", "seed", random=True)
 def manual_seed(*args: Any) -> Any:
-    """The state of the generator, set when the program runs."""
-    from anyshape.tensor.current import current  # noqa: PLC0415
-
+    """Seed the generator when the program runs."""
     current().emit(set_seed, args)
     return Done(torch.default_generator)
 
 
 def set_seed(*seed: int) -> None:
-    """The recorded form of `manual_seed` and `seed`, which other parts of torch replace."""
+    """`manual_seed` and `seed` as they are recorded, because other parts of torch replace those."""
     if seed:
         torch.manual_seed(*seed)
     else:

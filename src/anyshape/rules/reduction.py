@@ -1,4 +1,4 @@
-"""Reductions: sums, extrema, norms, cumulative ops. Empty ones are eager's to refuse."""
+"""Reductions and cumulative ops. The run decides whether one of no elements is an error."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from anyshape.rules.dispatch.table import rule
 from anyshape.rules.pointwise import elementwise, like
 from anyshape.rules.shared.operand import dim_of, dims_of, is_tensor, meta_of, shape_of
 from anyshape.rules.shared.promote import floating, real_of, result_dtype, summed
-from anyshape.rules.subview import part
+from anyshape.rules.subview import sliced
 from anyshape.tensor.layout import pointwise
 from anyshape.tensor.meta import Meta
 from anyshape.tensor.size import larger, plain, total
 
 
 def reduced(shape: tuple[Any, ...], dim: Any, keepdim: bool = False) -> tuple[Any, ...]:
-    """The shape without the given dimensions; all for None or none given."""
+    """The shape without the given dimensions; None and () mean all."""
     if dim is None or (isinstance(dim, tuple | list) and not dim):
         return (1,) * len(shape) if keepdim else ()
     dims = dims_of(dim, len(shape)) if shape else ()
@@ -93,7 +93,7 @@ def mode(x: Any, dim: int = -1, keepdim: bool = False) -> Any:
 
 @rule("argmax", "argmin")
 def argmax(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    """The place of the extremum."""
+    """The index of the extremum."""
     return Meta(reduced(shape_of(x), dim, keepdim), torch.int64)
 
 
@@ -120,7 +120,8 @@ def logsumexp(x: Any, dim: Any, keepdim: bool = False) -> Any:
     return Meta(reduced(meta.shape, dim, keepdim), floating(meta.dtype))
 
 
-def _spread_dims(dim: Any, unbiased: Any) -> Any:
+def _variance_dims(dim: Any) -> Any:
+    """The dimensions of `var(dim, ...)`; in `var(unbiased)` the first argument is a boolean."""
     return None if isinstance(dim, bool) else dim
 
 
@@ -130,7 +131,7 @@ def var(
 ) -> Any:
     """Variance or standard deviation: real for complex operands."""
     meta = meta_of(x)
-    return Meta(reduced(meta.shape, _spread_dims(dim, unbiased), keepdim), real_of(meta.dtype))
+    return Meta(reduced(meta.shape, _variance_dims(dim), keepdim), real_of(meta.dtype))
 
 
 @rule("var_mean", "std_mean")
@@ -139,7 +140,7 @@ def var_mean(
 ) -> Any:
     """Variance or standard deviation with the mean."""
     meta = meta_of(x)
-    shape = reduced(meta.shape, _spread_dims(dim, unbiased), keepdim)
+    shape = reduced(meta.shape, _variance_dims(dim), keepdim)
     return Many([Meta(shape, real_of(meta.dtype)), Meta(shape, meta.dtype)])
 
 
@@ -211,13 +212,13 @@ def softmax(x: Any, dim: Any, dtype: Any = None) -> Any:
 
 @rule("F.softmax", "F.log_softmax")
 def functional_softmax(x: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
-    """The same by its functional name."""
+    """The function of `torch.nn.functional`."""
     return NotImplemented if dim is None else softmax(x, dim, dtype)
 
 
 @rule("diff")
 def diff(x: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None) -> Any:
-    """Differences of neighbours, taken `n` times."""
+    """The `n`-th differences of neighbours."""
     meta = meta_of(x)
     dim = dim_of(dim, len(meta.shape))
     if n == 0:
@@ -227,11 +228,11 @@ def diff(x: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = N
     if len(parts) > 1:
         size = plain(total([shape_of(y)[dim] for y in parts]))
         meta = Meta((*meta.shape[:dim], size, *meta.shape[dim + 1 :]), dtype)
-    rest = part(meta, dim, 0, larger(plain(meta.shape[dim] - n), 0))
+    rest = sliced(meta, dim, 0, larger(plain(meta.shape[dim] - n), 0))
     return Meta(rest.shape, dtype, pointwise(rest.shape, [rest]))
 
 
 @rule("renorm")
 def renorm(x: Any, p: Any, dim: int, maxnorm: Any) -> Any:
-    """Rows limited in norm."""
+    """Slices with their norm limited."""
     return Meta(meta_of(x).shape, meta_of(x).dtype)

@@ -1,4 +1,4 @@
-"""Recurrent networks: one op for a whole sequence, so that its length stays open."""
+"""Recurrent networks: one op for a whole sequence, so that its length stays symbolic."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def _need(n: Any, m: Any, op: str, what: str) -> None:
 
 
 def _sequence(
-    op: str, x: Any, hidden: tuple[Any, ...], params: Any, has_biases: bool, num_layers: int,
-    bidirectional: bool, batch_first: bool,
+    op: str, x: Any, hidden: tuple[Any, ...], params: Any, num_layers: int, bidirectional: bool,
+    batch_first: bool,
 ) -> tuple[Meta, list[Meta]]:  # fmt: skip
-    """The outputs of all steps, and the last states."""
+    """The outputs of all steps, and the states whose metadata the last ones have."""
     meta, states = meta_of(x), [meta_of(h) for h in hidden]
     if len(meta.shape) != 3:
         raise ShapeError(f"{op}: expected 3 dimensions, got shape {text(meta.shape)}")
@@ -67,12 +67,12 @@ def lstm(  # noqa: PLR0913, PLR0917  torch's signature
         out, states = _packed("lstm", x, tuple(params), has_biases, bool(batch_first))
     else:
         out, states = _sequence(
-            "lstm", x, tuple(hx), params, has_biases, num_layers, bidirectional, batch_first
+            "lstm", x, tuple(hx), params, num_layers, bidirectional, batch_first
         )
     return Many([out, *map(_last, states)])
 
 
-def _gated(name: str) -> None:
+def _recurrent(name: str) -> None:
     plain_cell = name.startswith("rnn")
 
     @rule(name, random=True)
@@ -83,9 +83,7 @@ def _gated(name: str) -> None:
         if is_tensor(params):  # data, batch_sizes, hx, params, has_biases, num_layers, ...
             out, states = _packed(name, x, (params,), has_biases, bool(batch_first))
         else:
-            out, states = _sequence(
-                name, x, (hx,), params, has_biases, num_layers, bidirectional, batch_first
-            )
+            out, states = _sequence(name, x, (hx,), params, num_layers, bidirectional, batch_first)
         if plain_cell:
             out.dtype = autocast_dtype(out)
         last = _last(states[0])
@@ -94,7 +92,7 @@ def _gated(name: str) -> None:
 
 
 for _name in ("gru", "rnn_tanh", "rnn_relu"):
-    _gated(_name)
+    _recurrent(_name)
 
 
 # ---------------------------------------------------------------------- single steps

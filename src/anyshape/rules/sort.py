@@ -1,4 +1,4 @@
-"""Order: sorting, the largest elements, quantiles, and places in sorted sequences."""
+"""Sorting, the largest elements, quantiles, histograms, and search in sorted sequences."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ from anyshape.tensor.size import expect, expect_equal, expect_size, plain, text
 
 @rule("sort")
 def sort(x: Any, dim: Any = -1, descending: bool = False, *, stable: Any = None) -> Any:
-    """The elements in order, and where they were."""
+    """The sorted elements, and their indices before."""
     dim_of(dim, len(shape_of(x)))
     return Many([like(x), like(x, torch.int64)], named("sort"))
 
 
 @rule("argsort")
 def argsort(x: Any, dim: Any = -1, descending: bool = False, *, stable: Any = None) -> Any:
-    """Where the elements in order were."""
+    """The indices that sort the elements."""
     dim_of(dim, len(shape_of(x)))
     return like(x, torch.int64)
 
 
 @rule("msort")
 def msort(x: Any) -> Any:
-    """The elements in order along the first dimension."""
+    """The elements sorted along the first dimension."""
     return like(x)
 
 
 @rule("topk")
 def topk(x: Any, k: Any, dim: Any = -1, largest: bool = True, sorted: bool = True) -> Any:
-    """The `k` largest or smallest elements, and where they were."""
+    """The `k` largest or smallest elements, and their indices."""
     meta = meta_of(x)
     k = k.item() if is_tensor(k) else plain(k)
     dim = dim_of(dim, len(meta.shape))
@@ -53,14 +53,14 @@ def topk(x: Any, k: Any, dim: Any = -1, largest: bool = True, sorted: bool = Tru
 
 @rule("kthvalue")
 def kthvalue(x: Any, k: Any, dim: Any = -1, keepdim: bool = False) -> Any:
-    """The `k`-th smallest element, and where it was; the run checks that there is one."""
+    """The `k`-th smallest element, and its index; the run checks that there is one."""
     meta = meta_of(x)
     shape = reduced(meta.shape, dim_of(dim, len(meta.shape)), keepdim)
     parts = [Meta(shape, meta.dtype), Meta(shape, torch.int64)]
     return Many(parts, named("kthvalue"))
 
 
-def _places(x: Any, out_int32: bool) -> Meta:
+def _indices(x: Any, out_int32: bool) -> Meta:
     dtype = torch.int32 if out_int32 else torch.int64
     return Meta(shape_of(x), dtype) if is_tensor(x) else Meta((), dtype)
 
@@ -70,8 +70,8 @@ def searchsorted(
     sorted_sequence: Any, x: Any, *, out_int32: bool = False, right: bool = False,
     side: Any = None, sorter: Any = None,
 ) -> Any:  # fmt: skip
-    """Where elements belong in a sorted sequence."""
-    return _places(x, out_int32)
+    """The indices at which elements belong in a sorted sequence."""
+    return _indices(x, out_int32)
 
 
 @rule("bucketize")
@@ -79,7 +79,7 @@ def bucketize(x: Any, boundaries: Any, *, out_int32: bool = False, right: bool =
     """The bucket of each element."""
     if len(shape_of(boundaries)) != 1:
         raise DimError("bucketize: boundaries must be 1 dimension")
-    return _places(x, out_int32)
+    return _indices(x, out_int32)
 
 
 # ---------------------------------------------------------------------- quantiles and histograms
@@ -111,7 +111,7 @@ def histogram(
     dtype = meta_of(x).dtype
     if is_tensor(bins):
         (edges,) = shape_of(bins)
-        expect(edges >= 1, lambda: "histogram: bins need at least one edge")
+        expect(edges >= 1, lambda: "histogram: expected at least one edge of bins")
         count = plain(edges - 1)
     else:
         count = plain(bins)

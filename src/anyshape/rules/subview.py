@@ -1,4 +1,4 @@
-"""Parts of a tensor as views: slices, single elements, windows, any strides."""
+"""Views of a part of a tensor: slices, one index of a dimension, windows, any strides."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def is_dense(meta: Meta) -> bool:
     return meta.layout.dense and meta.layout.order is None
 
 
-class Start:
+class SubviewOffset:
     """The offset of a subview that starts at index `place` of a dimension; computed lazily."""
 
     __slots__ = ("dim", "meta", "place")
@@ -33,13 +33,13 @@ class Start:
         return plain(offset_of(meta) + self.place * strides_of(meta)[self.dim])
 
 
-def part(meta: Meta, dim: int, start: Any, size: Any, step: Any = 1) -> Meta:
+def sliced(meta: Meta, dim: int, start: Any, size: Any, step: Any = 1) -> Meta:
     """Elements `start, start + step, ...` of one dimension."""
     shape = meta.shape
     dense = type(step) is int and step == 1
     if dense and type(start) is int and start == 0 and size is shape[dim]:
         return Meta(shape, meta.dtype, meta.layout)
-    offset = Start(meta, dim, start)
+    offset = SubviewOffset(meta, dim, start)
     if dense and dim == 0 and is_dense(meta):
         return Meta((size, *shape[1:]), meta.dtype, Layout(offset=offset))
     return Meta(
@@ -47,7 +47,7 @@ def part(meta: Meta, dim: int, start: Any, size: Any, step: Any = 1) -> Meta:
     )
 
 
-def _steps(meta: Meta, dim: int, step: Any, offset: Start) -> Layout:
+def _steps(meta: Meta, dim: int, step: Any, offset: SubviewOffset) -> Layout:
     def find() -> Any:
         strides = strides_of(meta)
         return (*strides[:dim], plain(strides[dim] * step), *strides[dim + 1 :])
@@ -56,15 +56,15 @@ def _steps(meta: Meta, dim: int, step: Any, offset: Start) -> Layout:
 
 
 def selected(meta: Meta, dim: int, index: Any) -> Meta:
-    """One element of a dimension, which is dropped; `index` counts from the front."""
+    """One index of a dimension, which is dropped; `index` counts from the front."""
     shape = meta.shape
-    offset = Start(meta, dim, index)
+    offset = SubviewOffset(meta, dim, index)
     if dim == 0 and is_dense(meta):
         return Meta(shape[1:], meta.dtype, Layout(offset=offset))
     return Meta((*shape[:dim], *shape[dim + 1 :]), meta.dtype, _without(meta, dim, offset))
 
 
-def _without(meta: Meta, dim: int, offset: Start) -> Layout:
+def _without(meta: Meta, dim: int, offset: SubviewOffset) -> Layout:
     def find() -> Any:
         strides = strides_of(meta)
         return (*strides[:dim], *strides[dim + 1 :])

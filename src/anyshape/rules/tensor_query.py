@@ -1,4 +1,4 @@
-"""Questions about a tensor that are answered while tracing."""
+"""Properties of a tensor that are known while tracing."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from anyshape.tensor.sym_tensor import SymTensor, size_of
 
 @rule("is_contiguous")
 def is_contiguous_(x: Any, memory_format: Any = torch.contiguous_format) -> Any:
-    """Whether the layout is contiguous; the general answer if undecided."""
+    """Whether the layout is contiguous; undecided sizes are taken to be at least 2."""
     meta = meta_of(x)
     order = {
         torch.channels_last: (0, 2, 3, 1),
@@ -36,7 +36,7 @@ def is_contiguous_(x: Any, memory_format: Any = torch.contiguous_format) -> Any:
     if not answer:
         for n in meta.shape:
             if type(n) is SymInt and known(n <= 1) is None:
-                tracer.deviate("is_contiguous", n <= 1, "answers for sizes of at least 2")
+                tracer.deviate("is_contiguous", n <= 1, "answers as for sizes of at least 2")
     return Done(answer)
 
 

@@ -1,4 +1,4 @@
-"""Ops that only rearrange: the result shares the memory of the operand."""
+"""Views: other shapes, orders and expansions over the memory of the operand."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from anyshape.rules.dispatch.table import rule
 from anyshape.rules.shared.broadcast import broadcast, seen_equal
 from anyshape.rules.shared.operand import dim_of, dims_of, meta_of, shape_of, sizes_of
 from anyshape.rules.subview import is_dense
-from anyshape.rules.subview import part as part  # noqa: PLC0414  offered here too
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.current import current
 from anyshape.tensor.layout import (
@@ -40,9 +39,10 @@ from anyshape.tensor.size import (
     same_expr,
     text,
 )
+from anyshape.tensor.sym_tensor import size_of
 
 
-def reviewed(meta: Meta, shape: tuple[Any, ...], *, copies: bool = False) -> Meta:
+def reshaped(meta: Meta, shape: tuple[Any, ...], *, copies: bool = False) -> Meta:
     """The same elements in another shape: a view, or a copy where there is no view."""
     if is_dense(meta):
         layout = meta.layout
@@ -61,29 +61,29 @@ def reviewed(meta: Meta, shape: tuple[Any, ...], *, copies: bool = False) -> Met
 # ---------------------------------------------------------------------- shapes from the user
 
 
-def inferred(old: tuple[Any, ...], sizes: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The sizes of a view, with the one that is -1 worked out."""
-    shared = 0  # leading sizes that stay as they are
+def infer_shape(old: tuple[Any, ...], sizes: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The sizes of a view, with -1 replaced by the size that it stands for."""
+    shared = 0  # leading sizes that are unchanged
     for n, m in zip(old, sizes, strict=False):
         if n is not m and not same_expr(n, m):
             break
         shared += 1
-    rest = _plain_rest(old[shared:], sizes[shared:])
+    rest = _infer_plain(old[shared:], sizes[shared:])
     if rest is not None:
         return (*old[:shared], *rest)
     key = ("view", *map(_key, old), "as", *map(_key, sizes))
     memo = current().memo
-    found = memo.get(key)  # what was made sure of once stays so
+    found = memo.get(key)  # a condition that was required once still holds
     if found is None:
-        found = memo[key] = _inferred(old, tuple([plain(n) for n in sizes]))
-    return found  # type: ignore[no-any-return]  # the memo holds all kinds of things
+        found = memo[key] = _infer_shape(old, tuple([plain(n) for n in sizes]))
+    return found  # type: ignore[no-any-return]  # the memo holds values of all types
 
 
 def _key(n: Any) -> Any:
     return n.expr if type(n) is SymInt else n
 
 
-def _inferred(old: tuple[Any, ...], sizes: tuple[Any, ...]) -> tuple[Any, ...]:
+def _infer_shape(old: tuple[Any, ...], sizes: tuple[Any, ...]) -> tuple[Any, ...]:
     holes = [i for i, n in enumerate(sizes) if type(n) is int and n == -1]
     if len(holes) > 1:
         raise ShapeError("only one dimension can be inferred")
@@ -98,7 +98,7 @@ def _inferred(old: tuple[Any, ...], sizes: tuple[Any, ...]) -> tuple[Any, ...]:
         if left or right:
             expect_equal(product(left), product(right), lambda: _misfit(old, sizes))
         return sizes
-    left, right = _without_common_number(left, right)
+    left, right = _reduced_numbers(left, right)
     rest, others = product(left), product(right)
     if type(others) is int and others == 1:
         found = rest
@@ -113,8 +113,8 @@ def _inferred(old: tuple[Any, ...], sizes: tuple[Any, ...]) -> tuple[Any, ...]:
     return (*sizes[: holes[0]], found, *sizes[holes[0] + 1 :])
 
 
-def _plain_rest(old: tuple[Any, ...], sizes: tuple[Any, ...]) -> list[int] | None:
-    """The sizes where all are plain and fit; None leaves the question to the general case."""
+def _infer_plain(old: tuple[Any, ...], sizes: tuple[Any, ...]) -> list[int] | None:
+    """The sizes if all are plain integers that fit, else None."""
     hole, others = -1, 1
     for i, n in enumerate(sizes):
         if type(n) is not int or n < -1:
@@ -158,8 +158,10 @@ def _cancel(old: tuple[Any, ...], new: list[Any]) -> tuple[list[Any], list[Any]]
     return left, right
 
 
-def _without_common_number(left: list[Any], right: list[Any]) -> tuple[list[Any], list[Any]]:
-    """Both lists with their numbers as one, divided where one is a multiple of the other."""
+def _reduced_numbers(left: list[Any], right: list[Any]) -> tuple[list[Any], list[Any]]:
+    """Both lists with their plain factors multiplied into one; that of `right` is divided out if it
+    divides that of `left`.
+    """
     a = math.prod([n for n in left if type(n) is int])
     b = math.prod([n for n in right if type(n) is int])
     if b > 1 and a % b == 0:
@@ -182,14 +184,14 @@ def view(x: Any, *size: Any, shape: Any = None, dtype: Any = None) -> Any:
     if dtype is not None or (len(size) == 1 and isinstance(size[0], torch.dtype)):
         return _view_dtype(x, dtype or size[0])
     meta = meta_of(x)
-    shape = inferred(meta.shape, sizes_of(size))
+    shape = infer_shape(meta.shape, sizes_of(size))
     if not is_dense(meta) and _has_no_view(meta, shape):
         raise ShapeError(
             f"view size {text(shape)} is not compatible with the strides of a tensor of shape"
             f" {text(meta.shape)}",
             fix="use reshape(...), or contiguous() first",
         )
-    return reviewed(meta, shape)
+    return reshaped(meta, shape)
 
 
 def _has_no_view(meta: Meta, shape: tuple[Any, ...]) -> bool:
@@ -220,7 +222,7 @@ def reshape(x: Any, *shape: Any, **named: Any) -> Any:
     """Another shape: a view where there is one, else a copy."""
     meta = meta_of(x)
     sizes = sizes_of(tuple(named.values())) if named else sizes_of(shape)
-    return reviewed(meta, inferred(meta.shape, sizes), copies=True)
+    return reshaped(meta, infer_shape(meta.shape, sizes), copies=True)
 
 
 @rule("view_as", view=True)
@@ -241,14 +243,14 @@ def flatten(x: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
     meta = meta_of(x)
     rank = len(meta.shape)
     if not rank:
-        return reviewed(meta, (1,))
+        return reshaped(meta, (1,))
     first, last = dim_of(start_dim, rank), dim_of(end_dim, rank)
     if first > last:
         raise ShapeError("flatten() has invalid args: start_dim cannot come after end_dim")
     if first == last:
         return Meta(meta.shape, meta.dtype, meta.layout)
     merged = plain(product(meta.shape[first : last + 1]))
-    return reviewed(meta, (*meta.shape[:first], merged, *meta.shape[last + 1 :]), copies=True)
+    return reshaped(meta, (*meta.shape[:first], merged, *meta.shape[last + 1 :]), copies=True)
 
 
 @rule("ravel", view=True)
@@ -270,8 +272,8 @@ def unflatten(x: Any, dim: Any, sizes: Any) -> Any:
     """One dimension as several."""
     meta = meta_of(x)
     dim = dim_of(dim, len(meta.shape))
-    parts = inferred((meta.shape[dim],), tuple(sizes))
-    return reviewed(meta, (*meta.shape[:dim], *parts, *meta.shape[dim + 1 :]))
+    parts = infer_shape((meta.shape[dim],), tuple(sizes))
+    return reshaped(meta, (*meta.shape[:dim], *parts, *meta.shape[dim + 1 :]))
 
 
 # ---------------------------------------------------------------------- dimensions of size 1
@@ -391,12 +393,12 @@ def movedim(x: Any, source: Any, destination: Any) -> Any:
     return _permute(meta, tuple([next(rest) if d is None else d for d in order]))
 
 
-# ---------------------------------------------------------------------- stretching
+# ---------------------------------------------------------------------- expansion
 
 
 @rule("expand", view=True)
 def expand(x: Any, *size: Any, implicit: bool = False, **named: Any) -> Any:
-    """Dimensions of size 1 stretched without copying."""
+    """Dimensions of size 1 expanded without copying."""
     meta = meta_of(x)
     sizes = sizes_of(tuple(named.values())) if named else sizes_of(size)
     return _expand(meta, tuple([plain(n) for n in sizes]))
@@ -408,7 +410,7 @@ def _expand(meta: Meta, sizes: tuple[Any, ...]) -> Meta:
     if skip < 0:
         raise ShapeError(f"expand to {text(sizes)}: fewer dimensions than {text(old)}")
     shape: list[Any] = []
-    stretched: list[bool] = []
+    expanded: list[bool] = []
     for i, n in enumerate(sizes):
         m = old[i - skip] if i >= skip else None
         keep = type(n) is int and n == -1
@@ -417,10 +419,10 @@ def _expand(meta: Meta, sizes: tuple[Any, ...]) -> Meta:
                 raise ShapeError(f"expand to {text(sizes)}: -1 is not allowed in a new dimension")
             expect_size(n, "a size of expand")
             shape.append(n)
-            stretched.append(True)
+            expanded.append(True)
         elif keep or same_expr(n, m):
             shape.append(m)
-            stretched.append(False)
+            expanded.append(False)
         else:
             expect_size(n, "a size of expand")
             one = not seen_equal(m, n) and is_one(m)
@@ -429,13 +431,15 @@ def _expand(meta: Meta, sizes: tuple[Any, ...]) -> Meta:
                     m, n, lambda: f"expand {text(old)} to {text(sizes)}: sizes must be 1 or equal"
                 )
             shape.append(n if type(n) is int or one else m)
-            stretched.append(one and not (type(n) is int and n == 1))
-    if not any(stretched):
+            expanded.append(one and not (type(n) is int and n == 1))
+    if not any(expanded):
         return Meta(tuple(shape), meta.dtype, meta.layout)
 
     def find() -> Any:
         strides = strides_of(meta)
-        return tuple([0 if stretch else strides[i - skip] for i, stretch in enumerate(stretched)])
+        return tuple(
+            [0 if is_expanded else strides[i - skip] for i, is_expanded in enumerate(expanded)]
+        )
 
     return Meta(tuple(shape), meta.dtype, viewed(meta, find))
 
@@ -448,13 +452,13 @@ def expand_as(x: Any, other: Any) -> Any:
 
 @rule("broadcast_to", view=True)
 def broadcast_to(x: Any, size: Any) -> Any:
-    """Stretched to a shape."""
+    """Expanded to a shape."""
     return _expand(meta_of(x), tuple(size))
 
 
 @rule("broadcast_tensors")
 def broadcast_tensors(*tensors: Any) -> Any:
-    """All stretched to their common shape."""
+    """All expanded to their common shape."""
     given = sizes_of(tensors)
     shape = broadcast(*[shape_of(x) for x in given])
     return Done(tuple([x.expand(shape) for x in given]))
@@ -463,7 +467,5 @@ def broadcast_tensors(*tensors: Any) -> Any:
 @rule("broadcast_shapes")
 def broadcast_shapes(*shapes: Any) -> Any:
     """The common shape of several."""
-    from anyshape.tensor.sym_tensor import size_of  # noqa: PLC0415
-
     given = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
     return Done(size_of(broadcast(*given)) if given else torch.Size([]))

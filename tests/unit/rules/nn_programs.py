@@ -109,6 +109,12 @@ CASES: dict[str, Case] = {
         lambda x: F.max_unpool2d(*F.max_pool2d(x, 2, return_indices=True), 2), image()
     ),
     "pad": Case(lambda x: F.pad(x, (1, 2, -1, 3)), image()),
+    "constant_pad_nd": Case(
+        lambda x: torch.constant_pad_nd(
+            x.contiguous(memory_format=torch.channels_last), (1, 2, -1, 3)
+        ),
+        image(),
+    ),
     "pad less": Case(lambda x: F.pad(x, (-1, 0)), image()),
     "pad reflect": Case(lambda x: F.pad(x, (1, 1, 2, 0), mode="reflect"), image()),
     "pad replicate": Case(lambda x: F.pad(x, (1, 1, 2, 0), mode="replicate"), image()),

@@ -10,7 +10,7 @@ import pytest
 from anyshape.env import Env
 from anyshape.errors import DimError, ShapeError
 from anyshape.expr import evaluate
-from anyshape.rules.shared.slices import place_of, slice_of
+from anyshape.rules.shared.slices import normalize_index, slice_of
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.trace.tracer import symbol_name
 
@@ -121,9 +121,9 @@ def test_a_place_counts_from_the_end_where_it_is_negative() -> None:
             inside = -n <= i < n
             if known_size and ((known_place and not inside) or n == 0):
                 with pytest.raises(DimError, match="out of bounds"):
-                    place_of(place, size, 0)
+                    normalize_index(place, size, 0)
                 continue
-            found = place_of(place, size, 0)
+            found = normalize_index(place, size, 0)
             assert numbers.asserts_hold(i=i, n=n) == inside
             if inside:
                 assert numbers.value(found, i=i, n=n) == range(n)[i]

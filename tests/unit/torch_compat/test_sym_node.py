@@ -11,7 +11,7 @@ from torch.fx.experimental import symbolic_shapes
 from torch.fx.experimental.sym_node import SymNode
 
 from anyshape import ShapeEnv
-from anyshape.rules.dispatch.sym_node import BridgeNode, number_of, stock
+from anyshape.rules.dispatch.sym_node import BridgeNode, number_of, to_stock
 from anyshape.symbolic import torch_calls
 from anyshape.torch_compat import sym_node
 from anyshape.torch_compat.fake_kernel import enable_python_dispatcher
@@ -174,23 +174,23 @@ def test_torch_computes_with_our_numbers(name):
     """An operation on torch's own class gives what it gives on ours."""
     n = ShapeEnv().backed(7)
     operate = OPERATORS[name]
-    assert str(number_of(operate(stock(n), 3))) == str(operate(n, 3))
+    assert str(number_of(operate(to_stock(n), 3))) == str(operate(n, 3))
 
 
 @pytest.mark.parametrize("operate", [operator.neg, abs, torch.sym_float, sym_node.sym_sqrt])
 def test_torch_computes_with_one_number_of_ours(operate):
     n = ShapeEnv().backed(7)
-    assert str(number_of(operate(stock(n)))) == str(operate(n))
+    assert str(number_of(operate(to_stock(n)))) == str(operate(n))
 
 
 @pytest.mark.parametrize("operate", [math.floor, math.ceil, math.trunc])
 def test_torch_rounds_our_numbers(operate):
     half = ShapeEnv().backed(7) / 2
-    assert str(number_of(operate(stock(half)))) == str(operate(half))
+    assert str(number_of(operate(to_stock(half)))) == str(operate(half))
 
 
 def test_a_tensor_over_our_numbers_asks_for_its_layout():
-    n = stock(ShapeEnv().backed(7))
+    n = to_stock(ShapeEnv().backed(7))
     with DisableTorchFunction(), enable_python_dispatcher():
         x = torch.empty([2, 3, n, 4], device="meta")
         assert x.is_contiguous()

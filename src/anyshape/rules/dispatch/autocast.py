@@ -4,8 +4,8 @@ While autocast is on, the rule of such an op sees its floating operands as the o
 table is the only one: a rule that covers several ops of torch asks `computed_in` for each.
 
 The lists are those of torch, which registers an op for autocast by one of three policies: lower
-precision, float32, or the widest dtype among the operands. The third is what rules do anyway. Ops
-that torch composes of registered ones are listed with the dtype that comes out.
+precision, float32, or the widest dtype among the operands. Rules do the third anyway. Ops that
+torch composes of registered ones are listed with the dtype of their result.
 """
 
 from __future__ import annotations
@@ -131,8 +131,9 @@ def computed_in(name: str, meta: Meta) -> torch.dtype:
 
 
 def cast_operands(name: str, args: Any, kwargs: Any) -> tuple[Any, Any]:
-    """The operands as an op of that name sees them under autocast. A function of
-    `torch.nn.functional` is as the op of its name.
+    """The operands as an op of that name sees them under autocast.
+
+    A function of `torch.nn.functional` has the policy of the op of its name.
     """
     name = name.removeprefix("F.").removeprefix("aten.")
     wanted = {

@@ -28,10 +28,10 @@ def _never(*_: Any, **__: Any) -> bool:
     return False
 
 
-_ANSWERS: Final = dict.fromkeys(_CHECKS, _never)
+_NO_DISPATCH: Final = dict.fromkeys(_CHECKS, _never)
 
 
-class _Quiet:
+class _Overlay:
     """A module with some attributes replaced."""
 
     def __init__(self, module: Any, replaced: dict[str, Any]) -> None:
@@ -50,9 +50,9 @@ def body_of(func: types.FunctionType) -> types.FunctionType:
             func = func.__wrapped__
         else:
             break
-    scope = {**func.__globals__, **dict.fromkeys(_CHECKS, _never)}
+    scope = {**func.__globals__, **_NO_DISPATCH}
     if "overrides" in func.__code__.co_names and scope.get("torch") is torch:
-        scope["torch"] = _Quiet(torch, {"overrides": _Quiet(torch.overrides, _ANSWERS)})
+        scope["torch"] = _Overlay(torch, {"overrides": _Overlay(torch.overrides, _NO_DISPATCH)})
     closure = func.__closure__
     if closure:
         closure = tuple(types.CellType(_content(cell)) for cell in closure)

@@ -14,7 +14,7 @@ from anyshape.env.site import capture as capture_site
 from anyshape.errors import AnyshapeError, ArgumentError, ShapeError, UnsupportedError
 from anyshape.refusal import refused
 from anyshape.rules.dispatch.result import Done, Many
-from anyshape.rules.dispatch.sym_node import number_of, stock
+from anyshape.rules.dispatch.sym_node import number_of, to_stock
 from anyshape.rules.shared.operand import meta_of
 from anyshape.symbolic.sym_bool import SymBool
 from anyshape.symbolic.sym_float import SymFloat
@@ -32,16 +32,17 @@ from anyshape.torch_compat.torch_function import DisableTorchFunction
 _META: Final = torch.device("meta")
 
 
-class _Crossing:
-    """Converts the operands of one call to torch's, and the results back."""
+class _Conversion:
+    """Converts the operands of one call to torch's objects, and the results back to ours."""
 
     def __init__(self) -> None:
         self.seen: dict[int, tuple[Any, torch.Tensor]] = {}
         self.device: torch.device | None = None
-        self.given: torch.device | None = None
+        self.requested: torch.device | None = None
         self.base: Any = None
 
-    def there(self, x: Any) -> Any:
+    def to_torch(self, x: Any) -> Any:
+        """An operand as the kernel gets it: on the meta device, with torch's symbolic numbers."""
         kind = type(x)
         if kind is SymTensor or isinstance(x, torch.Tensor):
             found = self.seen.get(id(x))
@@ -49,31 +50,31 @@ class _Crossing:
                 found = self.seen[id(x)] = (x, self._tensor(meta_of(x)))
             return found[1]
         if kind in (SymInt, SymBool, SymFloat):
-            return stock(x)
+            return to_stock(x)
         if kind is SymSize or (isinstance(x, tuple) and not hasattr(x, "_fields")):
-            return tuple([self.there(part) for part in x])
+            return tuple([self.to_torch(part) for part in x])
         if isinstance(x, list):
-            return [self.there(part) for part in x]
+            return [self.to_torch(part) for part in x]
         if kind is dict:
-            return {k: self.there(part) for k, part in x.items()}
+            return {k: self.to_torch(part) for k, part in x.items()}
         if kind is slice:
-            return slice(self.there(x.start), self.there(x.stop), self.there(x.step))
+            return slice(self.to_torch(x.start), self.to_torch(x.stop), self.to_torch(x.step))
         if kind is torch.device:
-            self.given = x
+            self.requested = x
             return _META
         return x
 
     def _tensor(self, meta: Meta) -> torch.Tensor:
         if self.device is None or meta.shape:
             self.device = self.device if self.device and not meta.shape else meta.device
-        sizes = [stock(n) for n in meta.shape]
+        sizes = [to_stock(n) for n in meta.shape]
         if meta.layout is CONTIGUOUS:
             return torch.empty(sizes, dtype=meta.dtype, device=_META)
-        strides = [stock(n) for n in strides_of(meta)]
+        strides = [to_stock(n) for n in strides_of(meta)]
         return torch.empty_strided(sizes, strides, dtype=meta.dtype, device=_META)
 
-    def back(self, x: Any) -> Any:
-        """A result as a rule returns it. Its layout is unverified: devices differ."""
+    def from_torch(self, x: Any) -> Any:
+        """A result in the form of a rule's. Its layout is unverified, because devices differ."""
         if isinstance(x, torch.Tensor):
             if x.layout is not torch.strided:
                 raise refused(UnsupportedError, f"a result with layout {x.layout}")
@@ -82,12 +83,12 @@ class _Crossing:
             strides = tuple([number_of(n) for n in x.stride()])
             dense = all(map(surely_equal, strides, dense_strides(shape)))
             layout = unsure(CONTIGUOUS if dense else Layout(strides=strides))
-            return Meta(shape, x.dtype, layout, self.given or self.device)
+            return Meta(shape, x.dtype, layout, self.requested or self.device)
         if isinstance(x, tuple | list):
             kind = type(x)
             plain = kind in (tuple, list)
             build = kind if plain or not hasattr(x, "_fields") else lambda parts: kind(*parts)
-            return Many([self.back(part) for part in x], build)
+            return Many([self.from_torch(part) for part in x], build)
         if type(x) in (torch.SymInt, torch.SymFloat, torch.SymBool):
             return number_of(x)
         return x
@@ -104,22 +105,22 @@ def run_meta_kernel(
 ) -> tuple[Any, Any]:
     """The result of torch's meta kernel in the form of a rule's, and the operand it is a view of.
 
-    `misfit`: there is a rule, and its signature does not take the call. A `TypeError` of torch then
-    means that the call is wrong.
+    `misfit`: there is a rule, and its signature does not accept the call. A `TypeError` of torch
+    then means that the call is wrong.
     """
-    crossing = _Crossing()
+    conversion = _Conversion()
     name = getattr(func, "__name__", str(func))
     try:
         with DisableTorchFunction(), torch.no_grad(), enable_python_dispatcher():
-            there, named = crossing.there(args), crossing.there(kwargs)
-            if not crossing.seen and "device" not in named:
+            positional, named = conversion.to_torch(args), conversion.to_torch(kwargs)
+            if not conversion.seen and "device" not in named:
                 named = {**named, "device": _META}
-                crossing.given = torch.get_default_device()
-            out = _run(func, there, named)
-            for original, converted in crossing.seen.values():
+                conversion.requested = torch.get_default_device()
+            out = _run(func, positional, named)
+            for original, converted in conversion.seen.values():
                 if out is converted and not name.endswith("_"):
                     return Done(original), None
-            result = crossing.back(out)
+            result = conversion.from_torch(out)
     except UnsupportedError as e:
         raise _unsupported(name, e.what) from e
     except AnyshapeError:
@@ -133,7 +134,7 @@ def run_meta_kernel(
         if strange or has_no_kernel(str(e)):
             raise _unsupported(name, _brief(e)) from e
         raise ShapeError(f"{name}: {_brief(e)}") from e
-    return (result if type(result) in (Meta, Many) else Done(result)), crossing.base
+    return (result if type(result) in (Meta, Many) else Done(result)), conversion.base
 
 
 def _run(func: Any, args: Any, kwargs: Any) -> Any:
@@ -150,7 +151,7 @@ class _Context:
 
     def new_dynamic_size(self, *, min: int = 0, max: int | None = None) -> Any:
         """A new unbacked size, which the op determines when it runs."""
-        return stock(current().fresh_size(min=min, max=max))
+        return to_stock(current().fresh_size(min=min, max=max))
 
     create_unbacked_symint = new_dynamic_size
 

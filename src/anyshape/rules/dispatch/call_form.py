@@ -1,8 +1,8 @@
-"""The forms of one call: keywords by other names, operands in another order.
+"""Normalization of calls: other names of keywords, other orders of operands.
 
 A rule has the signature of its op. torch accepts more: NumPy's names for keywords, `input` and
-`self` for the tensor that a method is called on, sizes as one keyword, and orders of operands that
-it has deprecated. Each is turned into the form of the rule here.
+`self` for the tensor that a method is called on, sizes as one keyword, and deprecated orders of
+operands. This module converts each of them to the signature of the rule.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _OVERLOADS: Final[dict[str, tuple[str, ...]]] = {
 
 
 class _Parameters(NamedTuple):
-    """What the parameters of a rule say about its forms.
+    """Which other forms of a call the parameters of a rule allow.
 
     `tensor`: the parameter for `input` and `self` if it is not the first. `spreads`: sizes may be
     given one by one.
@@ -54,7 +54,7 @@ def _parameters(function: Callable[..., Any]) -> _Parameters:
 def normalized(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Arguments:
-    """The arguments with the keywords of the rule; `out=None` is as good as none."""
+    """The arguments with the keywords of the rule; `out=None` is dropped."""
     if "out" in kwargs:
         kwargs = {k: v for k, v in kwargs.items() if k != "out"}
     if not _NUMPY.keys().isdisjoint(kwargs):
@@ -80,7 +80,7 @@ def normalized(
 
 
 def takes(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """Whether the signature of a function takes the arguments."""
+    """Whether the signature of a function accepts the arguments."""
     try:
         inspect.signature(function).bind(*args, **kwargs)
     except TypeError:
@@ -96,7 +96,7 @@ _BLENDED: Final = frozenset(("addmm", "addmv", "addr", "addbmm", "baddbmm"))
 
 
 def reordered(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments | None:
-    """The arguments of a call in a deprecated order, in the present one; None for other calls.
+    """The arguments of a call in a deprecated order, in the current one; None for other calls.
 
     - `add(x, alpha, other)` and `add(x, other, alpha)` are `add(x, other, alpha=alpha)`.
     - `addcmul(x, value, a, b)` is `addcmul(x, a, b, value=value)`.

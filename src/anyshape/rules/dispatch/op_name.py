@@ -1,4 +1,4 @@
-"""Python's operators as ops; torch functions that are not ops, or are refused."""
+"""Python's operators as ops; torch functions that are not ops; functions that a trace refuses."""
 
 from __future__ import annotations
 

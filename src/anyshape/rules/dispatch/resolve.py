@@ -77,7 +77,7 @@ _FAMILIES: Final = (
     "linalg",
     "contraction",
     "fourier",
-    "state",
+    "resize",
 )
 
 
@@ -118,9 +118,7 @@ def resolve(func: Any) -> Row:
 
 
 def op_name(func: Any) -> str:
-    """The name of the op that a function is, as rules and the autocast table have it; empty for an
-    op of another library.
-    """
+    """The name of a function in `RULES` and the autocast table; empty for an op outside `aten`."""
     if is_op(func):
         namespace, _, name = qualified_name(func).partition("::")
         return name if namespace == "aten" else ""
@@ -150,11 +148,11 @@ def _by_name(func: Any, name: str) -> functools.partial[Any] | None:
 
 # ---------------------------------------------------------------------- the forms of a row
 
-_MISFIT: Final = object()  # the signature of the rule does not take the call
+_MISFIT: Final = object()  # the signature of the rule does not accept the call
 
 
 def _call(found: Rule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The answer of the rule, or _MISFIT."""
+    """The result of the rule, or _MISFIT."""
     if kwargs:
         args, kwargs = normalized(found.function, args, kwargs)
     try:
@@ -164,8 +162,10 @@ def _call(found: Rule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def _call_reordered(found: Rule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """While an error of the rule is handled: the answer for the other form of the call if there is
-    one; _MISFIT where the signature of the rule was the reason.
+    """Retry a call that raised, in the current order of arguments if it uses a deprecated one.
+
+    Called while the error of the rule is handled. If no order is deprecated: return _MISFIT if the
+    signature of the rule does not accept the call, else raise the error again.
     """
     other = reordered(found.name, args, kwargs)
     if other is not None:
@@ -202,8 +202,9 @@ def _run(found: Rule, tracer: Any, func: Any, args: Any, kwargs: Any) -> Any:
 
 
 def _run_misfit(found: Rule, tracer: Any, func: Any, args: Any, kwargs: Any) -> Any:
-    """The next rung for a call that the rule does not take. Where torch refuses it too, the mistake
-    is the caller's; else the rule is out of date.
+    """The next rung, for a call that the signature of the rule does not accept.
+
+    If torch rejects the call too, the caller made a mistake; else the rule is out of date.
     """
     if isinstance(func, types.FunctionType):
         result = run_body(tracer, func, args, kwargs)
@@ -222,7 +223,7 @@ def _run_reflected(found: Rule, tracer: Any, func: Any, args: Any, kwargs: Any) 
 def _run_inplace(found: Rule, tracer: Any, func: Any, args: Any, kwargs: Any) -> Any:
     x = _first(args, kwargs)
     if not is_tensor(x):
-        raise ArgumentError(f"{func.__name__} changes a tensor, not {type(x).__name__}")
+        raise ArgumentError(f"{func.__name__}: expected a tensor, got {type(x).__name__}")
     out = _call(found, args, kwargs)
     if out is NotImplemented:
         return _meta_kernel(tracer, func, args, kwargs)
@@ -239,7 +240,8 @@ def _run_inplace(found: Rule, tracer: Any, func: Any, args: Any, kwargs: Any) ->
     if found.view:
         if type(x) is not SymTensor:
             raise refused(
-                UnsupportedError, f"{func.__name__} changes the shape of a tensor from outside"
+                UnsupportedError,
+                f"{func.__name__} changes the shape of a tensor from outside the traced function",
             )
         tracer.mutate(func, args, kwargs, x)
         out.device, out.requires_grad = x._meta.device, x._meta.requires_grad
@@ -298,7 +300,7 @@ def store(tracer: Any, meta: Meta, target: Any) -> None:
         return
     if type(target) is not SymTensor:
         raise refused(UnsupportedError, "out= resizes a tensor from outside the traced function")
-    # if the shapes turn out equal at run time, the target keeps its layout: unverified
+    # where the shapes are equal at run time, the target keeps its layout, so this one is unverified
     layout = unsure(CONTIGUOUS)
     target._meta = Meta(meta.shape, old.dtype, layout, old.device, old.requires_grad)
 
@@ -342,8 +344,9 @@ def _is_inplace(name: str) -> bool:
 
 
 def _changed(func: Any, args: Any, kwargs: Any, result: Any) -> list[Any]:
-    """The tensors that a call without a rule may mutate: by its schema or its name. A call that
-    returns nothing may mutate all of them.
+    """The tensors that a call without a rule may mutate, by its schema or its name.
+
+    A call that has no schema and returns nothing may mutate all of them.
     """
     schema = schema_of(func)
     if schema is not None:

@@ -18,7 +18,7 @@ class Done:
 
 
 class Instead:
-    """Another call is recorded in place of this one, equivalent at the sizes traced for."""
+    """Record another call, which is equivalent at all sizes that the trace covers."""
 
     __slots__ = ("args", "func", "kwargs", "out")
 
@@ -32,7 +32,7 @@ class Instead:
 class Many:
     """Several results; `build` makes the container from the list of tensors.
 
-    A part is a `Meta`, another `Many`, or a plain value that is returned as it is.
+    A part is a `Meta`, another `Many`, or a plain value, which is returned unchanged.
     """
 
     __slots__ = ("build", "parts")

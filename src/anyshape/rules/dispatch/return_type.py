@@ -1,4 +1,4 @@
-"""The tuples with named fields in which torch returns several results."""
+"""The named tuples in which torch returns several results."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Rules that are out of date: torch takes a call that the signature of the rule does not take.
+"""Rules that are out of date: torch accepts a call that the signature of the rule does not.
 
-torch's own meta kernel answers such a call, about a hundred times slower than a rule. The program
-stays right, so that this is a warning: once for each rule.
+torch's own meta kernel serves such a call, about a hundred times slower than a rule. The program is
+still correct, so this is a warning, given once for each rule.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
     from anyshape.rules.dispatch.table import Rule
 
-_MOST: Final = 6  # signatures in a warning
+_SIGNATURE_LIMIT: Final = 6  # in one warning
 _warned: Final[set[Callable[..., Any]]] = set()
 
 
 def warn_out_of_date(found: Rule, func: Any) -> None:
-    """Warn that torch takes a call of `func` which the rule does not take."""
+    """Warn that torch accepts a call of `func` which the rule does not."""
     rule = found.function
     if rule in _warned:
         return
@@ -47,4 +47,4 @@ def torch_signatures(name: str, func: Any) -> list[str]:
     """The signatures of an op in torch, as text."""
     if isinstance(func, types.FunctionType):
         return [f"{func.__name__}{inspect.signature(func)}"]
-    return [str(schema) for schema in schemas_named(f"aten::{name}")][:_MOST]
+    return [str(schema) for schema in schemas_named(f"aten::{name}")][:_SIGNATURE_LIMIT]

@@ -2,12 +2,13 @@
 
 torch's meta kernels compute sizes with `torch.SymInt` objects, which delegate to their node. A
 `BridgeNode` answers with our arithmetic and our environment, so that a kernel's assumptions become
-our guards and asserts. A question that cannot be decided while tracing gets the answer of the
-general path (sizes that are neither 0 nor 1), which is asserted at run time.
+our guards and asserts. A question that cannot be decided while tracing gets the answer at typical
+sizes (neither 0 nor 1), which becomes a runtime assert.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 import operator
 from typing import Any, Final
@@ -47,12 +48,12 @@ class BridgeNode:
 
     @property
     def shape_env(self) -> BridgeNode:
-        """The environment of the node: the node itself."""
+        """What torch asks as the node's environment: the node itself."""
         return self
 
     @property
     def expr(self) -> Any:
-        """The number."""
+        """The wrapped number."""
         return self.v
 
     @property
@@ -79,7 +80,7 @@ class BridgeNode:
         return type(self.v) in (int, SymInt)
 
     def is_bool(self) -> bool:
-        """Whether it is a truth value."""
+        """Whether it is a boolean."""
         return type(self.v) in (bool, SymBool)
 
     def is_float(self) -> bool:
@@ -95,11 +96,11 @@ class BridgeNode:
         return not self.is_symbolic()
 
     def is_nested_int(self) -> bool:
-        """Never."""
+        """False: sizes of nested tensors are not supported."""
         return False
 
     def nested_int(self) -> None:
-        """Never."""
+        """None: sizes of nested tensors are not supported."""
         return
 
     def has_hint(self) -> bool:
@@ -111,7 +112,7 @@ class BridgeNode:
         return self.v if type(self.v) is int else None
 
     def maybe_as_bool(self) -> bool | None:
-        """The value of a constant truth value."""
+        """The value of a constant boolean."""
         return self.v if type(self.v) is bool else None
 
     def maybe_as_float(self) -> float | None:
@@ -137,7 +138,7 @@ class BridgeNode:
     # ------------------------------------------------------------------ asking
 
     def guard_bool(self, _file: Any = "", _line: int = 0) -> bool:
-        """The truth; see the module docstring."""
+        """The truth value, decided as the module docstring says."""
         v = self.v
         if type(v) is not SymBool:
             return bool(v)
@@ -146,13 +147,13 @@ class BridgeNode:
             return bool(env.guard(condition))
         truth = typical(env, condition)
         held = condition if truth else negate(condition)
-        env.assume(held, f"{env.text(held)} is what the meta kernel of torch works out", RULE)
+        env.assume(held, f"torch's meta kernel takes {env.text(held)} for granted", RULE)
         return truth
 
     bool_ = guard_bool
 
     def guard_int(self, _file: Any = "", _line: int = 0) -> int:
-        """The value of an integer."""
+        """The value of an integer, which is specialized."""
         v = self.v
         if type(v) is not SymInt:
             return int(v)
@@ -175,13 +176,13 @@ class BridgeNode:
         return float(v)
 
     def guard_or_false(self, _file: Any = "", _line: int = 0) -> bool:
-        """The truth, or False if undecided."""
+        """The truth value, or False if undecided."""
         return functions.guard_or_false(self.v)
 
     guard_size_oblivious = guard_or_false
 
     def guard_or_true(self, _file: Any = "", _line: int = 0) -> bool:
-        """The truth, or True if undecided."""
+        """The truth value, or True if undecided."""
         return functions.guard_or_true(self.v)
 
     def statically_known_true(self, _file: Any = "", _line: int = 0) -> bool:
@@ -201,7 +202,7 @@ class BridgeNode:
     def evaluate_sym_node(
         self, node: BridgeNode, size_oblivious: bool = False, fallback_value: bool | None = None
     ) -> bool:
-        """As `guard_bool`; `fallback_value`, if given, if undecided."""
+        """`guard_bool` of the node; an undecided one is `fallback_value` if that is given."""
         del size_oblivious
         if fallback_value is None:
             return node.guard_bool()
@@ -222,34 +223,34 @@ class BridgeNode:
         return BridgeNode(total)
 
     def sym_ite(self, then: BridgeNode, otherwise: BridgeNode) -> BridgeNode:
-        """A choice."""
+        """`then` if the node holds, else `otherwise`."""
         return BridgeNode(functions.sym_ite(self.v, then.v, otherwise.v))
 
     # ------------------------------------------------------------------ layouts
 
     def is_contiguous(self, sizes: Any, strides: Any) -> BridgeNode:
-        """Whether sizes and strides are dense."""
+        """Whether sizes and strides are those of a contiguous tensor."""
         return _dense(sizes, strides, None)
 
     def is_channels_last_contiguous_2d(self, sizes: Any, strides: Any) -> BridgeNode:
-        """Whether they are dense in the order of channels_last."""
+        """Whether they are those of a channels_last tensor."""
         return _dense(sizes, strides, CHANNELS_LAST_2D)
 
     is_channels_last_strides_2d = is_channels_last_contiguous_2d
 
     def is_channels_last_contiguous_3d(self, sizes: Any, strides: Any) -> BridgeNode:
-        """Whether they are dense in the order of channels_last_3d."""
+        """Whether they are those of a channels_last_3d tensor."""
         return _dense(sizes, strides, CHANNELS_LAST_3D)
 
     is_channels_last_strides_3d = is_channels_last_contiguous_3d
 
     def is_non_overlapping_and_dense(self, sizes: Any, strides: Any) -> BridgeNode:
-        """Whether they are dense in some order."""
-        return BridgeNode(bool(_some_order(sizes, strides)))
+        """Whether they are dense in some order of the dimensions."""
+        return BridgeNode(bool(_dense_in_some_order(sizes, strides)))
 
     def is_non_overlapping_and_dense_indicator(self, sizes: Any, strides: Any) -> BridgeNode:
-        """The same as 0 or 1."""
-        return BridgeNode(int(_some_order(sizes, strides)))
+        """`is_non_overlapping_and_dense` as 0 or 1."""
+        return BridgeNode(int(_dense_in_some_order(sizes, strides)))
 
 
 def _dense(sizes: Any, strides: Any, order: Any) -> BridgeNode:
@@ -258,9 +259,8 @@ def _dense(sizes: Any, strides: Any, order: Any) -> BridgeNode:
     return BridgeNode(is_contiguous(Meta(shape, torch.float32, layout), order))
 
 
-def _some_order(sizes: Any, strides: Any) -> bool:
-    import itertools  # noqa: PLC0415
-
+def _dense_in_some_order(sizes: Any, strides: Any) -> bool:
+    """Whether some order of the dimensions is dense; above rank 5 only one is tried."""
     rank = len(sizes)
     if rank > 5:
         return bool(_dense(sizes, strides, None).v)
@@ -334,7 +334,7 @@ def number_of(x: Any) -> Any:
     return x
 
 
-def stock(x: Any) -> Any:
+def to_stock(x: Any) -> Any:
     """Our number as an instance of torch's own class."""
     kind = type(x)
     if kind is SymInt:

@@ -33,14 +33,14 @@ class Rule(NamedTuple):
 
 RULES: Final[dict[str, Rule]] = {}
 USER: Final[dict[Any, Rule]] = {}
-PURE: Final[set[Any]] = set()  # resolved functions whose equal calls give equal values
-_listeners: Final[list[Callable[[], None]]] = []
+PURE: Final[set[Any]] = set()  # resolved functions that are deterministic
+_callbacks: Final[list[Callable[[], None]]] = []
 
 
 def rule(
     *names: str, view: bool = False, random: bool = False
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A row for each of the names."""
+    """Add a row to the table for each of the names."""
 
     def add(function: Callable[..., Any]) -> Callable[..., Any]:
         for name in names:
@@ -71,7 +71,7 @@ def register_rule(op: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]
 
     def add(function: Callable[..., Any]) -> Callable[..., Any]:
         USER[op] = Rule(getattr(op, "__name__", str(op)), function)
-        for forget in _listeners:
+        for forget in _callbacks:
             forget()
         return function
 
@@ -79,5 +79,5 @@ def register_rule(op: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 def when_registered(forget: Callable[[], None]) -> None:
-    """Register a callback for when a user registers a rule, so that no stale entry is kept."""
-    _listeners.append(forget)
+    """Call `forget` whenever a user registers a rule, so that caches drop stale entries."""
+    _callbacks.append(forget)

@@ -1,7 +1,7 @@
-"""The answer at unremarkable sizes to a question that cannot be decided while tracing.
+"""The answer at typical sizes to a question that cannot be decided while tracing.
 
-Only torch's own code gets such an answer (a size test inside a meta kernel or a function of
-`torch.nn.functional`). Every caller asserts the answer at run time.
+Only torch's own code gets such an answer: for a test of a size inside a meta kernel or a function
+of `torch.nn.functional`. Every caller makes the answer a runtime assert.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _SIZE: Final = 4099  # odd, prime, neither small nor a power of 2
 
 
 def typical(env: Env, condition: Bool) -> bool:
-    """The truth at the hints, or at unremarkable sizes for symbols without one.
+    """The truth value at the hints, with a typical size for each symbol that has none.
 
-    Two sizes without hints that are compared are taken to be equal.
+    An equality of several symbols, one of them without a hint, is taken to hold.
     """
     values: dict[str, Any] = {}
     unseen = 0

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def run_user_rule(tracer: Any, found: Rule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The answer of a user's rule; the ops that it calls are not recorded."""
+    """The result of a user's rule; the ops that it calls are not recorded."""
     with tracer.unrecorded():
         out = found.function(*args, **kwargs)
     return _as_result(out)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from anyshape.errors import DimError
-from anyshape.rules.shared.slices import place_of, slice_of
+from anyshape.rules.shared.slices import normalize_index, slice_of
 from anyshape.tensor.layout import Layout, offset_of, strides_of
 from anyshape.tensor.meta import Meta
 from anyshape.tensor.size import plain
@@ -19,9 +19,11 @@ def basic_index(meta: Meta, parts: tuple[Any, ...]) -> Meta:
     if covered > rank:
         raise DimError(f"too many indices for tensor of dimension {rank}")
     sizes: list[Any] = []
-    plan: list[tuple[int, Any, Any]] = []  # the source, start and step of each dimension; -1 is new
-    drops: list[tuple[int, Any]] = []  # the dimensions that numbers take away, with their places
-    cut: list[int] = []  # the dimensions that are taken apart
+    # (source, start, step) for each dimension of the result; (-1, next, 1) for a new one before
+    # the dimension `next` of the operand
+    plan: list[tuple[int, Any, Any]] = []
+    drops: list[tuple[int, Any]] = []  # (dimension, index) for each number
+    changed: list[int] = []  # the dimensions that are sliced or dropped
     dim = 0
     for p in parts:
         if p is None:
@@ -41,22 +43,22 @@ def basic_index(meta: Meta, parts: tuple[Any, ...]) -> Meta:
                 start, count, step = slice_of(p, n)
                 sizes.append(count)
                 plan.append((dim, start, step))
-                cut.append(dim)
+                changed.append(dim)
             dim += 1
         else:
-            drops.append((dim, place_of(p, shape[dim], dim)))
-            cut.append(dim)
+            drops.append((dim, normalize_index(p, shape[dim], dim)))
+            changed.append(dim)
             dim += 1
     for d in range(dim, rank):
         sizes.append(shape[d])
         plan.append((d, 0, 1))
-    return Meta(tuple(sizes), meta.dtype, _layout(meta, plan, drops, cut))
+    return Meta(tuple(sizes), meta.dtype, _layout(meta, plan, drops, changed))
 
 
-def _layout(meta: Meta, plan: list[Any], drops: list[Any], cut: list[int]) -> Layout:
+def _layout(meta: Meta, plan: list[Any], drops: list[Any], changed: list[int]) -> Layout:
     layout = meta.layout
     dense = layout.dense and layout.order is None
-    if dense and not cut:
+    if dense and not changed:
         return layout
 
     def offset() -> Any:
@@ -65,11 +67,11 @@ def _layout(meta: Meta, plan: list[Any], drops: list[Any], cut: list[int]) -> La
         for d, start, _ in plan:
             if d >= 0 and not (type(start) is int and start == 0):
                 total = total + start * strides[d]
-        for d, place in drops:
-            total = total + place * strides[d]
+        for d, index in drops:
+            total = total + index * strides[d]
         return plain(total)
 
-    if dense and cut == [0] and all(type(step) is int and step == 1 for _, _, step in plan):
+    if dense and changed == [0] and all(type(step) is int and step == 1 for _, _, step in plan):
         return Layout(offset=offset)
 
     def find() -> Layout:

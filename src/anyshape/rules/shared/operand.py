@@ -22,11 +22,11 @@ def is_tensor(x: Any) -> bool:
 def meta_of(x: Any) -> Meta:
     """The metadata of a tensor; a real one becomes a constant of the graph."""
     if type(x) is SymTensor:
-        if x._tracer.closed and is_tracing():  # a message may still speak of it afterwards
+        if x._tracer.closed and is_tracing():  # error messages read it after the trace
             raise outside()
         return x._meta
     if not isinstance(x, torch.Tensor):
-        raise ArgumentError(f"an op got {type(x).__name__} where it takes a tensor")
+        raise ArgumentError(f"expected a tensor, got {type(x).__name__}")
     meta: Meta = current().lift(x).meta
     return meta
 

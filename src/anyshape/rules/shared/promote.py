@@ -40,7 +40,10 @@ _PROMOTED: Final = _table()
 
 
 def promote_types(a: torch.dtype, b: torch.dtype) -> torch.dtype:
-    """The common dtype of two. torch's own function would be recorded as an op."""
+    """The dtype that two promote to, or the first where torch defines none.
+
+    A table, because a call of `torch.promote_types` would be dispatched to the tracer.
+    """
     return _PROMOTED.get((a, b), a)
 
 
@@ -54,17 +57,17 @@ def category(dtype: torch.dtype) -> int:
 
 
 def complex_of(dtype: torch.dtype) -> torch.dtype:
-    """The complex dtype over a floating one; itself when complex, the default for the rest."""
+    """The complex dtype of the same precision; of the default precision for integers."""
     return dtype if dtype.is_complex else _COMPLEX_OF[floating(dtype)]
 
 
 def real_of(dtype: torch.dtype) -> torch.dtype:
-    """The dtype of the parts of a complex one; itself for the rest."""
+    """The dtype of the real part: `dtype` itself unless it is complex."""
     return REAL_OF.get(dtype, dtype)
 
 
 def number_dtype(x: Any) -> torch.dtype:
-    """The dtype that a Python or symbolic number stands for."""
+    """The dtype of a Python or symbolic number in promotion."""
     if type(x) is SymBool or isinstance(x, bool):
         return torch.bool
     if isinstance(x, int):
@@ -122,7 +125,7 @@ def floating(dtype: torch.dtype) -> torch.dtype:
 
 
 def summed(dtype: torch.dtype) -> torch.dtype:
-    """The dtype of a sum: integers and truth values become int64."""
+    """The dtype of a sum: integers and booleans become int64."""
     return dtype if dtype.is_floating_point or dtype.is_complex else torch.int64
 
 

@@ -1,4 +1,7 @@
-"""Slices with Python's clamping, over symbolic bounds: exact at every size, without guards."""
+"""Slices with Python's clamping, over symbolic bounds: exact at every size.
+
+The sign of a bound that has a hint is guarded; all other cases are expressions, without guards.
+"""
 
 from __future__ import annotations
 
@@ -21,21 +24,21 @@ def _clamped(i: Any, n: Any) -> tuple[Any, bool]:
     i = plain(i)
     if type(i) is int:
         if i >= 0:
-            return 0 if i == 0 else _least(i, n), False
+            return 0 if i == 0 else _minimum(i, n), False
         return n + i if type(n) is int and n + i > 0 else larger(n + i, 0), False
     negative = known(i < 0)
     if negative is None and i.expr.hint is not None:
         negative = bool(i < 0)
     if negative is False:
-        return _least(i, n), False
+        return _minimum(i, n), False
     if negative:
         return plain(larger(i + n, 0)), False
     if surely_equal(i, n - 1):  # only an empty dimension makes it negative
         return larger(i, 0), False
-    return plain(sym_ite(i < 0, larger(i + n, 0), _least(i, n))), True
+    return plain(sym_ite(i < 0, larger(i + n, 0), _minimum(i, n))), True
 
 
-def _least(i: Any, n: Any) -> Any:
+def _minimum(i: Any, n: Any) -> Any:
     if i is n:
         return n
     if type(i) is int and type(n) is int:
@@ -46,15 +49,15 @@ def _least(i: Any, n: Any) -> Any:
 
 
 def slice_of(s: slice, n: Any) -> tuple[Any, Any, Any]:
-    """The start, the count and the step of a slice of a dimension of size `n`."""
+    """Start, length and step of a slice of a dimension of size `n`."""
     if not is_tracing() or (type(s.start) is not SymInt and type(s.stop) is not SymInt):
         return _slice_of(s, n)
     key = ("slice", *map(_key, (s.start, s.stop, s.step, n)))
     memo = current().memo
-    found = memo.get(key)  # several tensors are often cut by the same bounds
+    found = memo.get(key)  # several tensors are often sliced by the same bounds
     if found is None:
         found = memo[key] = _slice_of(s, n)
-    return found  # type: ignore[no-any-return]  # the memo holds all kinds of things
+    return found  # type: ignore[no-any-return]  # the memo holds values of all types
 
 
 def _key(n: Any) -> Any:
@@ -76,14 +79,14 @@ def _slice_of(s: slice, n: Any) -> tuple[Any, Any, Any]:
         if type(count) is int:
             count = max(count, 0)
         elif count.expr.lo < 0 and (front or back or not known(count >= 0)):
-            count = larger(count, 0)  # nothing orders bounds that count from either end
+            count = larger(count, 0)  # the bounds may be in either order
     if not (type(step) is int and step == 1):
         count = ceil_div(count, step)
     return start, count, step
 
 
 def _number(bound: Any) -> Any:
-    """A bound may be a tensor with one element."""
+    """A bound as a number; it may be a tensor with one element."""
     return (
         bound
         if isinstance(bound, int)
@@ -93,22 +96,22 @@ def _number(bound: Any) -> Any:
     )
 
 
-def place_of(i: Any, n: Any, dim: int) -> Any:
-    """An index normalized to `0 .. n - 1`; one out of range raises, at run time at the latest."""
+def normalize_index(i: Any, n: Any, dim: int) -> Any:
+    """An index counted from the front; out of range is an error, at run time at the latest."""
     i = plain(i)
     if type(i) is int and type(n) is int:
         if not -n <= i < n:
             raise DimError(f"index {i} is out of bounds for dimension {dim} with size {n}")
         return i + n if i < 0 else i
 
-    def say() -> str:
+    def message() -> str:
         return f"index {text(i)} is out of bounds for dimension {dim} with size {text(n)}"
 
     if type(i) is int:
-        expect(n > i if i >= 0 else n >= -i, say, DimError)
+        expect(n > i if i >= 0 else n >= -i, message, DimError)
         return i if i >= 0 else plain(n + i)
-    expect(i < n, say, DimError)
-    expect(i >= -n, say, DimError)
+    expect(i < n, message, DimError)
+    expect(i >= -n, message, DimError)
     negative = known(i < 0)
     if negative is None and i.expr.hint is not None:
         negative = bool(i < 0)

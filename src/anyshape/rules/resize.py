@@ -1,4 +1,4 @@
-"""Ops that give a tensor another shape in place."""
+"""Ops that change the shape of a tensor in place."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ def _resize(
     meta = meta_of(x)
     if type(x) is not SymTensor:
         raise refused(
-            UnsupportedError, f"{func.__name__} changes the shape of a tensor from outside"
+            UnsupportedError,
+            f"{func.__name__} changes the shape of a tensor from outside the traced function",
         )
     if meta.requires_grad:
         raise ShapeError(f"{func.__name__}: cannot resize variables that require grad")
