@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
+from anyshape.regular_file import replace_text
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -157,11 +159,12 @@ class Report:
 
     def write(self, folder: Path) -> None:
         """Write `profile.txt`, `profile.json` and `profile.speedscope.json`."""
-        (folder / "profile.txt").write_text(f"{self}\n", encoding="utf-8")
-        text = json.dumps(self.data(), indent=1)
-        (folder / "profile.json").write_text(text + "\n", encoding="utf-8")
-        text = json.dumps(self.speedscope())
-        (folder / "profile.speedscope.json").write_text(text + "\n", encoding="utf-8")
+        for name, text in (
+            ("profile.txt", str(self)),
+            ("profile.json", json.dumps(self.data(), indent=1)),
+            ("profile.speedscope.json", json.dumps(self.speedscope())),
+        ):
+            replace_text(folder / name, f"{text}\n")
 
     # ------------------------------------------------------------------ speedscope
 

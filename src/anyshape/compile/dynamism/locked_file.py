@@ -1,15 +1,14 @@
 """One document that several processes read and replace: a file, or what is behind a URL.
 
-It is replaced as a whole: readers see the old content or the new, never a part. `locked()` keeps
-other writers out while one reads, merges and writes. A file is locked by a lock on a second one
-beside it, which stays there and which the system releases when a process ends. Behind a URL, and on
-systems without such locks, only the threads of one process are kept apart: there, who writes has to
-look again afterwards, and what another process overwrites at that very moment is lost.
+It is replaced as a whole: readers see the old content or the new, never a part. `locked()` excludes
+other writers while one reads, merges and writes. The lock of a file is a lock on a second file
+beside it, which stays there; the system releases the lock when a process ends. Behind a URL, and on
+systems without such locks, only the threads of one process exclude each other: a writer there must
+read again afterwards, and an update that another process overwrites in between is lost.
 """
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from anyshape.errors import ConfigError
+from anyshape.regular_file import open_to_lock, open_to_read, replace_file
 
 try:
     import fcntl
@@ -57,21 +57,14 @@ class LocalFile:
     def read(self) -> bytes | None:
         """The content; None if there is none."""
         try:
-            return self.path.read_bytes()
+            with open_to_read(self.path) as f:
+                return f.read()
         except FileNotFoundError:
             return None
 
     def write(self, data: bytes) -> None:
         """Replace the content."""
-        new = self._beside(f".{os.getpid()}.{threading.get_ident()}.new")
-        try:
-            with new.open("wb") as f:
-                f.write(data)
-                f.flush()
-                os.fsync(f.fileno())
-            new.replace(self.path)
-        finally:
-            new.unlink(missing_ok=True)
+        replace_file(self.path, lambda stream: stream.write(data))
 
     def put_aside(self) -> None:
         """Move the content away."""
@@ -79,9 +72,9 @@ class LocalFile:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep other writers out."""
+        """Exclude other writers, in this process and in others."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        with _threads, self._beside(".lock").open("wb") as f:
+        with _threads, open_to_lock(self._beside(".lock")) as f:
             if fcntl is not None:
                 _wait_for(f.fileno())
             yield
@@ -134,7 +127,7 @@ class RemoteFile:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep other threads out."""
+        """Exclude the other threads of this process."""
         with _threads:
             yield
 

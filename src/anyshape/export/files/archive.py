@@ -6,17 +6,15 @@ file that deviates from that anywhere is refused, so nothing in a hostile zip ge
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import os
 import struct
-import tempfile
 import zlib
-from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from anyshape.errors import AnyshapeError, LoadError
+from anyshape.regular_file import open_to_read, replace_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -101,36 +99,11 @@ def write(stream: IO[bytes], members: Mapping[str, bytes]) -> None:
 
 
 def write_file(path: str | os.PathLike[str], members: Mapping[str, bytes]) -> None:
-    """Put the members in a file, which is the old one or the new one at any moment."""
-    target = Path(path)
-    temporary = None
+    """Replace a file by the members. At any moment it is the old file or the new one."""
     try:
-        if target.is_dir():
-            raise IsADirectoryError(f"{target} is a folder")
-        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-        with os.fdopen(handle, "wb") as stream:
-            write(stream, members)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.chmod(temporary, _mode(target))
-        os.replace(temporary, target)
-    except BaseException as e:
-        if temporary is not None:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
-        if isinstance(e, OSError):
-            raise AnyshapeError(f"cannot save to {target}", why=str(e)) from e
-        raise
-
-
-def _mode(target: Path) -> int:
-    """The permissions of the file that is replaced, or those of a new file."""
-    try:
-        return target.stat().st_mode & 0o777
-    except OSError:
-        mask = os.umask(0)
-        os.umask(mask)
-        return 0o666 & ~mask
+        replace_file(path, lambda stream: write(stream, members))
+    except OSError as e:
+        raise AnyshapeError(f"cannot save to {os.fspath(path)}", why=str(e)) from e
 
 
 # ---------------------------------------------------------------------- reading
@@ -139,7 +112,7 @@ def _mode(target: Path) -> int:
 def read_file(path: str | os.PathLike[str]) -> dict[str, bytes]:
     """The members of a file, all checked; LoadError for anything but such a file."""
     try:
-        with Path(path).open("rb") as stream:
+        with open_to_read(path) as stream:
             return read(stream, os.fstat(stream.fileno()).st_size)
     except OSError as e:
         raise LoadError(f"cannot read {path}", why=str(e)) from e
