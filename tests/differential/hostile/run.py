@@ -1,0 +1,317 @@
+"""One program in one mode: executed eagerly and compiled, in modules of their own, and compared.
+
+The outcome is `same`; `eager` (it ran eagerly, which `eager_because` or `stats` tells); `refused`
+(an `AnyshapeError`); `deviates` (at sizes 0 and 1 without data, where `deviations` lists it and
+`on_deviation="raise"` refuses it); `DIFFERENT`; or `crash` (an error that eager does not raise).
+"""
+
+from __future__ import annotations
+
+import contextvars
+import functools
+import importlib.util
+import itertools
+import operator
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import torch
+from torch.utils import _pytree as pytree
+
+import anyshape
+from anyshape.errors import AnyshapeError, ShapeError
+from tests.differential.hostile.process import Heard, dice, modes, put_back
+from tests.differential.hostile.program import PROGRAMS, Call, Case, Step
+from tests.differential.hostile.snapshot import Eye, contrast
+
+if TYPE_CHECKING:
+    import types
+    from collections.abc import Callable, Sequence
+
+CORPUS = Path(__file__).parent / "corpus"
+MODES: dict[str, dict[str, Any]] = {
+    "None": {},
+    "True": {"dynamic": True},
+    "False": {"dynamic": False},
+    "unbacked": {"dynamic": "unbacked"},
+    "fullgraph": {"fullgraph": True},
+    "aot_eager": {"backend": "aot_eager"},
+    "export": {},
+}
+SILENT = ("DIFFERENT", "crash")
+LIMIT = 64  # entries, so that no program runs eagerly because of the number of its calls
+SECONDS = 30  # per execution
+
+_serial = itertools.count()
+
+
+class Hangs(BaseException):
+    """An execution took too long; no `except Exception` of a program catches it."""
+
+
+class Outcome(NamedTuple):
+    """How a program did, and what it did otherwise."""
+
+    kind: str
+    about: str = ""
+
+
+class Told(NamedTuple):
+    """What one call did, all of it described."""
+
+    error: Any
+    result: Any
+    arguments: Any
+    state: Any
+    output: Any
+    gradients: Any
+    random: Any
+    process: Any
+
+
+# ---------------------------------------------------------------------- programs
+
+
+def classes() -> list[str]:
+    """The classes of programs: the files of the corpus."""
+    return sorted(path.stem for path in CORPUS.glob("*.py") if path.stem != "__init__")
+
+
+@functools.cache
+def _code(kind: str) -> types.CodeType:
+    path = CORPUS / f"{kind}.py"
+    return compile(path.read_text(encoding="utf-8"), str(path), "exec")
+
+
+def load(kind: str) -> types.ModuleType:
+    """The module of a class, executed anew."""
+    name = f"hostile_{kind}_{next(_serial)}"
+    spec = importlib.util.spec_from_file_location(name, CORPUS / f"{kind}.py")
+    assert spec is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    exec(_code(kind), vars(module))
+    return module
+
+
+@functools.cache
+def names(kind: str) -> tuple[str, ...]:
+    """The programs of a class."""
+    module = load(kind)
+    del sys.modules[module.__name__]
+    return tuple(PROGRAMS.pop(module.__name__))
+
+
+# ---------------------------------------------------------------------- execution
+
+
+class Execution:
+    """Calls of a program, as `make` (compile, or nothing) gives it, described one by one."""
+
+    def __init__(self, kind: str, name: str, make: Callable[[Case], Any]) -> None:
+        self.kind, self.name, self.make = kind, name, make
+        self.compiled: Any = None
+        self.warned = False
+        self.told: list[Told] = []
+        self.errors: list[BaseException | None] = []
+
+    def follow(
+        self, steps: Callable[[Case], Sequence[Step]], want: Sequence[Told] = ()
+    ) -> Execution:
+        """Do all calls, until one is refused that eager does; stop with `Hangs` after a while."""
+        before = signal.signal(signal.SIGALRM, _stop)
+        signal.setitimer(signal.ITIMER_REAL, SECONDS)
+        try:
+            with put_back():
+                contextvars.copy_context().run(self._follow, steps, want)
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+        return self
+
+    def _follow(self, steps: Callable[[Case], Sequence[Step]], want: Sequence[Told]) -> None:
+        module = load(self.kind)
+        case = PROGRAMS.pop(module.__name__)[self.name]()
+        eye = Eye(module.__name__)
+        self.compiled = fn = self.make(case)
+        results = []
+        for i, step in enumerate(steps(case)):
+            if step.change is not None:
+                step.change()
+            made = step.make()
+            call = made if isinstance(made, Call) else Call(made)
+            result, error, heard = None, None, Heard()
+            with heard.listen():
+                try:
+                    if case.drive is not None:
+                        result = case.drive(fn, *call.args, **call.kwargs)
+                    else:
+                        result = fn(*call.args, **call.kwargs)
+                except (Exception, SystemExit, GeneratorExit) as e:
+                    error = e
+            self.warned |= heard.warned()
+            random, process = dice(), modes()
+            torch.set_grad_enabled(True)
+            self.errors.append(error)
+            results.append(result)
+            arguments = eye.look((call.args, call.kwargs))
+            leaves = list(eye.leaves)
+            shown = eye.look(result)
+            state = eye.look((case.fn, case.looks_at))
+            gradients = _gradients(result, [*leaves, *eye.leaves], backward=case.backward)
+            self.told.append(
+                Told(
+                    _described(eye, error),
+                    shown,
+                    arguments,
+                    state,
+                    heard.said(),
+                    eye.look(gradients),
+                    random,
+                    process,
+                )
+            )
+            if want and isinstance(error, AnyshapeError) and not _stands_for(error, want[i]):
+                return
+        if not results:
+            return
+        last = self.told[-1]
+        self.told.append(last._replace(result=eye.look(results), error=None))
+        self.errors.append(None)
+
+
+def _stop(signum: int, frame: Any) -> None:
+    raise Hangs(f"more than {SECONDS} s")
+
+
+def _described(eye: Eye, error: BaseException | None) -> Any:
+    if error is None:
+        return None
+    cause = type(error.__cause__).__name__ if error.__cause__ is not None else None
+    return eye.name(type(error)), eye.text(str(error)), cause
+
+
+def _gradients(result: Any, leaves: list[Any], *, backward: bool) -> Any:
+    """Of the weighted sum of all outputs, for each leaf that the call could see."""
+    outs = [t for t in pytree.tree_leaves(result) if isinstance(t, torch.Tensor)]
+    outs = [t for t in outs if t.requires_grad and t.layout is torch.strided]
+    total = sum(((t.double() * (i + 2)).sum() for i, t in enumerate(outs)), torch.zeros(()))
+    if not outs or not leaves:
+        return None
+    try:
+        if backward:
+            total.backward(retain_graph=True)
+        return torch.autograd.grad(total, leaves, allow_unused=True, retain_graph=True)
+    except RuntimeError as e:
+        return str(e)[:40]
+
+
+# ---------------------------------------------------------------------- comparison
+
+
+@functools.cache
+def eagerly(kind: str, name: str, steps: Callable[[Case], Sequence[Step]]) -> list[Told]:
+    """What eager execution does in these calls."""
+    return Execution(kind, name, lambda case: case.fn).follow(steps).told
+
+
+_STEPS = operator.attrgetter("steps")
+_FEW = operator.attrgetter("few")
+_SIZES = operator.attrgetter("sizes")  # of an exported program, which holds the outside as it was
+
+
+def run(kind: str, name: str, mode: str, stand_in: Callable[..., Any] | None = None) -> Outcome:
+    """The outcome of a program in a mode; `stand_in` replaces `anyshape.compile`."""
+    try:
+        if mode == "export":
+            return _exported(kind, name)
+        return _compiled(kind, name, mode, stand_in or anyshape.compile)
+    except Hangs as e:
+        return Outcome("crash", f"hangs: {e}")
+
+
+@functools.cache
+def _warm_up(backend: str) -> None:
+    """Let torch import what a backend needs, which warns, before anything is heard."""
+    with put_back(), Heard().listen():
+        anyshape.compile(lambda x: x * 2, backend=backend)(torch.ones(2))
+
+
+def _compiled(kind: str, name: str, mode: str, compile_: Callable[..., Any]) -> Outcome:
+    steps = _FEW if mode == "aot_eager" else _STEPS
+    want = eagerly(kind, name, steps)
+    _warm_up(MODES[mode].get("backend", "eager"))
+
+    def execute(**more: Any) -> Execution:
+        options = {"recompile_limit": LIMIT, **MODES[mode], **more}
+        return Execution(kind, name, lambda case: compile_(case.fn, **options)).follow(steps, want)
+
+    done = execute()
+    outcome = _judged(done, want)
+    if outcome.kind in SILENT and mode == "unbacked" and _deviations(done.compiled):
+        again = _judged(execute(on_deviation="raise"), want)
+        if again.kind not in SILENT:
+            return Outcome("deviates", outcome.about)
+    if outcome.kind == "same" and _ran_eagerly(done.compiled):
+        return Outcome("eager", str(done.compiled.eager_because))
+    return outcome
+
+
+def _exported(kind: str, name: str) -> Outcome:
+    """Sizes change, the outside does not: an exported program holds it as it was."""
+    want = eagerly(kind, name, _SIZES)
+    if not want or want[0].error is not None:
+        return Outcome("same", "nothing to export")
+
+    def make(case: Case) -> Any:
+        made = case.sizes[0].make()
+        call = made if isinstance(made, Call) else Call(made)
+        tensors = lambda x: dict.fromkeys(range(x.dim()), anyshape.Dim.AUTO)  # noqa: E731
+        spec = pytree.tree_map_only(torch.Tensor, tensors, call.args)
+        return anyshape.export(case.fn, call.args, call.kwargs, dynamic_shapes=spec)
+
+    done = Execution(kind, name, make)
+    try:
+        done.follow(_SIZES, want)
+    except AnyshapeError as e:
+        return Outcome("refused", str(e))
+    except Exception as e:
+        return Outcome("crash", f"export: {type(e).__name__}: {e}")
+    return _judged(done, want)
+
+
+def _judged(done: Execution, want: list[Told]) -> Outcome:
+    """Compare call by call; the first difference counts."""
+    for i, (error, a, b) in enumerate(zip(done.errors, done.told, want, strict=False)):
+        if isinstance(error, AnyshapeError) and not _stands_for(error, b):
+            if isinstance(error, ShapeError) and b.error is None:
+                return Outcome(
+                    "DIFFERENT", f"call {i}: a shape error where eager has none: {error}"
+                )
+            return Outcome("refused", f"call {i}: {error}")
+        if a.error != b.error and not isinstance(error, AnyshapeError):
+            kind = "crash" if b.error is None else "DIFFERENT"
+            return Outcome(kind, f"call {i}: raises {a.error} for {b.error}")
+        for field in Told._fields[1:]:
+            wrong_at = contrast(getattr(a, field), getattr(b, field))
+            if wrong_at:
+                where = "at the end" if i == len(want) - 1 else f"call {i}"
+                return Outcome("DIFFERENT", f"{where}: {field}{wrong_at}")
+    return Outcome("same")
+
+
+def _stands_for(error: BaseException, want: Told) -> bool:
+    """Whether an error of ours is one of the kind that eager raises."""
+    kinds = [f"builtins.{kind.__name__}" for kind in type(error).__mro__]
+    return want.error is not None and want.error[0] in kinds
+
+
+def _deviations(compiled: Any) -> bool:
+    return any(entry.captured.deviations for entry in getattr(compiled, "entries", ()))
+
+
+def _ran_eagerly(compiled: Any) -> bool:
+    stats = getattr(compiled, "stats", None)
+    return stats is not None and (stats.eager > 0 or compiled.eager_because is not None)

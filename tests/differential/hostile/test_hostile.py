@@ -1,0 +1,36 @@
+"""Every program of the corpus in every mode: as eager, or eagerly, or refused.
+
+`known.json` lists the programs that still differ. It must be exact: a program that differs and is
+not listed fails, and so does one that is listed and does not differ.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.differential.hostile.known import read
+from tests.differential.hostile.run import MODES, SILENT, classes, names, run
+
+KNOWN = read()
+PROGRAMS = [(kind, name) for kind in classes() for name in names(kind)]
+
+
+@pytest.mark.parametrize(("kind", "name"), PROGRAMS, ids=[f"{k}/{n}" for k, n in PROGRAMS])
+def test_it_does_what_eager_does(kind: str, name: str) -> None:
+    known = KNOWN.get(f"{kind}/{name}", [])
+    wrong = []
+    for mode in MODES:
+        outcome = run(kind, name, mode)
+        if (outcome.kind in SILENT) != (mode in known):
+            wrong.append(f"{mode}: {outcome.kind} {outcome.about}")
+    hint = "python -m tests.differential.hostile --write removes known differences that are gone"
+    assert not wrong, "\n".join([*wrong, hint])
+
+
+def test_known_differences_are_of_programs_that_exist() -> None:
+    assert set(KNOWN) <= {f"{kind}/{name}" for kind, name in PROGRAMS}
+    assert {mode for modes in KNOWN.values() for mode in modes} <= set(MODES)
+
+
+def test_the_corpus_is_large() -> None:
+    assert len(PROGRAMS) >= 100
