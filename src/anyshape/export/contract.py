@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 
 
 class Input(NamedTuple):
-    """One input: what it is, and the sizes of a tensor by the user's names.
+    """One input: its kind, and the sizes of a tensor by the user's names.
 
-    `value` is that of anything else that is fixed; for a number that varies, what it is as text.
+    `value`: of a number that varies its symbol or expression as text, of another fixed input that
+    is not a tensor its value.
     """
 
     name: str
@@ -30,8 +31,11 @@ class Input(NamedTuple):
 
 
 class Contract(NamedTuple):
-    """Inputs, the ranges of their sizes, what else must hold (for some variant, and for all while
-    running), and whether sizes that are allowed were left out.
+    """The inputs that a program accepts.
+
+    `ranges`: of the sizes. `variants`: the guards of each variant; those of one must hold.
+    `asserts`: what the variants check while they run. `refused`: guards under which the program
+    raises, with the error. `is_complete`: no allowed sizes are known to be left out.
     """
 
     inputs: list[Input]
@@ -95,7 +99,7 @@ def contract_of(program: ExportedProgram) -> Contract:
 
 
 def _numbers(variant: Captured) -> dict[int, str]:
-    """The numbers among the inputs that vary: for each leaf its symbol or expression as text."""
+    """The numbers that vary: for each such leaf its symbol or expression as text."""
     sources = variant.tracer.env.sources
     found = {b.leaf: sources.get(b.name, b.name) for b in variant.inputs.binds if b.dim is None}
     return {**found, **{i: text(n) for i, d, n in variant.inputs.relations if d is None}}

@@ -1,8 +1,8 @@
 """One variant of a program for each of its branches on sizes.
 
-A guard splits the inputs: those that it holds for take the path that was traced. For the others the
-program is traced again with other sizes in mind, until the variants cover what the spec allows, or
-the program refuses it, or there are too many.
+A guard splits the inputs: those for which it holds take the path that was traced. For the others
+the program is traced again with other sizes as hints, until every size that the spec allows is
+served by a variant or refused by the program, or the limit of variants is reached.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from anyshape.export.spec.dynamic_shapes import Spec
     from anyshape.expr import Bool
 
-MOST_VARIANTS: Final = 16
-WIDEST: Final = 3  # the most symbols of a guard whose other side is looked for
+MAX_VARIANTS: Final = 16
+MAX_GUARD_SYMBOLS: Final = 3  # of a guard whose other side is searched
 _SMALL: Final = (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 33, 64, 100, 1000)
 _FEW: Final = (0, 1, 2, 3, 7, 16, 100)
 _NEGATIVE: Final = (-1, -2, -5, -100)
@@ -36,14 +36,14 @@ _REALS: Final = (0.0, 0.5, 1.0, -1.0, 2.0, 100.0, -100.0)
 
 
 class Refused(NamedTuple):
-    """A branch in which the program raises: its guards, the error, and whether sizes are in it."""
+    """A branch in which the program raises: its guards, the error, and the guards as a function."""
 
     guards: list[Obligation]
     error: Exception
     check: Callable[..., int]
 
     def holds(self, values: list[int]) -> bool:
-        """Whether the values of the symbols, in the order of the inputs, lead there."""
+        """Whether the values of the symbols, in the order of the inputs, lead to this branch."""
         return self.check(*values) < 0
 
 
@@ -56,15 +56,16 @@ class Region:
         self.check: Callable[..., int] = guard_function(guards, names)
 
     def holds(self, values: dict[str, int]) -> bool:
-        """Whether the sizes are in it."""
+        """Whether the sizes are in the region."""
         return self.check(*[values[n] for n in self.names]) < 0
 
 
 class Exploration:
-    """What came of it: the variants, the first of which serves the example, and the refusals.
+    """The result: the variants, the first of which serves the example, and the refusals.
 
-    `is_complete` says that nothing was given up, and no size was found that no variant serves; the
-    search tries likely sizes, so it is no proof; inputs that no variant accepts are refused.
+    `is_complete`: the search ended without reaching a limit, and found no allowed size that no
+    variant serves. It tries likely sizes, so this is not a proof; a program refuses inputs that no
+    variant accepts.
     """
 
     def __init__(self) -> None:
@@ -74,9 +75,9 @@ class Exploration:
 
 
 def explore(
-    fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], spec: Spec, limit: int = MOST_VARIANTS
+    fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], spec: Spec, limit: int = MAX_VARIANTS
 ) -> Exploration:
-    """Trace the program for the example, and for what the guards leave out."""
+    """Trace the program for the example, and for the sizes that the guards exclude."""
     found = Exploration()
     first = capture(fn, args, kwargs, dynamic=SizeSymbols(spec, {}))
     found.variants.append(first)
@@ -91,7 +92,9 @@ def explore(
         values = _uncovered(allowed, regions, examples, signed)
         if values is None:
             guards_ = [g for r in regions for g in r.guards if g.origin != DECLARED]
-            found.is_complete = all(len(names_of(g.condition)) <= WIDEST for g in guards_)
+            found.is_complete = all(
+                len(names_of(g.condition)) <= MAX_GUARD_SYMBOLS for g in guards_
+            )
             return found
         if len(regions) >= limit:
             found.is_complete = False
@@ -108,7 +111,9 @@ def explore(
                 raise
             found.refused.append(Refused(guards, e, guard_function(guards, names)))
         region = Region(guards, names)
-        if not region.holds(values):  # the trace went elsewhere, so nothing new would be learnt
+        if not region.holds(
+            values
+        ):  # the trace took another path, so another attempt would do the same
             found.is_complete = False
             return found
         regions.append(region)
@@ -118,7 +123,7 @@ def explore(
 def _uncovered(
     allowed: Region, regions: list[Region], examples: list[dict[str, Any]], signed: set[str]
 ) -> dict[str, Any] | None:
-    """Values that the spec allows and no region holds, found by trying likely ones."""
+    """Values that the spec allows and no region contains, found by trying likely ones."""
     for region, example in zip(regions, examples, strict=True):
         for guard in region.guards:
             if guard.origin == DECLARED:
@@ -132,7 +137,7 @@ def _uncovered(
 def _near(guard: Obligation, example: dict[str, Any], signed: set[str]) -> Iterator[dict[str, Any]]:
     """The example with other values for the symbols of a guard."""
     names = [n for n in names_of(guard.condition) if n in example]
-    if not names or len(names) > WIDEST:
+    if not names or len(names) > MAX_GUARD_SYMBOLS:
         return
     edges = _edges(guard.condition)
     choices = [_likely(example[n], n in signed, len(names) < 3, edges) for n in names]
@@ -141,7 +146,7 @@ def _near(guard: Obligation, example: dict[str, Any], signed: set[str]) -> Itera
 
 
 def _edges(condition: Bool) -> set[int]:
-    """The constants of a condition, and their neighbours: where its truth is likely to change."""
+    """The constants of a condition and their neighbours, where its truth value may change."""
     found = set()
     for node in nodes_below((condition,)):
         for e in node.args if type(node) is not Real else ():
@@ -151,7 +156,7 @@ def _edges(condition: Bool) -> set[int]:
 
 
 def _likely(here: Any, signed: bool, many: bool, edges: set[int]) -> list[Any]:
-    """Values to try instead of one."""
+    """Values to try in place of `here`."""
     if type(here) is float:
         return [*_REALS, here - 1, here + 1, -here]
     found = {*(_SMALL if many else _FEW), *edges, here - 1, here, here + 1, 2 * here}

@@ -1,8 +1,8 @@
-"""The inputs of a call taken apart by the structure that a program expects.
+"""The inputs of a call, flattened by the structure that a program expects.
 
-Equal structures are the rule. Besides, a dict may have another order, and where the program takes
-a class, it takes its stand-in, the class itself by its name, or its parts: in a dict by their
-names, in a list or tuple where they have none.
+The structures must be equal, with two exceptions. A dict may have another order. Where the program
+expects a class, it also takes the stand-in of that class, another class of the same name, or its
+parts: in a dict by their names, or in a list or tuple if they have none.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
 
 def flatten_as(spec: Any, args: tuple[Any, ...], kwargs: dict[str, Any], program: str) -> list[Any]:
-    """The leaves of the inputs of a call; raises unless they have the structure."""
+    """The leaves of the inputs of a call; raises if their structure is not `spec`."""
     flat, found = tree.flatten((args, kwargs))
     if found == spec:
         return flat
     positional, named = spec.children()
     if len(args) != positional.num_children:
-        raise _another(program, f"{len(args)} positional arguments, not {positional.num_children}")
+        raise _mismatch(program, f"{len(args)} positional arguments, not {positional.num_children}")
     if set(kwargs) != set(named.context):
-        raise _another(
+        raise _mismatch(
             program, f"keyword arguments {_listed(kwargs)}, not {_listed(named.context)}"
         )
     leaves: list[Any] = []
@@ -47,7 +47,7 @@ def _walk(spec: Any, x: Any, where: str, program: str, leaves: list[Any]) -> Non
         return
     parts = None if spec.is_leaf() else _parts(spec, x, found)
     if parts is None:
-        raise _another(program, f"{where} is {_shown(x, found)}, not {_expected(spec)}")
+        raise _mismatch(program, f"{where} is {_shown(x, found)}, not {_expected(spec)}")
     for key, child, part in zip(_keys(spec), spec.children(), parts, strict=True):
         _walk(child, part, f"{where}[{key!r}]", program, leaves)
 
@@ -80,7 +80,7 @@ def _keys(spec: Any) -> list[Any]:
     return list(spec.context) if spec.type in (dict, OrderedDict) else list(range(count))
 
 
-def _another(program: str, what: str) -> ArgumentError:
+def _mismatch(program: str, what: str) -> ArgumentError:
     return ArgumentError(f"the inputs of {program} have another structure: {what}")
 
 
@@ -89,7 +89,7 @@ def _listed(names: Any) -> str:
 
 
 def _shown(x: Any, found: Level | None) -> str:
-    """Something that was given, in words."""
+    """An argument of a call, in words."""
     if found is None:
         return f"a {type(x).__name__}"
     if type(x) is StandIn:

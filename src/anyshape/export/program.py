@@ -34,7 +34,7 @@ class ExportedProgram:
     """Callable like the function that was exported. It checks its inputs first.
 
     A program that branches on its sizes has several variants, each with the guards under which it
-    is the right one; `graph`, `code`, `guards` and the like speak of the first, which serves the
+    applies; `graph`, `code`, `guards` and the like are those of the first, which serves the
     example.
     """
 
@@ -48,7 +48,7 @@ class ExportedProgram:
         *,
         rebuild: Callable[[list[Any], Any], Any] = tree.unflatten,
     ) -> None:
-        self._rebuild = rebuild  # makes what is returned of its leaves
+        self._rebuild = rebuild  # makes the result from its leaves
         self.function = function
         self.name = name
         self.variants: list[Captured] = found.variants
@@ -75,7 +75,7 @@ class ExportedProgram:
 
     @property
     def guards(self) -> list[Obligation]:
-        """What must hold of the inputs for the first variant."""
+        """The conditions on the inputs under which the first variant applies."""
         return self._first.guards
 
     @property
@@ -95,7 +95,7 @@ class ExportedProgram:
 
     @property
     def range_constraints(self) -> dict[str, Interval]:
-        """The range of each size among the inputs, by the user's name for it."""
+        """The range of each input size in the first variant, by the user's name for it."""
         env = self._first.tracer.env
         names = {bind.name for bind in self._first.inputs.sizes}
         return {env.symbols[n].label: env.range_of(env.symbols[n].expr) for n in sorted(names)}
@@ -110,12 +110,12 @@ class ExportedProgram:
         return self._rebuild(variant.program.function()(flat), variant.out_spec)
 
     def variant_for(self, flat: list[Any]) -> Captured:
-        """The variant that serves some inputs; raises where none does."""
+        """The variant that serves some inputs; raises if none does."""
         first = self._first
         first.contract.need_inputs(flat)
         for variant in self.variants:
             if variant.contract.failed_guard(flat) is None:
-                if variant is not first:  # it may have asked for more, such as layouts
+                if variant is not first:  # it may depend on more, such as layouts
                     variant.contract.need_inputs(flat)
                 return variant
         raise self._no_variant(flat)

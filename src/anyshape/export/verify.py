@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Row(NamedTuple):
-    """One call: the shapes of its tensors, what happened, and what differed."""
+    """One call: the shapes of its tensors, the outcome, and how the results differ."""
 
     call: int
     shapes: str
@@ -26,13 +26,13 @@ class Row(NamedTuple):
 
 
 class Report(NamedTuple):
-    """All calls; true when none differs."""
+    """All calls; true if the program agrees with eager execution in each of them."""
 
     rows: list[Row]
 
     @property
     def ok(self) -> bool:
-        """Whether the program did what eager execution does in every call, or both raised."""
+        """Whether in every call the results are equal, or both raise."""
         return all(row.outcome in ("equal", "both raise") for row in self.rows)
 
     def __bool__(self) -> bool:
@@ -53,7 +53,7 @@ def verify(program: ExportedProgram, calls: Sequence[Any], eager: Any) -> Report
     """Compare the program with `eager`, the function that it was made from."""
     eager = eager if eager is not None else program.function
     if eager is None:
-        raise ArgumentError("verify needs the function to compare with", fix="pass eager=fn")
+        raise ArgumentError("verify needs a function to compare with", fix="pass eager=fn")
     rows = []
     for i, call in enumerate(calls):
         args = call if isinstance(call, tuple) else (call,)
@@ -99,7 +99,8 @@ def _difference(got: Any, want: Any) -> tuple[str, str]:
             if not isinstance(x, torch.Tensor) or x.shape != y.shape or x.dtype is not y.dtype:
                 return "differs", f"result {i} is {_describe(x)}, not {_describe(y)}"
             if not torch.allclose(x, y, rtol=1e-4, atol=1e-5, equal_nan=True):
-                return "differs", f"result {i} by up to {(x - y).abs().max().item():.3g}"
+                difference = (x.to(torch.complex128) - y.to(torch.complex128)).abs().max().item()
+                return "differs", f"result {i} by up to {difference:.3g}"
         elif x != y:
             return "differs", f"result {i} is {x!r}, not {y!r}"
     return "equal", ""

@@ -135,6 +135,14 @@ def test_verify_shows_what_differs() -> None:
     assert "result 0 by up to 1" in str(report)
 
 
+@pytest.mark.parametrize("dtype", [torch.bool, torch.int64, torch.complex64])
+def test_verify_compares_results_of_any_dtype(dtype: torch.dtype) -> None:
+    program = export(lambda x: x.to(dtype), (torch.ones(3),), dynamic_shapes=({0: "n"},))
+    assert program.verify((torch.ones(2),))
+    report = program.verify((torch.ones(2),), eager=lambda x: (x - 1).to(dtype))
+    assert "result 0 by up to 1" in str(report)
+
+
 def test_explain_names_lines_and_deviations() -> None:
     def f(x: torch.Tensor) -> Any:
         return x.squeeze(0) + 1

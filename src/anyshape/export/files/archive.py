@@ -1,4 +1,4 @@
-"""The container of a saved program: a zip of three members, the same bytes for the same content.
+"""The container of a saved program: a zip of three members. Equal content gives equal bytes.
 
 The members are in a fixed order, without compression, times or attributes, with 64-bit sizes. A
 file that deviates from that anywhere is refused, so nothing in a hostile zip gets interpreted.
@@ -28,7 +28,7 @@ LIMITS: Final = {PROGRAM: MAX_PROGRAM, WEIGHTS: 1 << 50, CHECKSUMS: 1 << 10}
 
 _VERSION: Final = 45  # of the zip format: the first with 64-bit sizes
 _DATE: Final = (1 << 5) | 1  # 1980-01-01
-_WIDE: Final = 0xFFFFFFFF  # says that the 64-bit field counts
+_WIDE: Final = 0xFFFFFFFF  # marks a size that is in the 64-bit field
 _LOCAL: Final = struct.Struct("<4s5H3I2H")
 _LOCAL_EXTRA: Final = struct.Struct("<2H2Q")
 _CENTRAL: Final = struct.Struct("<4s6H3I5H2I")
@@ -47,7 +47,7 @@ def dumps(content: Any) -> bytes:
 
 
 def checksums(members: Mapping[str, bytes]) -> bytes:
-    """The member that has the sha256 of the others."""
+    """The member with the sha256 of the others."""
     return dumps({name: hashlib.sha256(members[name]).hexdigest() for name in (PROGRAM, WEIGHTS)})
 
 
@@ -62,7 +62,7 @@ def _local(name: bytes, crc: int, size: int) -> bytes:
 
 
 def _tail(entries: list[tuple[bytes, int, int, int]], start: int) -> bytes:
-    """The directory of (name, crc, size, offset) and what ends the file."""
+    """The central directory, of (name, crc, size, offset) each, and the end records."""
     parts = []
     for name, crc, size, offset in entries:
         parts.append(
@@ -110,7 +110,7 @@ def write_file(path: str | os.PathLike[str], members: Mapping[str, bytes]) -> No
 
 
 def read_file(path: str | os.PathLike[str]) -> dict[str, bytes]:
-    """The members of a file, all checked; LoadError for anything but such a file."""
+    """The members of a file, all checked; LoadError for any other file."""
     try:
         with open_to_read(path) as stream:
             return read(stream, os.fstat(stream.fileno()).st_size)
@@ -119,7 +119,7 @@ def read_file(path: str | os.PathLike[str]) -> dict[str, bytes]:
 
 
 def read(stream: IO[bytes], length: int) -> dict[str, bytes]:
-    """The members of an archive of so many bytes."""
+    """The members of an archive of `length` bytes."""
     members: dict[str, bytes] = {}
     entries = []
     offset = 0

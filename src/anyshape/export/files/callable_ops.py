@@ -1,8 +1,8 @@
 """The functions that a saved program may call, by name: one fixed table.
 
-In it are the functions and methods of torch that have a rule, torch's own ops that its meta kernels
-tell the shapes of, and the few functions of ours that programs call. Ops of other libraries are
-found among those that are registered in the process. No name is ever followed as a path.
+It has the functions and methods of torch with a rule, the ops of torch without one, whose shapes
+meta kernels compute, and the few functions of anyshape that programs call. Ops of other libraries
+are found among those registered in the process. A name is never resolved as a path of attributes.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _OWN: Final[dict[str, Any]] = {
     "torch.set_default_dtype": torch.set_default_dtype,
     "anyshape.set_seed": random.set_seed,
 }
-# Ops that reach files, other processes or raw memory, or that are no part of a program.
+# Ops that access files, other processes or raw memory, or that do not occur in a program.
 _DENIED: Final = frozenset(("from_file", "set_", "data", "set_data", "_backward", "retain_grad"))
 _LIBRARIES: Final = """
     prim c10d _c10d_functional _c10d_functional_autograd symm_mem profiler static_runtime inductor
@@ -54,7 +54,7 @@ _DENIED_LIBRARIES: Final = frozenset(_LIBRARIES.split())
 
 @functools.cache
 def _torch_ops() -> frozenset[str]:
-    """The names of torch's own ops, without those of TorchScript, some of which reach files."""
+    """The names of torch's own ops, without those of TorchScript, some of which access files."""
     names = all_op_names()
     return frozenset(n[6:].split(".")[0] for n in names if n.startswith("aten::"))
 
@@ -96,25 +96,27 @@ def _names() -> dict[Any, str]:
 
 
 def name_of(func: Any) -> str:
-    """The name that a function is saved under; raises for one that could not be loaded."""
+    """The name under which a function is saved; raises for one that could not be loaded."""
     name = _names().get(func) or path_of(func)
     if name is None:
         raise UnsupportedError(
-            f"saving a program that calls {getattr(func, '__name__', func)!r}",
+            f"cannot save a program that calls {getattr(func, '__name__', func)!r}",
             why="only functions of torch and registered ops are found again when it is loaded",
             fix="make it an op with torch.library.custom_op",
         )
     try:
         same = find(name) == func
     except LoadError as e:
-        raise UnsupportedError(f"saving a program that calls {name}", why=e.what) from e
+        raise UnsupportedError(f"cannot save a program that calls {name}", why=e.what) from e
     if not same:
-        raise UnsupportedError(f"saving a program that calls {name}", why="its name is ambiguous")
+        raise UnsupportedError(
+            f"cannot save a program that calls {name}", why="its name is ambiguous"
+        )
     return name
 
 
 def find(name: str) -> Any:
-    """The function of that name; LoadError where there is none that a program may call."""
+    """The function of that name; LoadError if a program may call none of that name."""
     func = _table().get(name)
     if func is not None:
         return func

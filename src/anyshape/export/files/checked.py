@@ -1,4 +1,4 @@
-"""Reading data from a file that may be anything: every value is checked for its type and range."""
+"""Reads of untrusted data: the type and range of every value are checked."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LAYOUTS: Final[dict[str, torch.layout]] = _named(torch.layout)
 
 
 def refuse(where: str, wanted: str, found: Any) -> NoReturn:
-    """Raise: at `where`, something else was wanted."""
+    """Raise: `where` is `found`, not `wanted`."""
     shown = repr(found) if type(found) in (int, float, bool, type(None)) else type(found).__name__
     if type(found) is str:
         shown = repr(found[:60])
@@ -42,7 +42,7 @@ def refuse(where: str, wanted: str, found: Any) -> NoReturn:
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise LoadError("a key stands twice in one object of program.json")
+        raise LoadError("an object of program.json has a key twice")
     return found
 
 
@@ -55,16 +55,16 @@ def _int(digits: str) -> int:
 def _float(digits: str) -> float:
     value = float(digits) if len(digits) <= 40 else math.inf
     if not math.isfinite(value):
-        raise LoadError(f"the number {digits[:40]} in program.json has no value")
+        raise LoadError(f"the number {digits[:40]} in program.json is not finite")
     return value
 
 
 def _constant(name: str) -> NoReturn:
-    raise LoadError(f"{name} stands for a number in program.json")
+    raise LoadError(f"{name} in program.json is not a number")
 
 
 def parse(data: bytes) -> Any:
-    """JSON to plain objects; LoadError for what is not JSON, or has too much in it."""
+    """JSON to plain objects; LoadError for what is not JSON, or is too large."""
     if sum(data.count(sign) for sign in (b",", b"[", b"{")) > MAX_PARTS:
         raise LoadError(f"program.json has over {MAX_PARTS} parts")
     try:
@@ -84,7 +84,7 @@ def parse(data: bytes) -> Any:
 
 
 def fields(x: Any, names: tuple[str, ...], where: str) -> list[Any]:
-    """The values of an object that has just these keys, in their order."""
+    """The values of an object that has exactly these keys, in their order."""
     if type(x) is not dict:
         refuse(where, "an object", x)
     missing = [n for n in names if n not in x]
@@ -115,7 +115,7 @@ def text(x: Any, where: str) -> str:
 
 
 def one_of(x: Any, choices: Any, where: str) -> Any:
-    """A text among some; what it stands for where `choices` is a dict."""
+    """A text among `choices`; if that is a dict, its value there."""
     if type(x) is not str or x not in choices:
         refuse(where, "one of the names that are known there", x)
     return choices[x] if isinstance(choices, dict) else x
@@ -136,14 +136,14 @@ def number(x: Any, where: str, lo: int = -MAX_INT, hi: int = MAX_INT) -> int:
 
 
 def real(x: Any, where: str) -> float:
-    """A float of any kind as text, the way Python writes it."""
+    """Any float, finite or not, as the text that Python writes."""
     if type(x) is not str or not _REAL.fullmatch(x):
         refuse(where, "a float", x)
     return float(x)
 
 
 def optional(read: Any, x: Any, *rest: Any) -> Any:
-    """None, or what `read` gives."""
+    """None, or the result of `read`."""
     return None if x is None else read(x, *rest)
 
 
@@ -161,4 +161,4 @@ def device(x: Any, where: str) -> torch.device:
     try:
         return torch.device(x)
     except RuntimeError as e:
-        raise LoadError(f"{where} is {x!r}, which is no device") from e
+        raise LoadError(f"{where} is {x!r}, which is not a device") from e

@@ -1,7 +1,7 @@
 """The inverse of `encode.py`: a program from plain data that may be damaged or hostile.
 
-Everything is checked: LoadError is the only exception. Nothing from the file is run or looked up
-but the names of ops, in the table of those that a program may call.
+Everything is checked: LoadError is the only exception. Nothing from the file is executed, and only
+the names of ops are looked up, in the table of those that a program may call.
 """
 
 from __future__ import annotations
@@ -54,16 +54,16 @@ _MAX_VARIANTS: Final = 64
 
 
 class SavedExample(torch.Tensor):
-    """What is known of an example input: a tensor without data, on a device that may be absent."""
+    """The metadata of an example input: a tensor without data, on a device that may be absent."""
 
     @classmethod
     def __torch_dispatch__(cls, func: Any, *_: Any, **__: Any) -> Any:  # type: ignore[override]
-        """Refuse: there is no data."""
+        """Raise: there is no data."""
         raise RuntimeError(f"{func} of an example that was saved without its data")
 
 
 def decode(data: Any, weights_file: bytes, classes: Classes) -> ExportedProgram:
-    """The program of the data and its weights, which may use some classes."""
+    """The program in the data, with its weights; it may use `classes`."""
     if type(data) is not dict:
         checked.refuse("program.json", "an object", data)
     version = checked.number(data.get("format"), "the format version", 1)
@@ -116,7 +116,7 @@ def _refused(data: Any, sites: list[SavedSite], order: list[str], where: str) ->
 
 
 class _Variant:
-    """Reads one variant; `captured` is what came of it."""
+    """Reads one variant, into `captured`."""
 
     def __init__(
         self,
@@ -146,10 +146,12 @@ class _Variant:
         outputs = checked.items(part["outputs"], f"{where}, outputs")
         self.graph.outputs = [self._returned(x, f"{where}, outputs") for x in outputs]
         self._deviations(part["deviations"])
-        self._door(part["door"])
+        self._checks(part["door"])
         out_spec = structure.decode(part["out_tree"], f"{where}, out_tree", classes)
         if out_spec.num_leaves != len(outputs):
-            raise LoadError(f"{where} has {len(outputs)} outputs for {out_spec.num_leaves} places")
+            raise LoadError(
+                f"{where} has {len(outputs)} outputs for {out_spec.num_leaves} leaves of out_tree"
+            )
         try:
             self.graph.verify()
         except AnyshapeError as e:
@@ -163,15 +165,17 @@ class _Variant:
         self._need_code()
 
     def _need_code(self) -> None:
-        """Raise unless code can be generated, which the first call would find out else."""
+        """Generate the code, so that an error appears on loading and not on the first call."""
         try:
             self.captured.program.function()
             _ = self.captured.contract
         except Exception as e:
             why = f"{type(e).__name__}: {str(e)[:200]}"
-            raise LoadError(f"{self.where} has calls that cannot be written", why=why) from e
+            raise LoadError(
+                f"{self.where} has calls for which no code can be generated", why=why
+            ) from e
 
-    # ------------------------------------------------------------------ the door
+    # ------------------------------------------------------------------ inputs
 
     def _inputs(self, part: dict[str, Any]) -> None:
         where, inputs = f"{self.where}, inputs", self.inputs
@@ -181,7 +185,9 @@ class _Variant:
         inputs.names = [leaf.name for leaf in inputs.leaves]
         inputs.examples = [leaf.example for leaf in inputs.leaves]
         if inputs.spec.num_leaves != len(inputs.leaves):
-            raise LoadError(f"{where}: {len(inputs.leaves)} for {inputs.spec.num_leaves} places")
+            raise LoadError(
+                f"{where}: {len(inputs.leaves)} for {inputs.spec.num_leaves} leaves of in_tree"
+            )
         where = f"{self.where}, binds"
         for bind in checked.items(part["binds"], where):
             name, i, d, factor, constant = checked.items(bind, where, 5)
@@ -208,7 +214,7 @@ class _Variant:
         return name in self.tracer.env.symbols or name in self.scope.reals
 
     def _place(self, i: Any, d: Any, where: str) -> tuple[int, int | None]:
-        """A leaf and a dimension of it; no dimension for a number."""
+        """A leaf and a dimension of it; None for a number."""
         leaf = self.inputs.leaves[checked.number(i, where, 0, len(self.inputs.leaves) - 1)]
         if leaf.value is None:
             if d is not None or type(leaf.example) not in (int, float, bool):
@@ -246,7 +252,7 @@ class _Variant:
             return self._member(data, where)
         found = self.arg(data, where)
         if any(type(x) in (Value, *SYMBOLIC) for x in leaves_of(found)):
-            raise LoadError(f"{where} is not plain")
+            raise LoadError(f"{where} is not a plain value")
         return found
 
     def _member(self, data: dict[str, Any], where: str) -> Any:
@@ -267,7 +273,7 @@ class _Variant:
         reach = sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
         reach += checked.number(offset, where, 0, checked.MAX_SIZE)
         if max(math.prod(shape), reach) > checked.MAX_SIZE >> 8:
-            raise LoadError(f"{where} is a tensor that cannot be: {list(shape)}")
+            raise LoadError(f"{where} is a tensor of impossible shape {list(shape)}")
         if checked.flag(grad, where) and not (dtype.is_floating_point or dtype.is_complex):
             raise LoadError(f"{where} requires gradients and is {dtype}")
         made: torch.Tensor = make_wrapper_subclass(
@@ -294,7 +300,7 @@ class _Variant:
             checked.refuse(where, "an order of the dimensions", order)
         return Layout(order=tuple(order), offset=offset)
 
-    def _door(self, data: Any) -> None:
+    def _checks(self, data: Any) -> None:
         where = f"{self.where}, door"
         dtype, gradients, layouts = checked.fields(data, ("dtype", "gradients", "layouts"), where)
         self.tracer.dtype = checked.one_of(dtype, checked.DTYPES, where)
@@ -338,8 +344,8 @@ class _Variant:
         if type(data) is list:
             if depth > checked.MAX_DEPTH:
                 raise LoadError(f"{where} is nested too deeply")
-            if depth > 0 and not data:  # an op may give no tensors, but no tuple of none
-                checked.refuse(where, "what a call gives", data)
+            if depth > 0 and not data:  # an op may return no tensors, but no empty tuple among them
+                checked.refuse(where, "a result of a call", data)
             return tuple([self._outs(part, node, where, depth + 1) for part in data])
         if type(data) is dict and "symbol" in data:
             (name,) = checked.fields(data, ("symbol",), where)
@@ -388,7 +394,7 @@ class _Variant:
             )
 
     def _need_defined(self, guards: Any, asserts: Any) -> None:
-        """Raise unless every symbol has a value where the program needs it."""
+        """Raise unless every symbol is defined before it is used."""
         known = {bind.name for bind in self.inputs.binds}
         need = [o.condition for o in guards] + [n.expr for _, _, n in self.inputs.relations]
         self._need(need, known, "the guards")
@@ -402,7 +408,7 @@ class _Variant:
             for name in leaves_of(node.outs):
                 if type(name) is Name:
                     if name in known:
-                        raise LoadError(f"{self.where}, node {i} gives {name} a value again")
+                        raise LoadError(f"{self.where}, node {i} defines {name} again")
                     known.add(str(name))
                     self._need(due.pop(name, []), known, "an assert")
         rest = [operand_of(x) for x in leaves_of(_flat(self.graph.outputs)) if type(x) in SYMBOLIC]
@@ -412,7 +418,7 @@ class _Variant:
         missing = set(names_of(*operands)) - known if operands else None
         if missing:
             raise LoadError(
-                f"{self.where}: {what} use {sorted(missing)[0]}, which has no value there yet"
+                f"{self.where}: {sorted(missing)[0]} is not defined before its use in {what}"
             )
 
     # ------------------------------------------------------------------ arguments
@@ -424,7 +430,7 @@ class _Variant:
             if tag == "value":
                 value = self.values.get(content) if type(content) is str else None
                 if value is None:
-                    checked.refuse(where, "a value that is made before", content)
+                    checked.refuse(where, "a value that is defined before", content)
                 return value
             if tag in _SYMBOLIC:
                 make, read = _SYMBOLIC[tag]
@@ -440,7 +446,7 @@ _SYMBOLIC: Final[dict[str, tuple[Any, str]]] = {
 
 
 def _is_parameter(name: str) -> bool:
-    """Whether a text can name an argument in generated code."""
+    """Whether a text can be the name of an argument in generated code."""
     return name.isascii() and name.isidentifier() and not keyword.iskeyword(name)
 
 

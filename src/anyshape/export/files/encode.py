@@ -108,7 +108,7 @@ class _Variant:
         return content
 
     def _recorded(self, asserts: list[dict[str, Any]]) -> list[Any]:
-        """The recorded conditions in the order of the program; asserts by their numbers."""
+        """The recorded conditions in the order of the program; those that are asserts by number."""
         found = [o for o in in_program_order(self.variant.runtime_asserts) if o.recorded]
         numbers = {tuple(o.values()): i for i, o in enumerate(asserts)}
         written = [self.scope.obligation(o) for o in found]
@@ -174,7 +174,7 @@ class _Variant:
             return {"value": repr(a)}
         if kind in SYMBOLIC:
             return {_SYMBOLIC[kind]: self.scope.text(operand_of(a))}
-        if kind not in _KNOWN:  # a number or text of another class is one all the same
+        if kind not in _KNOWN:  # an instance of a subclass is saved as one of these
             for known in (bool, int, float, str):
                 if isinstance(a, known):
                     a = known(a)
@@ -182,7 +182,7 @@ class _Variant:
         return plain.encode(a, "an argument of an op", self._arg)
 
     def _output(self, a: Any) -> Any:
-        """A leaf of what is returned; an enum of numbers or text is returned as one of these."""
+        """A leaf of the result; a member of an enum of numbers or text is saved as one of these."""
         if isinstance(a, Member) or (isinstance(a, Enum) and not isinstance(a, int | float | str)):
             return _member(a)
         return self._arg(a)

@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 def load(path: str | os.PathLike[str], *, classes: Iterable[type] | None = None) -> ExportedProgram:
-    """The program in a file. Runs no code from it and needs no class of yours.
+    """Load the program in a file. No code of the file runs, and no class of yours is needed.
 
-    `classes` are those that its inputs and results may be of: containers, named tuples and enums.
-    If None, it is all classes that are registered with `torch.utils._pytree`. Others have
-    stand-ins.
+    `classes` are the containers, named tuples and enums that its inputs and results may use; None
+    means all classes that are registered with `torch.utils._pytree`. Any other class is replaced
+    by a stand-in.
 
     Raises LoadError for a file that is not a saved program, is damaged, was written by a newer
-    version, or needs an op or a device that is not there.
+    version, or needs an op or a device that is not available.
     """
     known = Classes(classes)
     try:
@@ -32,7 +32,7 @@ def load(path: str | os.PathLike[str], *, classes: Iterable[type] | None = None)
         return decode(checked.parse(members[archive.PROGRAM]), members[archive.WEIGHTS], known)
     except LoadError:
         raise
-    except Exception as e:  # a contradiction among facts, and whatever else a file can bring about
+    except Exception as e:  # such as contradictory facts in a hostile file
         raise LoadError(
             f"{path} is not a program", why=f"{type(e).__name__}: {str(e)[:300]}"
         ) from e

@@ -1,6 +1,6 @@
-"""Values that are no tensors as data: numbers, text, containers, dtypes and the like, and back.
+"""Values other than tensors to data and back: numbers, text, containers, dtypes and the like.
 
-What JSON has stands for itself; the rest is an object with one key, which says what it is.
+A value that JSON has is itself; any other is an object with one key, which names its type.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ _CHOICES: Final[dict[type, str]] = {
 
 
 def encode(x: Any, where: str, part: Callable[[Any], Any] | None = None) -> Any:
-    """The data for a value; `part` gives that of what is inside it, `where` says whose it is."""
+    """The data for a value. `part` encodes the parts of a container; `where` is for messages."""
     kind = type(x)
     if x is None or kind is bool or kind is str:
         return x
     if kind is int:
         if abs(x) > checked.MAX_INT:
-            raise UnsupportedError(f"saving an integer beyond 64 bits, in {where}")
+            raise UnsupportedError(f"cannot save an integer beyond 64 bits, in {where}")
         return x
     if kind is float:
         return x if math.isfinite(x) else {"float": repr(x)}
@@ -62,8 +62,8 @@ def _rare(x: Any, kind: type, where: str) -> Any:
     if kind is torch.device:
         return {"device": str(x)}
     raise UnsupportedError(
-        f"saving a program with {where} that is a {kind.__module__}.{kind.__qualname__}",
-        why="it has no form in a file",
+        f"cannot save a program with {where} that is a {kind.__module__}.{kind.__qualname__}",
+        why="the file format has no form for it",
     )
 
 
@@ -78,7 +78,7 @@ def name_of(x: Any) -> str:
 def decode(
     data: Any, where: str, depth: int = 0, part: Callable[[Any, str, int], Any] | None = None
 ) -> Any:
-    """The value of the data; `part` reads what is inside of it, one level deeper."""
+    """The value of the data. `part` decodes the parts of a container, one level deeper."""
     kind = type(data)
     if data is None or kind in (bool, float):
         return data
@@ -136,4 +136,4 @@ def _named(tag: str, content: Any, where: str) -> Any:
         return checked.device(content, where)
     if tag == "ellipsis" and content is True:
         return Ellipsis
-    raise LoadError(f"{where} has {tag[:60]!r} in it, which is unknown")
+    raise LoadError(f"{where} has a value of unknown type {tag[:60]!r}")

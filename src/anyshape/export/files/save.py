@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 def save(program: ExportedProgram, path: str | os.PathLike[str]) -> None:
-    """Write a program to a file; an old file stays as it is until the new one is complete."""
+    """Write a program to a file; an existing file is replaced when the new one is complete."""
     content, weights = encode(program)
     data = archive.dumps(content)
     if len(data) > archive.MAX_PROGRAM:
         raise UnsupportedError(
-            f"saving a program of {len(data)} bytes, its weights aside",
+            f"cannot save a program of {len(data)} bytes, without its weights",
             why=f"at most {archive.MAX_PROGRAM} are allowed",
         )
     members = {archive.PROGRAM: data, archive.WEIGHTS: weights}

@@ -1,8 +1,8 @@
 """The symbols of an environment and the expressions over them, to text and back.
 
-Expressions print and are put in normal form by the age of their parts. So what they are made of is
-saved in the order in which it was made, with its place among all that the environment made, and is
-made again in that order.
+The normal form and the text of an expression depend on the order in which its atoms were created.
+So the atoms are saved in that order, each with its place among all atoms of the environment, and
+are created again in that order.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class SavedSite(NamedTuple):
 
 
 class Sites:
-    """The lines of a file, each once."""
+    """The source lines in a file, each once."""
 
     def __init__(self) -> None:
         self.numbers: dict[SavedSite, int] = {}
@@ -80,7 +80,7 @@ class Sites:
 
 
 class ScopeWriter:
-    """Writes the expressions of one environment, and then what they are made of."""
+    """Writes the expressions of one environment, and then the atoms in them."""
 
     def __init__(self, pool: Pool, sources: dict[str, str], sites: Sites, env: Env | None) -> None:
         self.pool = pool
@@ -88,16 +88,16 @@ class ScopeWriter:
         self.sites = sites
         self.env = env
         self.sizes = set() if env is None else set(env._sizes)
-        self.met: list[Operand] = []
+        self.written: list[Operand] = []
         self.places = {atom: i for i, atom in enumerate(pool.atoms)}
         self.namer = Namer(self.places)
 
     def text(self, operand: Operand) -> str:
         """The text of an expression, condition or real."""
-        self.met.append(operand)
+        self.written.append(operand)
         found = self.namer.text(operand)
         if len(found) > checked.MAX_TEXT:
-            raise UnsupportedError(f"saving an expression of {len(found)} characters")
+            raise UnsupportedError(f"cannot save an expression of {len(found)} characters")
         return found
 
     def obligation(self, o: Any) -> dict[str, Any]:
@@ -110,10 +110,12 @@ class ScopeWriter:
         }
 
     def terms(self) -> list[dict[str, Any]]:
-        """The symbols and all parts of the expressions that were written, oldest first."""
+        """The symbols, and all parts of the expressions that were written, oldest first."""
         if len(self.pool.atoms) > MAX_PLACE:
-            raise UnsupportedError(f"saving a program with over {MAX_PLACE} symbols and the like")
-        below = nodes_below(self.met)
+            raise UnsupportedError(
+                f"cannot save a program with over {MAX_PLACE} atoms of expressions"
+            )
+        below = nodes_below(self.written)
         inner = {part for n in below for part in n.args if type(part) is Bool}
         entries: list[tuple[int, dict[str, Any]]] = []
         places = self.places
@@ -173,7 +175,7 @@ def _finite(bound: Bound) -> int | None:
 
 
 class ScopeReader:
-    """Makes an environment again, and reads expressions over it."""
+    """Restores an environment, and reads expressions over it."""
 
     def __init__(self, data: Any, sites: list[SavedSite], where: str, env: Env | None) -> None:
         self.env = env = env or Env()
@@ -181,7 +183,7 @@ class ScopeReader:
         self.where = where
         self.facts: list[tuple[Expr, int | None, int | None]] = []
         self.reals: set[str] = set()
-        self.nobody: Atom | None = None  # has the places of what is not in the file
+        self.filler: Atom | None = None  # at the places of atoms that are not in the file
         for entry in checked.items(data, where):
             if type(entry) is not dict:
                 checked.refuse(where, "an object", entry)
@@ -194,21 +196,21 @@ class ScopeReader:
             elif "place" in entry:
                 place, text = checked.fields(entry, ("place", "text"), where)
                 self._fill(place)
-                self._call(place, self.int(text))
+                self._name_part(place, self.int(text))
             else:
                 self.bool(checked.fields(entry, ("text",), where)[0])
 
     def _fill(self, place: Any) -> None:
-        """Let the next atom have its place; those in between were of no use."""
+        """Pad the list of atoms up to the place of the next one."""
         pool = self.env.pool
         checked.number(place, self.where, 0, MAX_PLACE)
-        if len(pool.atoms) < place and self.nobody is None:
-            self.nobody = _atom_of(symbol(pool, "_"))
-        if len(pool.atoms) < place and self.nobody is not None:
-            pool.atoms += [self.nobody] * (place - len(pool.atoms))
+        if len(pool.atoms) < place and self.filler is None:
+            self.filler = _atom_of(symbol(pool, "_"))
+        if len(pool.atoms) < place and self.filler is not None:
+            pool.atoms += [self.filler] * (place - len(pool.atoms))
 
-    def _call(self, place: int, e: Expr) -> None:
-        """Let expressions speak of a part by its place."""
+    def _name_part(self, place: int, e: Expr) -> None:
+        """Name a part after its place; later expressions refer to it by that name."""
         if _atom_of(e) is None or f"a{place}" in self.env.pool.by_name:
             raise LoadError(f"{self.where} has {str(e)[:60]!r} as part {place}")
         self.env.pool.by_name[f"a{place}"] = e
@@ -223,14 +225,14 @@ class ScopeReader:
                 raise LoadError(f"{where} has {text[:60]!r} as a factor")
             found[atom] = checked.number(exponent, where, 1, MAX_EXPONENT)
         self._fill(place)
-        self._call(place, monomial(self.env.pool, found))
+        self._name_part(place, monomial(self.env.pool, found))
 
     def _named(self, name: Any, source: Any) -> tuple[str, str]:
         if type(name) is not str or not _NAME.fullmatch(name) or name in self.env.pool.by_name:
             checked.refuse(self.where, "the name of a new symbol", name)
         return name, checked.text(source, self.where)
 
-    def _real(self, hint: Any, kind: Any, name: Any, source: Any) -> None:
+    def _real(self, hint: Any, _kind: Any, name: Any, source: Any) -> None:
         name, source = self._named(name, source)
         real_symbol(self.env.pool, name, checked.optional(checked.real, hint, self.where), ANY)
         self.reals.add(name)
@@ -269,7 +271,7 @@ class ScopeReader:
         return self.sites[checked.number(at, self.where, 0, len(self.sites) - 1)]
 
     def learn(self, replacements: Any) -> None:
-        """Know what was known of the symbols; to be called when all expressions are read."""
+        """Learn the saved equalities and ranges; called after all expressions are read."""
         env = self.env
         pairs = []
         for pair in checked.items(replacements, self.where):
@@ -297,9 +299,9 @@ class ScopeReader:
         except AnyshapeError as e:
             raise LoadError(f"{self.where} has {text[:60]!r} in it", why=str(e)[:300]) from e
         if type(found) is not kind:
-            raise LoadError(f"{self.where} has {text[:60]!r} where {kind.__name__} is meant")
+            raise LoadError(f"{self.where} has {text[:60]!r}, which is not of type {kind.__name__}")
         if any(a.name[0] == "_" for a in symbols_of(found)):
-            raise LoadError(f"{self.where} has {text[:60]!r} in it, which has unknown symbols")
+            raise LoadError(f"{self.where} has unknown symbols in {text[:60]!r}")
         return found
 
     def int(self, x: Any) -> Expr:
@@ -322,9 +324,9 @@ class ScopeReader:
         return [Obligation(f, self.env.knowledge) for f in self._facts(data, where)]
 
     def asserts(self, data: Any, recorded: Any, where: str) -> list[Obligation]:
-        """Asserts, with the recorded conditions that they stand for, in the order of the program.
+        """Asserts, with the recorded conditions that they imply, in the order of the program.
 
-        A file of an old version has none of these: the asserts stand for themselves.
+        A file of an old version has no recorded conditions: each assert is its own.
         """
         facts = self._facts(data, where)
         numbers = range(len(facts)) if recorded is None else checked.items(recorded, where)
@@ -352,7 +354,7 @@ class ScopeReader:
 
 
 def _atom_of(e: Expr) -> Atom | None:
-    """The atom that an expression is; None where it is a sum, a multiple or a constant."""
+    """The atom that an expression consists of; None for a sum, a multiple or a constant."""
     of_e = terms(e)
     if len(of_e) != 1 or e.c:
         return None
@@ -361,7 +363,7 @@ def _atom_of(e: Expr) -> Atom | None:
 
 
 def read_sites(data: Any) -> list[SavedSite]:
-    """The table of lines."""
+    """The table of source lines."""
     found = []
     for entry in checked.items(data, "sites"):
         file, line, function, text = checked.items(entry, "a site", 4)

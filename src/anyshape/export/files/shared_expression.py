@@ -1,7 +1,7 @@
-"""Expressions as text in which every part that is no symbol goes by a short name.
+"""Expressions as text in which every atom but a symbol is replaced by a short name.
 
-The text of a part is made of the names of older parts, so that it is short, and reading it back
-makes just that part and nothing on the way.
+The text of an atom refers to older atoms by name. So it is short, and reading it creates that atom
+and no others.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Namer:
-    """Writes expressions with the places of their parts as names."""
+    """Writes expressions in which atoms are named after their places."""
 
     def __init__(self, places: dict[Atom, int]) -> None:
         self.places = places
@@ -30,7 +30,7 @@ class Namer:
         return write(operand, self._layout, sys.maxsize)[0]
 
     def atom(self, atom: Atom) -> str:
-        """The text of what an atom is; not for symbols and products."""
+        """The definition of an atom as text; not for symbols and products."""
         if rebuild(atom, atom.args) is not atom.node:
             return f'raw("{atom.op.name}", {", ".join(map(self.text, atom.args))})'
         return write(atom.op.layout(*atom.args, *atom.data), self._layout, sys.maxsize)[0]

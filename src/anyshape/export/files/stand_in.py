@@ -1,6 +1,6 @@
-"""What a loaded program has in the place of classes that are not there: of containers and enums.
+"""Stand-ins for the container classes and enums that a loaded program cannot use.
 
-Nothing is ever imported because a file names it. A class is known by its qualified name.
+Nothing is imported because a file names it. A class is identified by its qualified name.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ _REGISTERED: Final[Iterable[Any]] = pytree.SUPPORTED_NODES.keys()
 
 
 def qualified(cls: type) -> str:
-    """The name that a class goes by in files."""
+    """The name of a class in files."""
     return f"{cls.__module__}.{cls.__qualname__}"
 
 
 class Foreign(NamedTuple):
-    """A class of containers in a file: its name, the names of the parts where it has them, and what
-    pytree calls the context: all that an instance is besides its parts. A dataclass has none.
+    """A container class in a file: its name, the names of its parts if it has them, and its pytree
+    context, the state of an instance besides its parts. A dataclass has no context.
     """
 
     name: str
@@ -36,20 +36,20 @@ class Foreign(NamedTuple):
 
     @property
     def short(self) -> str:
-        """The name without module and surroundings."""
+        """The name without the module and enclosing classes."""
         return self.name.rpartition(".")[2]
 
     def keys(self, count: int) -> list[Any]:
-        """What the parts go by: names, or numbers."""
+        """The names of the parts, or their numbers."""
         return list(range(count) if self.names is None else self.names)
 
 
 @final
 class StandIn:
-    """The parts of an instance of a class that is not there.
+    """The parts of an instance of a class that is not available.
 
-    `x.name`, `x["name"]` and `x[0]` are its parts; iterating gives them in order. A program
-    takes it where it takes the class.
+    `x.name`, `x["name"]` and `x[0]` are its parts; iteration yields them in order. A program
+    accepts it in place of the class.
     """
 
     __slots__ = ("_of", "_parts")
@@ -98,7 +98,7 @@ pytree.register_pytree_node(
 
 @final
 class Member:
-    """A member of an enum: the name of the class and its own. Equal to itself by both."""
+    """A member of an enum: the name of the class and its own name; it is compared by both."""
 
     __slots__ = ("name", "of")
 
@@ -127,16 +127,16 @@ def member_of(x: Enum) -> Member:
 class Classes:
     """The classes that a loaded program may use: those given, or all that pytree knows.
 
-    Of two classes with one name none is used.
+    If two classes have the same name, neither is used.
     """
 
     def __init__(self, given: Iterable[Any] | None) -> None:
         self._by_name: dict[str, type | None] = {}
         for cls in _REGISTERED if given is None else given:
-            if cls is namedtuple:  # how pytree calls all named tuples
+            if cls is namedtuple:  # the entry of pytree for all named tuples
                 continue
             if not isinstance(cls, type):
-                raise ArgumentError(f"classes has {cls!r} in it, which is no class")
+                raise ArgumentError(f"classes has {cls!r}, which is not a class")
             name = qualified(cls)
             same = self._by_name.get(name, cls) is cls
             self._by_name[name] = cls if same else None
@@ -149,13 +149,13 @@ class Classes:
         return cls if not of.is_dataclass or tree.has_fields(cls, of.names or ()) else None
 
     def named(self, record: Any) -> Any:
-        """The class of named tuples of which a file knows the name and the fields."""
+        """The class of named tuples with the name and fields of `record`, else `record` itself."""
         known = [c for c in self._by_name.values() if issubclass(c or object, tuple)]
         found = [c for c in known if record == c]
         return found[0] if len(found) == 1 else record
 
     def member(self, member: Member) -> Any:
-        """The member of an enum that a file names, or what stands for it."""
+        """The member of an enum that a file names, or its stand-in."""
         cls = self._by_name.get(member.of)
         if cls is None or not issubclass(cls, Enum):
             return member

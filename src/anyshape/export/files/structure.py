@@ -1,8 +1,8 @@
 """The structure of inputs and outputs as data: containers of Python and torch, and of any class.
 
-A class is known by its name. Where a loaded program may not use it, a `StandIn` has its place. A
-named tuple is known by its name and fields. A loaded program makes its own class for it, which is
-taken for equal to any class with the same name and fields.
+A class is identified by its name; where a loaded program may not use it, a `StandIn` replaces it. A
+named tuple is identified by its name and fields: a loaded program makes its own class for it, which
+compares equal to any class with the same name and fields.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ _FACTORIES: Final[dict[str, Any]] = {
 _NAMES: Final = {factory: name for name, factory in _FACTORIES.items()}
 _PYTHON: Final = (dict, OrderedDict, defaultdict, deque, list, tuple, torch.Size, namedtuple)
 _OWN: Final = (*_PYTHON, StandIn, tree.Fields)
-_LONGEST: Final = 1000  # of the name of a class
+_MAX_CLASS_NAME: Final = 1000
 
 
 class _Record(type):
-    """The class of named tuples that are known by their fields."""
+    """The metaclass of named tuples that are identified by name and fields."""
 
     _fields: tuple[str, ...]
 
@@ -99,7 +99,8 @@ def encode(spec: Any) -> Any:
         factory, keys = context
         if factory not in _FACTORIES.values():
             raise UnsupportedError(
-                f"saving a defaultdict of {factory!r}", fix=f"use one of {', '.join(_FACTORIES)}"
+                f"cannot save a defaultdict of {factory!r}",
+                fix=f"use one of {', '.join(_FACTORIES)}",
             )
         return {"default_dict": [_NAMES[factory], _pairs(keys, parts)]}
     if kind is deque:
@@ -115,19 +116,19 @@ def encode(spec: Any) -> Any:
     if of.is_dataclass:
         return {"dataclass": [of.name, list(of.names or ()), parts]}
     names = None if of.names is None else list(of.names)
-    about = plain.encode(of.context, f"a container of class {of.name} with a part of its own")
+    about = plain.encode(of.context, f"a container of class {of.name} with a pytree context")
     return {"class": [of.name, names, about, parts]}
 
 
 def _pairs(keys: Any, parts: list[Any]) -> list[Any]:
     for key in keys:
         if type(key) not in plain.KEYS:
-            raise UnsupportedError(f"saving a dict with the key {key!r} in it")
+            raise UnsupportedError(f"cannot save a dict with the key {key!r} in it")
     return [list(pair) for pair in zip(keys, parts, strict=True)]
 
 
 def foreign(kind: Any, context: Any, count: int) -> Foreign | None:
-    """The class of a node of so many parts, as a file knows it; None for one of Python or torch."""
+    """The class of a node with `count` parts; None for the containers of Python and torch."""
     if kind is StandIn:
         found: Foreign = context
         return found
@@ -140,7 +141,7 @@ def foreign(kind: Any, context: Any, count: int) -> Foreign | None:
 
 
 def _part_names(context: Any, count: int) -> tuple[str, ...] | None:
-    """The names of the parts, which most classes have in their context: alone, or first."""
+    """The names of the parts, which most classes have as their context or in it."""
     within = context if isinstance(context, list | tuple) else ()
     for names in (within, *within):
         if (
@@ -157,7 +158,7 @@ def _part_names(context: Any, count: int) -> tuple[str, ...] | None:
 
 
 def decode(data: Any, where: str, classes: Classes) -> Any:
-    """The structure that data describes, with stand-ins for the classes that are not there."""
+    """The structure that data describes, with stand-ins for classes that are not available."""
     return _resolved(pytree.tree_structure(_decode(data, where, 0)), classes)
 
 
@@ -169,7 +170,7 @@ def _resolved(spec: Any, classes: Classes) -> Any:
         context = classes.named(context)
     elif kind is StandIn:
         cls = classes.container(context)
-        if cls in _OWN or cls in _RETURNED.values():  # these are no classes in a file
+        if cls in _OWN or cls in _RETURNED.values():  # files do not name these as classes
             cls = None
         if cls is not None and context.is_dataclass:
             kind, context = tree.Fields, (cls, context.names)
@@ -179,7 +180,7 @@ def _resolved(spec: Any, classes: Classes) -> Any:
 
 
 def rebuilt(leaves: list[Any], spec: Any) -> Any:
-    """The tree of a structure from a file; raises where a class does not make what was saved."""
+    """The tree of a structure from a file; raises if a class does not rebuild what was saved."""
     return _rebuilt(iter(leaves), spec)
 
 
@@ -194,16 +195,16 @@ def _rebuilt(leaves: Iterator[Any], spec: Any) -> Any:
     try:
         made = make(parts, context)
         found = tree.level(made)
-    except Exception as e:  # of a class of the user's
+    except Exception as e:  # raised by a class of the user's
         raise _not_made(kind, f"{type(e).__name__}: {str(e)[:200]}") from e
     if found is None or (found.kind, found.context) != (kind, context):
-        raise _not_made(kind, "it became something else")
+        raise _not_made(kind, "its unflatten function made something else")
     return made
 
 
 def _not_made(kind: Any, why: str) -> UnsupportedError:
     return UnsupportedError(
-        f"making a {kind.__qualname__} of what a saved program says of it",
+        f"cannot rebuild a {kind.__qualname__} from a saved program",
         why=why,
         fix="load the program with classes=() to get stand-ins",
     )
@@ -245,7 +246,7 @@ def _special(tag: str, content: list[Any], where: str, depth: int) -> Any:
         name, fields, parts = checked.items(content, where, 3)
         names = tuple([_identifier(f, where) for f in checked.items(fields, where)])
         if len(set(names)) != len(names) or any(f[0] == "_" for f in names):
-            raise LoadError(f"{where} has fields that no named tuple has")
+            raise LoadError(f"{where} has invalid names of fields of a named tuple")
         inside = _parts(checked.items(parts, where, len(names)), where, depth)
         return record_class(_identifier(name, where), names)(*inside)
     name, parts = checked.items(content, where, 2)
@@ -261,7 +262,7 @@ def _stand_in(tag: str, content: list[Any], where: str, depth: int) -> StandIn:
     else:
         name, names_, parts = checked.items(content, where, 3)
         context = None
-    if len(checked.text(name, where)) > _LONGEST:
+    if len(checked.text(name, where)) > _MAX_CLASS_NAME:
         checked.refuse(where, "the name of a class", name)
     inside = _parts(parts, where, depth)
     names = None
@@ -271,7 +272,7 @@ def _stand_in(tag: str, content: list[Any], where: str, depth: int) -> StandIn:
         if len(set(names)) != len(names):
             raise LoadError(f"{where} has a class with two parts of one name")
     if tag == "class" and names != _part_names(context, len(inside)):
-        raise LoadError(f"{where} has a class with other names of parts than its context has")
+        raise LoadError(f"{where} has a class whose names of parts are not those in its context")
     return StandIn(Foreign(name, names, context, tag == "dataclass"), inside)
 
 

@@ -1,7 +1,7 @@
-"""The constants of a program as a safetensors file, and what else there is to each of them.
+"""The constants of a program as a safetensors file, with a record of the properties of each.
 
-Tensors that share memory keep sharing it: they are views of one entry of the file. A dense tensor
-that shares nothing is an entry of its own, with its own shape and type.
+Tensors that share memory still share it when loaded: they are views of one entry of the file. A
+dense tensor that shares nothing is an entry of its own, with its shape and dtype.
 """
 
 from __future__ import annotations
@@ -59,16 +59,16 @@ def encode(
 
 
 def _plain(t: torch.Tensor, name: str) -> torch.Tensor:
-    """The tensor with its own memory as it is; its conjugate or negative made real."""
+    """The tensor without autograd, with a pending conjugation or negation resolved."""
     if t.device.type == "meta" or t.is_quantized or t.layout is not torch.strided:
         raise UnsupportedError(
-            f"saving the constant {name}", why=f"it is {t.dtype}, {t.layout}, on {t.device}"
+            f"cannot save the constant {name}", why=f"it is {t.dtype}, {t.layout}, on {t.device}"
         )
     return t.detach().resolve_conj().resolve_neg()
 
 
 def _entry(group: list[torch.Tensor]) -> tuple[torch.Tensor, list[tuple[Any, int]]]:
-    """What to store for tensors of one storage; for each its strides (None: all of it), offset."""
+    """The entry for tensors of one storage; for each its strides (None: the entry's) and offset."""
     first = group[0]
     if len(group) == 1 and first.dtype in _STORED and first.is_contiguous():
         return first.cpu().clone(), [(None, 0)]
@@ -90,7 +90,7 @@ def _entry(group: list[torch.Tensor]) -> tuple[torch.Tensor, list[tuple[Any, int
 
 
 def _extent(t: torch.Tensor) -> int:
-    """The elements of the memory from the first to the last one used."""
+    """The number of elements in memory from the first to the last one used."""
     if not t.numel():
         return 0
     return 1 + sum((n - 1) * s for n, s in zip(t.shape, t.stride(), strict=True))
@@ -100,7 +100,7 @@ def decode(records: Any, data: bytes) -> list[torch.Tensor]:
     """The tensors of the records."""
     try:
         entries = safetensors.torch.load(data)
-    except Exception as e:  # of its own class, or what its reader made of a wrong header
+    except Exception as e:  # an error of safetensors, or of its reader at a wrong header
         raise LoadError("weights.safetensors is damaged", why=str(e)[:200]) from e
     moved: dict[Any, torch.Tensor] = {}
     used: set[str] = set()
@@ -131,7 +131,7 @@ def _decoded(record: Any, where: str, entries: Any, moved: Any) -> torch.Tensor:
     if (key, device) not in moved:
         try:
             moved[key, device] = base.to(device)
-        except Exception as e:  # whatever the backend of the device has to say
+        except Exception as e:  # any error of the device's backend
             raise LoadError(f"{where} is on {device}", why=str(e).splitlines()[0]) from e
     base = moved[key, device]
     if strides_ is None:
@@ -157,13 +157,13 @@ def _view(
     where: str,
 ) -> torch.Tensor:
     if base.dim() != 1 or len(shape) != len(strides) or base.dtype not in (dtype, _BYTES):
-        raise LoadError(f"{where} is no view of what is stored")
+        raise LoadError(f"{where} is not a view of the stored tensor")
     extent = 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
     if 0 in shape:
         extent = 0
     itemsize = dtype.itemsize
     if (offset + extent) * itemsize > base.numel() * base.element_size():
-        raise LoadError(f"{where} reaches beyond what is stored")
+        raise LoadError(f"{where} extends beyond the stored tensor")
     t = torch.empty(0, dtype=dtype, device=base.device)
     t.set_(base.untyped_storage(), offset, shape, strides)
     return t

@@ -165,7 +165,7 @@ def test_only_the_classes_that_are_given(path: Path) -> None:
     result = load(path, classes=(Cache,))(*example(4))
     assert type(result["cache"]) is Cache
     assert type(result["box"]) is StandIn
-    with pytest.raises(ArgumentError, match="no class"):
+    with pytest.raises(ArgumentError, match="not a class"):
         load(path, classes=("Cache",))  # type: ignore[arg-type]
 
 
@@ -317,7 +317,7 @@ for _ in range(200):
     [
         ({"class": ["a.B", ["x", "x"], None, [0, 0, 0]]}, "3"),
         ({"class": ["a.B", ["x", "x", "x"], None, [0, 0, 0]]}, "two parts of one name"),
-        ({"class": ["a.B", ["x", "y", "z"], ["x", "y"], [0, 0, 0]]}, "other names"),
+        ({"class": ["a.B", ["x", "y", "z"], ["x", "y"], [0, 0, 0]]}, "not those in its context"),
         ({"class": ["a.B", None, {"value": "v0"}, [0, 0, 0]]}, "'value'"),
         ({"class": ["a.B", None, {"call": "os.system"}, [0, 0, 0]]}, "'call'"),
         ({"class": ["a.B", None, DEEP, [0, 0, 0]]}, "too deeply"),

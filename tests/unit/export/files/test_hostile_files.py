@@ -363,7 +363,7 @@ def test_sizes_used_before_they_are_known(tmp_path: Path) -> None:
     nodes = data["variants"][0]["nodes"]
     first = next(n for n in nodes if "symbol" in json.dumps(n["outs"]))
     nodes.remove(first)
-    assert "no value" in refusal(with_content("split", data), tmp_path / "a")
+    assert "not defined" in refusal(with_content("split", data), tmp_path / "a")
 
 
 @pytest.mark.parametrize(
