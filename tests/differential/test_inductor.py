@@ -109,7 +109,7 @@ def test_memory_is_not_left_and_values_fit() -> None:
     fails(reaches, program, *inputs(3, values=5), match="do not broadcast")
     assert program.holds is not None
     with torch.no_grad():
-        assert program.holds(list(inputs(3, start=2))) == "x is not all of its storage"
+        assert program.holds(list(inputs(3, start=2))) == "x does not cover its whole storage"
 
 
 # ---------------------------------------------------------------------- sizes

@@ -1,7 +1,7 @@
-"""Expressions computed by torch's functions of symbolic numbers.
+"""Expressions computed with torch's functions on symbolic numbers.
 
-The same functions serve torch's own symbolic numbers, which are computed with at once, and graphs,
-in which each call becomes a node: `emit(function, *args)` does the one or the other.
+`emit(function, *args)` is called for each step. It either computes the result, on symbolic numbers
+of torch, or adds a node for the call to a graph.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LONG_SUM: Final = 100
 
 
 def interpreter(symbol: Callable[[str], Any], emit: Emit) -> Interpreter:
-    """Computes expressions over what `symbol` gives for the names of the symbols."""
+    """An interpreter of expressions; `symbol` has the value of each symbol by its name."""
 
     def apply(op: Op, *operands: Any) -> Any:
         special = _SPECIAL.get(op)
@@ -47,7 +47,7 @@ def interpreter(symbol: Callable[[str], Any], emit: Emit) -> Interpreter:
 
 
 def compute(function: Any, *args: Any) -> Any:
-    """The `emit` that computes at once."""
+    """The `emit` that computes the result."""
     return function(*args)
 
 
@@ -78,7 +78,7 @@ def _with_zero(function: Any) -> Callable[..., Any]:
     return lambda emit, x: emit(function, x, 0)
 
 
-# What torch's symbolic integers do not have is computed at a value, which torch guards.
+# Functions that torch's symbolic integers lack: computed on a concrete value, which torch guards.
 
 
 def bit_length(n: Any) -> int:
@@ -101,25 +101,25 @@ def round_integer(n: Any, digits: Any) -> int:
     return round(int(n), int(digits))
 
 
-def _by(function: Any) -> Callable[..., Any]:
+def _call(function: Any) -> Callable[..., Any]:
     return lambda emit, *operands: emit(function, *operands)
 
 
-# The ops that torch computes by another function than Python does.
+# The ops for which torch has another function than Python.
 _SPECIAL: Final[dict[Op, Callable[..., Any]]] = {
     PRODUCT: _product,
-    POWER: _by(operator.pow),
-    BIT_LENGTH: _by(bit_length),
-    BIT_COUNT: _by(bit_count),
-    POWER_MOD: _by(power_mod),
-    INT_ROUND: _by(round_integer),
+    POWER: _call(operator.pow),
+    BIT_LENGTH: _call(bit_length),
+    BIT_COUNT: _call(bit_count),
+    POWER_MOD: _call(power_mod),
+    INT_ROUND: _call(round_integer),
     FLOORDIV: _floordiv,
     GROUP: lambda _emit, x: x,
     MAXIMUM: _pairwise(torch.sym_max, 0),
     REAL_MAX: _pairwise(torch.sym_max),
     REAL_MIN: _pairwise(torch.sym_min),
     CHOICE: lambda emit, condition, x: emit(torch.sym_ite, condition, x, 0),
-    FLOAT: _by(torch.sym_float),
+    FLOAT: _call(torch.sym_float),
     GE: _with_zero(operator.ge),
     EQ: _with_zero(operator.eq),
     NE: _with_zero(operator.ne),

@@ -1,8 +1,8 @@
 """Which of our asserts failed inside compiled code.
 
-A compiler keeps the condition of an assert but not always its message, and writes it in its own
-way. So the conditions are noted as the compiler got them, over torch's symbols, and evaluated on
-the values that the failing code had.
+A compiler keeps the condition of an assert but not always its message, and rewrites the condition.
+So the conditions are recorded as the compiler got them, over torch's symbols, and evaluated at the
+values in the frame that failed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 class AssertFailures:
     """The asserts inside one graph, by the message that the graph fails with.
 
-    The program checks those in `behind` after some that the graph does not check.
+    `behind`: those that the program checks after one that the graph does not check.
     """
 
     def __init__(self, asserts: Mapping[str, Obligation], behind: Sequence[Obligation]) -> None:
@@ -38,12 +38,12 @@ class AssertFailures:
         self._conditions: list[tuple[sympy.Basic, Obligation]] = []
 
     @property
-    def expected(self) -> bool:
-        """Whether the graph has asserts at all."""
+    def has_asserts(self) -> bool:
+        """Whether the graph has asserts."""
         return bool(self._asserts)
 
     def note(self, module: GraphModule) -> None:
-        """Take the conditions from a graph that a compiler is about to compile."""
+        """Record the conditions of a graph that a compiler is about to compile."""
         for node in module.graph.find_nodes(op="call_function", target=ASSERT_SCALAR):
             condition, message = node.args
             given = condition.meta.get("val") if isinstance(condition, torch.fx.Node) else None
@@ -51,10 +51,10 @@ class AssertFailures:
                 self._conditions.append((given.node.expr, self._asserts[message]))
 
     def find(self, error: RuntimeError) -> tuple[Obligation, bool] | None:
-        """The first assert of the program that is seen to fail; None for any other error.
+        """The first assert of the program that is known to fail; None for any other error.
 
-        Also whether one before it may fail: the graph does not check it, or its symbols are not
-        known where the compiler put the check.
+        Also whether one before it may have failed: one that the graph does not check, or whose
+        symbols are unknown where the compiler put the check.
         """
         said = self._asserts.get(str(error))
         if said is not None:
@@ -86,7 +86,7 @@ def _last(trace: TracebackType | None) -> TracebackType | None:
 
 
 def _truth(condition: Any, values: dict[str, Any]) -> bool | None:
-    """The truth of a condition at these values; None where one is missing."""
+    """The truth value of a condition; None if the value of a symbol is missing."""
     known = {s: values[s.name] for s in condition.free_symbols if s.name in values}
     if len(known) < len(condition.free_symbols):
         return None

@@ -1,8 +1,8 @@
-"""Backends: who runs a traced program.
+"""Backends: what runs a traced program.
 
 "eager" is our own generated Python. "inductor" is TorchInductor. Any other name is looked up among
-those that torch knows (`torch.compiler.list_backends(exclude_tags=())`); a function that takes a
-`GraphModule` and example inputs and returns a function, as torch's backends are, works too.
+the backends that torch knows (`torch.compiler.list_backends(exclude_tags=())`). A function that
+takes a `GraphModule` and example inputs and returns a function is a backend too.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ class Backend(NamedTuple):
 
 
 class Lowered(NamedTuple):
-    """A program that runs.
+    """A lowered program.
 
-    `run` takes the flat list of inputs and gives the flat list of outputs, in the order of the
-    graph's. `holds`, if there is one, is asked before each call: it gives the first guard of the
-    lowering that these inputs break, as text, or None where they may be run.
+    `run` takes the flat list of inputs and returns the flat list of outputs, in the order of the
+    graph. `holds`, if it is not None, must be called before each run: it returns None if the
+    guards of the lowering hold for the inputs, else the first that fails, as text.
     """
 
     run: Callable[[list[Any]], Sequence[Any]]
@@ -50,7 +50,7 @@ class Lowered(NamedTuple):
 
 
 def find_backend(backend: str | Compiler) -> Backend:
-    """The backend that a user means."""
+    """The backend of that name, or the function itself as a backend."""
     if not isinstance(backend, str):
         if not callable(backend):
             raise ArgumentError(
@@ -72,8 +72,8 @@ def find_backend(backend: str | Compiler) -> Backend:
 def lower(captured: Captured, backend: Backend, flat: list[Any]) -> Lowered:
     """The program, lowered for inputs like these.
 
-    Raises `BackendError` when the backend does not take the program, and `RuntimeAssertError` when
-    an assert over the inputs already fails.
+    Raises `BackendError` if the backend fails on the program, and `RuntimeAssertError` if an
+    assert over these inputs fails.
     """
     error, start = None, perf_counter_ns()
     try:

@@ -1,12 +1,12 @@
-"""Fake inputs: what compilers of torch see instead of the inputs of a traced program.
+"""Fake inputs: what torch's compilers see in place of the inputs of a traced program.
 
 Every symbol of the inputs becomes a backed symbol of a `ShapeEnv` of torch, with our range; sizes
-that our environment knows to be equal or related are the same expressions there. Backed ones are
-used for unbacked symbols too, because torch's compilers ask about sizes in many places: with a
-hint, such a question costs a guard of the lowering; without one, it is an error.
+that our environment knows to be equal or related are the same expressions there. Unbacked symbols
+become backed ones too, because torch's compilers ask about sizes in many places: with a hint, such
+a question costs a guard of the lowering; without one, it is an error.
 
-The hints are the values of the call, moved apart so that no two sizes are equal by chance and none
-is 0 or 1: what torch then finds true is less often a coincidence.
+The hints are the values of the call, changed so that no two sizes are equal by coincidence and none
+is 0 or 1. That avoids guards which hold by coincidence.
 """
 
 from __future__ import annotations
@@ -59,15 +59,15 @@ class Fakes(NamedTuple):
 
     @property
     def fixed(self) -> dict[str, int]:
-        """The symbols that can have one value only."""
+        """The symbols that have a single possible value."""
         return {name: n for name, n in self.numbers.items() if type(n) is int}
 
     @property
     def general(self) -> AbstractContextManager[Any]:
-        """While it is on, torch answers questions about sizes by the general path, without a guard.
+        """A context in which torch assumes the general case about sizes, without guards.
 
-        For sizes that may be 0 or 1; where none may be, questions about that are answered anyway,
-        and torch's compilers choose better with the hints.
+        It does nothing if no size may be 0 or 1: the ranges then answer such questions, and torch's
+        compilers choose better kernels by the hints.
         """
         return general_paths() if self.may_be_single else nullcontext()
 
@@ -82,17 +82,17 @@ def make_fakes(captured: Captured, flat: list[Any], hints: Mapping[str, Any]) ->
     mode = FakeTensorMode(shape_env=shape_env, allow_non_fake_inputs=True)
     numbers: dict[str, Any] = {}
     names: dict[str, str] = {}
-    spelt = spellings(captured)
+    derived = derived_symbols(captured)
     number = interpreter(numbers.__getitem__, compute)
     for bind in captured.inputs.binds:
         if bind.name not in captured.tracer.env.symbols:
             with mode:
                 made: Any = torch.empty((), dtype=torch.float64)
-        elif bind.name not in spelt:
+        elif bind.name not in derived:
             made = _symbol(captured, shape_env, bind.name, hints[bind.name])
             names[str(made.node.expr)] = bind.name
         else:
-            made = number(spelt[bind.name])
+            made = number(derived[bind.name])
         numbers[bind.name] = made
     tensors = []
     with mode, general_paths():
@@ -105,17 +105,17 @@ def make_fakes(captured: Captured, flat: list[Any], hints: Mapping[str, Any]) ->
     return Fakes(mode, shape_env, numbers, names, tensors, single)
 
 
-def spellings(captured: Captured) -> dict[str, Expr]:
-    """The symbols of the inputs that are expressions over those before them."""
+def derived_symbols(captured: Captured) -> dict[str, Expr]:
+    """The symbols of the inputs that are expressions over earlier ones."""
     env = captured.tracer.env
     before: set[str] = set()
     found: dict[str, Expr] = {}
     for bind in captured.inputs.binds:
         symbol = env.symbols.get(bind.name)
         if symbol is not None:
-            spelt = env.simplify(symbol.expr)
-            if all(s.name in before for s in symbols_of(spelt)):
-                found[bind.name] = spelt
+            derived = env.simplify(symbol.expr)
+            if all(s.name in before for s in symbols_of(derived)):
+                found[bind.name] = derived
         before.add(bind.name)
     return found
 
@@ -123,10 +123,10 @@ def spellings(captured: Captured) -> dict[str, Expr]:
 def choose_hints(
     captured: Captured, flat: list[Any], early: Sequence[Obligation]
 ) -> dict[str, Any]:
-    """Values for the symbols near those of the call, apart from each other where they may be."""
+    """Hints near the values of the call, distinct if the guards allow it."""
     binds = captured.inputs.binds
     actual = {bind.name: _plain(bind.read(flat)) for bind in binds}
-    moved = _apart(captured, actual)
+    moved = _distinct(captured, actual)
     conditions = [*captured.guards, *early]
     fails = guard_function(conditions, list(actual))
     return moved if fails(*moved.values()) < 0 else actual
@@ -137,14 +137,14 @@ def actual_hints(captured: Captured, flat: list[Any]) -> dict[str, Any]:
     return {bind.name: _plain(bind.read(flat)) for bind in captured.inputs.binds}
 
 
-def _apart(captured: Captured, actual: dict[str, Any]) -> dict[str, Any]:
+def _distinct(captured: Captured, actual: dict[str, Any]) -> dict[str, Any]:
     sizes = {bind.name for bind in captured.inputs.binds if bind.dim is not None}
-    spelt = spellings(captured)
+    derived = derived_symbols(captured)
     moved: dict[str, Any] = {}
     taken: set[int] = set()
     for name, value in actual.items():
-        if name in spelt:
-            moved[name] = evaluate(spelt[name], moved)
+        if name in derived:
+            moved[name] = evaluate(derived[name], moved)
         elif name in sizes:
             moved[name] = next(n for n in range(max(value, 2), value + 4096) if n not in taken)
         else:
@@ -180,7 +180,7 @@ def _tensor(leaf: Leaf, x: torch.Tensor, number: Interpreter) -> torch.Tensor:
 
 
 def _dense_strides(shape: Sequence[Any], order: Sequence[int]) -> list[Any]:
-    """The strides of a dense tensor that is not empty, over torch's symbols."""
+    """The strides of a dense, nonempty tensor over torch's symbols."""
     strides: list[Any] = [1] * len(shape)
     step: Any = 1
     for d in reversed(order):

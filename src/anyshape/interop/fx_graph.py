@@ -1,11 +1,11 @@
 """The graph as a `torch.fx.GraphModule`: flat inputs in order, flat outputs, asserts as nodes.
 
-`to_fx` is the whole program over its flat inputs. `to_backend_fx` is what compilers of torch take:
-the symbols of the inputs are inputs of their own and come first, then the tensors; asserts are
-`aten._assert_scalar`, which such compilers keep and learn from.
+`to_fx` makes the whole program over its flat inputs. `to_backend_fx` makes the form that torch's
+compilers take: the symbols of the inputs are inputs themselves and come first, then the tensors;
+asserts are `aten._assert_scalar`, which compilers keep and learn from.
 
-Asserts stand in the order of the program, each as soon as its symbols are known: the first check of
-the program that fails is the one that the graph reports.
+Asserts are in the order of the program, each as soon as its symbols are known, so that the graph
+reports the first check of the program that fails.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _INDEXING: Final = (torch.Tensor.__getitem__, torch.Tensor.__setitem__)
 def to_fx(captured: Captured) -> fx.GraphModule:
     """A module that computes the outputs of a traced program from the flat list of its inputs."""
     graph, asserts = captured.graph, in_program_order(captured.runtime_asserts)
-    writer = _Writer(graph, {id(o): _said(o) for o in asserts}, assert_true)
+    writer = _Writer(graph, {id(o): _message_of(o) for o in asserts}, assert_true)
     writer.take_leaves(captured.inputs)
     return writer.write(asserts, graph.outputs)
 
@@ -65,7 +65,7 @@ def to_backend_fx(
 ) -> fx.GraphModule:
     """A module that computes `outputs` from symbols and tensors.
 
-    `asserts` are by the message to fail with. Symbols in `fixed` are numbers instead of inputs.
+    `asserts` is keyed by the message to fail with. Symbols in `fixed` are constants, not inputs.
     """
     messages = {id(o): message for message, o in asserts.items()}
     writer = _Writer(graph, messages, ASSERT_SCALAR, for_backend=True)
@@ -73,7 +73,7 @@ def to_backend_fx(
     return writer.write(list(asserts.values()), outputs)
 
 
-def _said(o: Obligation) -> str:
+def _message_of(o: Obligation) -> str:
     return o.message or f"{o.text} does not hold"
 
 
@@ -98,7 +98,7 @@ class _Writer:
         self.alone: list[Obligation] = []
 
     def take_leaves(self, inputs: Inputs) -> None:
-        """One placeholder for each leaf; sizes are read off them."""
+        """One placeholder for each leaf; sizes are read from them."""
         flat = []
         for leaf in inputs.leaves:
             flat.append(self.placeholder(leaf.name))
@@ -112,7 +112,7 @@ class _Writer:
             self.nodes[name] = node
 
     def take_symbols(self, inputs: Inputs, fixed: Mapping[str, int]) -> None:
-        """One placeholder for each symbol, then one for each tensor; floats come as tensors."""
+        """One placeholder for each symbol, then one for each tensor; a float is a tensor."""
         floats = {bind.name for bind in inputs.binds} - {bind.name for bind in inputs.sizes}
         for bind in inputs.binds:
             node: Any = fixed.get(bind.name)
@@ -146,7 +146,7 @@ class _Writer:
         return fx.GraphModule(self.root, self.fx)
 
     def restore_modes(self) -> None:
-        """Leave the modes as they are now, for compilers run a graph more than once."""
+        """Restore the modes at the end, because compilers run a graph more than once."""
         last = {s.func: s.args[0] for s in self.graph.nodes if s.func in MODE_CHANGES}
         now = {
             set_grad_enabled: torch.is_grad_enabled(),
@@ -170,7 +170,8 @@ class _Writer:
     def select(self, tensor: Value, parts: tuple[Any, ...]) -> tuple[fx.Node, tuple[Any, ...]]:
         """A tensor and an index without symbolic numbers, for the same elements.
 
-        Beside tensors a number is a tensor of one element; else it selects from its dimension.
+        If the index has tensors, a number becomes a tensor of one element; else it becomes a
+        `select` of its dimension.
         """
         if any(type(leaf) is Value for leaf in leaves(parts)):
             like = {"dtype": torch.int64, "device": tensor.meta.device}
@@ -227,9 +228,9 @@ class _Writer:
                     self.bind(part, self.call(operator.getitem, (made, i)))
 
     def check(self) -> None:
-        """Write the asserts whose symbols are known; an ordered one not before its predecessors.
+        """Write the asserts whose symbols are known; recorded ones in their order.
 
-        An op that needs a condition comes after all conditions that were recorded before it.
+        So an op comes after all conditions that were recorded before it.
         """
         due = [o for o in self.alone if self.is_known(o)]
         self.alone = [o for o in self.alone if o not in due] if due else self.alone
@@ -261,6 +262,6 @@ class _Writer:
         return x
 
     def emit(self, func: Any, *args: Any) -> Any:
-        """A call of a function of numbers; computed at once where none of them is a node."""
+        """A call of a function of numbers; computed immediately if none of them is a node."""
         symbolic = any(isinstance(a, fx.Node | list) for a in args)
         return self.call(func, args) if symbolic else func(*args)

@@ -1,17 +1,17 @@
-"""Lowering with TorchInductor: our graph straight into its compiler, without a second trace.
+"""Lowering with TorchInductor: its compiler gets our graph directly, without a second trace.
 
-What this relies on (torch 2.11 to 2.13): `compile_fx` takes a graph whose inputs are fake tensors
-over one `ShapeEnv`, symbols first; it makes the joint graph with AOTAutograd, lifts parameters and
-buffers to inputs that are read at each call, and compiles forward and backward. Deferred runtime
+The behavior of torch 2.11 to 2.13 that this relies on: `compile_fx` takes a graph whose inputs are
+fake tensors over one `ShapeEnv`, symbols first; it makes the joint graph with AOTAutograd, lifts
+parameters and buffers to inputs that are read at each call, and compiles both. Deferred runtime
 asserts of the `ShapeEnv` become checks in the generated code; `aten._assert_scalar` makes them.
 
 - Where sizes may be 0 or 1, `backed_size_oblivious` keeps questions that have a general path from
   becoming guards.
-- Strides of what the forward saves are given to the backward as symbolic numbers, through the
-  tracing context; as plain ones, they would tie it to the sizes of the first call.
-- The backward is compiled at once where sizes are dynamic: later, its guards would be lost.
-- With asserts inside, the joint graph is made anew each time: one from a cache would not be noted.
-- Kernels that use a number from the run are placed after the checks of that number.
+- The backward gets the strides of saved tensors as symbolic numbers, through the tracing context;
+  plain numbers would specialize it to the sizes of the first call.
+- If sizes are dynamic, the backward is compiled with the forward: later, its guards would be lost.
+- A graph with asserts is not taken from the cache of AOTAutograd, so that `failures` sees it.
+- Kernels that use a data-dependent number are placed after the checks of that number.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def compile_with_inductor(
         stack.enter_context(fakes.general)
         if fakes.names:
             stack.enter_context(backward_at_once())
-        if failures.expected:
+        if failures.has_asserts:
             stack.enter_context(with_scheduler_pass(ChecksFirst()))
             stack.enter_context(without_autograd_cache())
         stack.enter_context(tracing(context))
@@ -79,10 +79,10 @@ def _number(text: str, numbers: dict[str, Any]) -> Any:
 
 
 class ChecksFirst(SchedulerPass):  # type: ignore[misc]
-    """Kernels that use an unbacked symbol depend on the checks of it that come before them."""
+    """Makes kernels that use an unbacked symbol depend on the checks of it that precede them."""
 
     def __call__(self, nodes: list[Any]) -> list[Any]:
-        """Add the dependencies; the order stays."""
+        """Add the dependencies; the order is kept."""
         checks: dict[Any, list[str]] = {}
         for node in nodes:
             ir = node.node
@@ -98,5 +98,5 @@ class ChecksFirst(SchedulerPass):  # type: ignore[misc]
         return nodes
 
     def uuid(self) -> Any:
-        """What identifies the pass in the caches of compiled code."""
+        """The identity of the pass in the caches of compiled code."""
         return "anyshape checks first 1"

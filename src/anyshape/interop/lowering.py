@@ -1,7 +1,7 @@
-"""Lowering: a traced program handed to a compiler of torch.
+"""Lowering: a traced program compiled by one of torch's compilers.
 
-The compiler gets the graph over fake inputs. Generated Python wraps the compiled graph; what the
-compiler assumed about the inputs becomes the guards of the result.
+The compiler gets the graph over fake inputs. Generated Python wraps the compiled graph; the
+assumptions of the compiler about the inputs become the guards of the result.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
 
 def lower_graph(captured: Captured, backend: Backend, flat: list[Any]) -> Lowered:
-    """The program compiled by a backend of torch's kind, for inputs like these.
+    """The program compiled by a backend, for inputs like these.
 
-    Where a guard that the compiler found at the moved hints does not hold for the call itself, it
-    compiles again at the values of the call.
+    The first attempt uses hints that differ from the values of the call. If a guard that results
+    from them does not hold for the call, the program is compiled again with the values as hints.
     """
     wrapper = RuntimeWrapper(captured)
     wrapper.check_early(flat)
@@ -59,7 +59,7 @@ def _lower(
     flat: list[Any],
     hints: dict[str, Any],
 ) -> tuple[Lowered, str | None]:
-    """The lowered program, and a guard that the call itself breaks."""
+    """The lowered program, and a guard that fails for this call."""
     fakes = make_fakes(captured, flat, hints)
     guards = LoweringGuards(captured, flat, fakes, wrapper.storage.whole)
     broken = guards.first_failure(flat)
@@ -84,9 +84,9 @@ def _compile(compiler: Compiler, module: GraphModule, fakes: Fakes) -> Callable[
 
 
 class _Examples(Interpreter):
-    """Notes for each node what it gives, as fake tensors and torch's symbolic numbers.
+    """Records the result of each node, as fake tensors and torch's symbolic numbers.
 
-    Parameters and buffers are fake too: a program may change them.
+    Parameters and buffers are fake too, because a program may mutate them.
     """
 
     def __init__(self, module: GraphModule, fakes: Fakes) -> None:

@@ -1,9 +1,10 @@
 """Guards of a lowering: what compiled code assumes about its inputs beyond the trace.
 
-Compilers of torch fix what a trace leaves open: strides, `requires_grad`, what the parameters are,
-and the answers to questions about sizes, which torch keeps as guards. All of it is checked before
-each call; guards that follow from what the program checks anyway are left out. Two tensors that
-share memory, one of which the program changes, are refused, for the compilers see them as apart.
+Torch's compilers specialize what a trace leaves open: strides, `requires_grad`, the metadata of the
+parameters, and the answers to questions about sizes, which torch keeps as guards. All of it is
+checked before each call; guards that are implied by the checks of the program are left out. Tensors
+that share memory are refused if the program mutates one of them, because the compilers treat them
+as independent.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class LoweringGuards:
-    """The guards of one lowering for these inputs; `first_failure` is asked before each call."""
+    """The guards of one lowering for these inputs; `first_failure` is called before each run."""
 
     def __init__(
         self, captured: Captured, flat: list[Any], fakes: Fakes, whole: Sequence[Value]
@@ -56,11 +57,11 @@ class LoweringGuards:
         self._texts: list[tuple[str, str]] = []
         self._sizes = _function([], [])
         self._whole = [i for i in self._places if leaves[i].value in whole]
-        self._changed = [i for i in self._places if _is_changed(leaves[i].value)]
-        self._changed_constants = [t for v, t in graph.constants if _is_changed(v)]
+        self._mutated = [i for i in self._places if _is_mutated(leaves[i].value)]
+        self._mutated_constants = [t for v, t in graph.constants if _is_mutated(v)]
 
     def take_guards(self, fakes: Fakes) -> None:
-        """Add what torch found out about the sizes while it compiled."""
+        """Add the guards on sizes that torch recorded while it compiled."""
         self._texts = list(_conditions(self._captured, fakes))
         self._sizes = _function([text for text, _ in self._texts], [b.name for b in self._binds])
 
@@ -70,7 +71,7 @@ class LoweringGuards:
         return [shown for _, shown in self._texts]
 
     def first_failure(self, flat: list[Any]) -> str | None:
-        """What does not hold of these inputs."""
+        """The first guard that fails for these inputs, as text."""
         if torch.is_grad_enabled() is not self._grad:
             return f"grad mode changed from {'on to off' if self._grad else 'off to on'}"
         tensors = [flat[i] for i in self._places]
@@ -84,43 +85,43 @@ class LoweringGuards:
             if not flat[i].is_contiguous():
                 return f"{self._names[self._places.index(i)]} is not contiguous"
         for i, order, strides in self._layouts:
-            if not _lies(flat[i], order, strides):
+            if not _has_layout(flat[i], order, strides):
                 return f"the layout of {self._names[self._places.index(i)]} changed"
         for i in self._whole:
             if flat[i].untyped_storage().nbytes() != flat[i].numel() * flat[i].element_size():
-                return f"{self._names[self._places.index(i)]} is not all of its storage"
+                return f"{self._names[self._places.index(i)]} does not cover its whole storage"
         if self._texts:
             try:
                 failed = self._sizes(*[bind.read(flat) for bind in self._binds])
             except ArithmeticError:
-                return "a condition over the sizes has no value"
+                return "a condition over the sizes is undefined"
             if failed >= 0:
                 return self._texts[failed][1]
         return self._shared(flat)
 
     def _shared(self, flat: list[Any]) -> str | None:
-        """Which tensor that the program changes shares its memory with another."""
-        if not self._changed and not self._changed_constants:
+        """The first tensor that the program mutates and that shares its memory with another."""
+        if not self._mutated and not self._mutated_constants:
             return None
         tensors = [*[flat[i] for i in self._places], *self._constants]
         counts: dict[int, int] = {}
         for t in tensors:
             key = storage_id(t.untyped_storage())
             counts[key] = counts.get(key, 0) + 1
-        for t in (*[flat[i] for i in self._changed], *self._changed_constants):
+        for t in (*[flat[i] for i in self._mutated], *self._mutated_constants):
             if counts[storage_id(t.untyped_storage())] > 1:
                 name = next(n for n, x in zip(self._names, tensors, strict=True) if x is t)
-                return f"{name}, which the program changes, shares its memory with another tensor"
+                return f"{name}, which the program mutates, shares its memory with another tensor"
         return None
 
 
-def _is_changed(value: Value | None) -> bool:
+def _is_mutated(value: Value | None) -> bool:
     """Whether the program writes to the storage of a value."""
     return value is not None and value.root.version > 0
 
 
 def _tensor_guards(tensors: list[torch.Tensor], fakes: Fakes) -> Any:
-    """Types, dtypes, devices, gradients and static sizes, in one call; strides of parameters."""
+    """Guards on types, dtypes, devices, gradients, static sizes, and the strides of parameters."""
     sizes: list[Any] = []
     strides: list[Any] = []
     for i, t in enumerate(tensors):
@@ -133,7 +134,7 @@ def _tensor_guards(tensors: list[torch.Tensor], fakes: Fakes) -> Any:
     return tensor_guards(tensors, sizes, strides)
 
 
-def _lies(x: torch.Tensor, order: tuple[int, ...] | None, strides: tuple[int, ...]) -> bool:
+def _has_layout(x: torch.Tensor, order: tuple[int, ...] | None, strides: tuple[int, ...]) -> bool:
     """Whether a tensor is dense in this order, or has these strides; an empty one has any."""
     wanted = strides if order is None else dense_strides(tuple(x.shape), order)
     return not x.numel() or has_strides(x, wanted)
@@ -166,7 +167,7 @@ def _conditions(captured: Captured, fakes: Fakes) -> Iterator[tuple[str, str]]:
 
 
 def _parts(conditions: list[Any]) -> list[Any]:
-    """The conditions without repetition, conjunctions taken apart."""
+    """The conditions without repetition; a conjunction counts as its parts."""
     parts: list[Any] = []
     for condition in conditions:
         parts += _parts(list(condition.args)) if isinstance(condition, sympy.And) else [condition]
@@ -174,10 +175,10 @@ def _parts(conditions: list[Any]) -> list[Any]:
 
 
 def _ours(text: str, scope: dict[str, Any]) -> SymBool | None:
-    """A condition of torch's as one of ours; None where our numbers do not know what it says."""
+    """A condition of torch's as one of ours; None if our numbers cannot express it."""
     try:
         found = eval(text, dict(scope))  # printed by torch
-    except Exception:  # whatever our numbers refuse
+    except Exception:  # our numbers raise various errors for what they lack
         return None
     return found if type(found) is SymBool else None
 

@@ -1,9 +1,9 @@
 """The runtime wrapper of a compiled graph: generated Python that runs before and after it.
 
-Before: the symbols are read off the inputs, and asserts over them are checked. After: numbers that
-the program returns are computed, and inputs that it returns are given back as they are. Asserts
-over what only the run knows go into the graph, where the compiler places them; those with a product
-of such numbers are checked after it, for torch's engine cancels factors that may be 0.
+Before: the symbols are read from the inputs, and asserts over them are checked. After: numbers that
+the program returns are computed, and inputs that it returns are returned themselves. Asserts over
+data-dependent numbers go into the graph, where the compiler places them; those with a product of
+such numbers are checked after it, because torch's engine cancels factors that may be 0.
 """
 
 from __future__ import annotations
@@ -53,15 +53,15 @@ class RuntimeWrapper:
         self.storage = find_storage_bounds(captured)
         listed = [*captured.runtime_asserts, *self.storage.asserts]
         self.early = [o for o in listed if o.symbol in self._known]
-        behind: list[Obligation] = []  # what the program checks after one of `late`
+        behind: list[Obligation] = []  # those that the program checks after one of `late`
         for o in in_program_order(listed):
             if o.symbol in self._known:
                 continue
             if self._multiplies(o):
                 self.late.append(o)
                 continue
-            said = o.message or f"{o.text} does not hold"
-            self.inner[f"anyshape assert {len(self.inner)}: {said}"] = o
+            message = o.message or f"{o.text} does not hold"
+            self.inner[f"anyshape assert {len(self.inner)}: {message}"] = o
             if self.late:
                 behind.append(o)
         self.failures = AssertFailures(self.inner, behind)
@@ -91,7 +91,7 @@ class RuntimeWrapper:
     # ------------------------------------------------------------------ asserts
 
     def _multiplies(self, o: Obligation) -> bool:
-        """Whether a condition has a product of numbers that only the run knows."""
+        """Whether a condition has a product of data-dependent numbers."""
         products = [n for n in nodes_below((o.condition,)) if type(n) is Atom and n.op is PRODUCT]
         return any(name not in self._known for p in products for name in names_of(p))
 
@@ -102,33 +102,33 @@ class RuntimeWrapper:
         self._scope["check"](flat)
 
     def _refuse(self, o: Obligation, flat: list[Any], values: dict[str, Any]) -> None:
-        """Raise for an assert over the inputs, unless a check before it fails; nothing has run."""
+        """Raise for a failed assert over the inputs, or an earlier check; nothing has run yet."""
         first, is_open = o.first_failing(values)
         if is_open or not o.recorded:
-            self._run_plainly(flat)
+            self._run_uncompiled(flat)
         fail(first)
 
     def _explain(self, error: RuntimeError, flat: list[Any]) -> None:
         """Raise our error for an assert that failed in the graph; return for any other error.
 
-        Where a check that the graph does not make may have failed before, our own program tells,
-        unless the part of the graph that has run cannot be repeated.
+        If a check that the graph does not make may have failed before, the uncompiled program runs
+        to find the first failure, unless the effects of the graph forbid a second run.
         """
         found = self.failures.find(error)
         if found is None:
             return
         o, is_open = found
         if is_open and not self._has_effects:
-            self._run_plainly(flat)
+            self._run_uncompiled(flat)
         fail(o)
 
-    def _run_plainly(self, flat: list[Any]) -> None:
-        """Run our own program for the sake of the assert that it fails with."""
+    def _run_uncompiled(self, flat: list[Any]) -> None:
+        """Run the uncompiled program, which raises for the first assert that fails."""
         try:
             self._captured.program.function()(flat)
         except RuntimeAssertError:
             raise
-        except Exception:  # an op found out by itself what the assert says
+        except Exception:  # an op failed before the assert
             return
 
     @cached_property
@@ -178,7 +178,7 @@ class RuntimeWrapper:
     # ------------------------------------------------------------------ code
 
     def module(self, fakes: Fakes) -> GraphModule:
-        """The graph as a compiler takes it."""
+        """The graph in the form that compilers take."""
         graph = self._captured.graph
         return to_backend_fx(graph, self._inputs, self.inner, self.outputs, fakes.fixed)
 
@@ -215,7 +215,7 @@ class RuntimeWrapper:
         return made
 
     def _before(self, end: str) -> list[str]:
-        """Read the symbols and check the asserts over them; `end` is what a failed one does."""
+        """Code that reads the symbols and checks asserts over them; `end` handles a failure."""
         lines = [f"{bind.name} = {bind.text()}" for bind in self._inputs.binds]
         lines += [
             f"if not {truth(o)}: {end.format(f'early[{i}]')}" for i, o in enumerate(self.early)

@@ -1,8 +1,8 @@
-"""Storage: asserts that keep `as_strided` inside its storage.
+"""Asserts that keep `as_strided` inside the storage of its tensor.
 
-Eager execution checks that a strided view stays inside the memory of its tensor; compiled code does
-not. The check is made an assert of the program. The memory of an input is its elements and no more,
-which becomes a guard; where the extent of the memory is not known, the program is refused.
+Eager execution checks that; compiled code does not, so the check becomes an assert of the program.
+An input is taken to cover its whole storage, which becomes a guard. A program in which the size of
+a storage is unknown is refused.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ _SCATTER: Final = (torch.as_strided_scatter, torch.Tensor.as_strided_scatter)
 
 
 class StorageBounds(NamedTuple):
-    """The asserts that keep views inside memory, and the inputs that must be all of theirs."""
+    """The asserts, and the inputs that must cover their whole storage."""
 
     asserts: list[Obligation]
     whole: list[Value]
 
 
 def find_storage_bounds(captured: Captured) -> StorageBounds:
-    """What the strided views of a program need."""
+    """The asserts and conditions for the strided views of a program."""
     bounds = StorageBounds([], [])
     for node in captured.graph.nodes:
         if node.func in _STRIDED:
@@ -86,5 +86,5 @@ def _check(
     symbolic = type(inside) is SymBool
     condition = inside.condition if symbolic else constant(env.pool, inside)
     if env.decide(condition) is not True:
-        said = "as_strided reaches outside the memory of its tensor"
-        bounds.asserts.append(Obligation(Fact(condition, CHECK, node.site, said), env.knowledge))
+        message = "as_strided exceeds the storage of its tensor"
+        bounds.asserts.append(Obligation(Fact(condition, CHECK, node.site, message), env.knowledge))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _TABLE: Final = "table"
 _RUNGS: Final = {
     "_run_user": "user's rule",
-    "_body": "Python body",
+    "run_body": "Python body",
     "_meta_kernel": "meta kernel",
     "_attribute": "attribute",
     "_number_function": "numbers",
@@ -45,8 +45,8 @@ class _Span(NamedTuple):
 class Recorder:
     """Sums up what this context does: a tree of ops and questions, by the user's lines.
 
-    An event is told when it ends. Those that ended since it started, and belong to no other, are
-    inside it.
+    An event is emitted when it ends. The events that ended since it started, and are not inside
+    another one, are inside it.
     """
 
     def __init__(self, name: str) -> None:
@@ -57,8 +57,8 @@ class Recorder:
         self._begin = 0
 
     def start(self) -> None:
-        """Begin to listen."""
-        self._subscription = subscribe(self._hear, OpCall, Answer, Phase)
+        """Start to listen."""
+        self._subscription = subscribe(self._handle, OpCall, Answer, Phase)
         self._begin = perf_counter_ns()
 
     def stop(self) -> None:
@@ -70,7 +70,7 @@ class Recorder:
             _add(self.root.inner, span, by_line=True)
         self._ended = []
 
-    def _hear(self, event: OpCall | Answer | Phase) -> None:
+    def _handle(self, event: OpCall | Answer | Phase) -> None:
         ended = self._ended
         start = event.start
         inner: dict[Any, Node] = {}
@@ -85,7 +85,7 @@ class Recorder:
         ended.append(_Span(start, self._part(event), site, event.nanoseconds, inner))
 
     def _part(self, event: OpCall | Answer | Phase) -> Part:
-        """How an event is named in the report; equal ones have one object."""
+        """The part of the report that an event counts for; equal events have the same object."""
         key: tuple[Any, Any]
         if isinstance(event, OpCall):
             key = (event.op, event.handler)
@@ -98,7 +98,7 @@ class Recorder:
 
 
 def _add(nodes: dict[Any, Node], span: _Span, *, by_line: bool = False) -> None:
-    """Add a span to the sums of its part; `by_line` keeps those of each of the user's lines apart.
+    """Add a span to the sums of its part; with `by_line`, one sum for each of the user's lines.
 
     A node keeps the code of its line alive, so the id of the code is unique.
     """
@@ -124,7 +124,7 @@ def _merge(nodes: dict[Any, Node], others: dict[Any, Node]) -> None:
 
 
 def _part_of(func: Any, row: Any) -> Part:
-    """How a row of the op table is named in the report."""
+    """The part of the report for a handler of calls."""
     run, rule = row, None
     if isinstance(row, functools.partial):
         run = row.func
@@ -140,8 +140,7 @@ def _part_of(func: Any, row: Any) -> Part:
 class Profiled:
     """Take a profile of the body of a `with` block, and write it to a folder; None does nothing.
 
-    It covers the current thread and context. An exception in the body goes on, and nothing is
-    written.
+    It covers the current thread and context. If the body raises, nothing is written.
     """
 
     def __init__(self, folder: str | os.PathLike[str] | None, name: str) -> None:
@@ -167,10 +166,10 @@ class Profiled:
 
 def _folder(folder: Any) -> Path:
     if not isinstance(folder, str | os.PathLike):
-        raise ArgumentError(f"profile is a folder, not {type(folder).__name__}")
+        raise ArgumentError(f"profile must be the path of a folder, not {type(folder).__name__}")
     path = Path(folder)
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as e:
-        raise ArgumentError(f"profile={str(folder)!r} cannot be a folder", why=str(e)) from e
+        raise ArgumentError(f"cannot create the folder profile={str(folder)!r}", why=str(e)) from e
     return path

@@ -18,7 +18,7 @@ OP: Final = "op"
 QUESTION: Final = "question"
 PHASE: Final = "phase"
 VERSION: Final = 1
-_TOP: Final = 12
+_TABLE_ROWS: Final = 12
 _SCHEMA: Final = "https://www.speedscope.app/file-format-schema.json"
 
 
@@ -62,7 +62,7 @@ class _Sums:
         entry[1] += time
 
     def sorted(self) -> list[tuple[Any, int, float]]:
-        """Keys with calls and seconds, the longest first."""
+        """Keys with calls and seconds, by decreasing time."""
         found = [(key, count, time / 1e9) for key, (count, time) in self.found.items()]
         return sorted(found, key=lambda row: -row[2])
 
@@ -127,12 +127,12 @@ class Report:
         ):
             if rows:
                 lines.append(f"\n{'ms':>10} {'%':>5} {'calls':>8}  by {title}")
-            for name, n, seconds in rows[:_TOP]:
+            for name, n, seconds in rows[:_TABLE_ROWS]:
                 share = 100 * seconds / self.seconds if self.seconds else 0.0
                 lines.append(f"{_ms(seconds):>10} {share:>5.1f} {n:>8}  {name}")
-            if len(rows) > _TOP:
-                rest = sum(s for *_, s in rows[_TOP:])
-                lines.append(f"{_ms(rest):>10} {'':>5} {'':>8}  {len(rows) - _TOP} more")
+            if len(rows) > _TABLE_ROWS:
+                rest = sum(s for *_, s in rows[_TABLE_ROWS:])
+                lines.append(f"{_ms(rest):>10} {'':>5} {'':>8}  {len(rows) - _TABLE_ROWS} more")
         return "\n".join(lines)
 
     def data(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A line on the terminal while a long export runs: ops, asserts, rate. Quiet elsewhere."""
+"""A line on the terminal while a long export runs: ops, asserts, rate."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _CLEAR: Final = "\r\x1b[K"
 
 
 class Progress:
-    """Show how far the export in the body of a `with` block has come, where stderr is a terminal.
+    """Show the progress of the export in the body of a `with` block, if stderr is a terminal.
 
-    A thread of its own writes the line, so that the trace is not kept waiting.
+    A separate thread writes the line, so that the trace does not wait for the terminal.
     """
 
     def __init__(self, name: str, *, delay: float = DELAY, period: float = PERIOD) -> None:
@@ -34,7 +34,7 @@ class Progress:
     def __enter__(self) -> None:
         if self._writer is not None:
             kinds = (TraceStart, TraceEnd, Assert)
-            self._subscription = subscribe(self._writer.hear, *kinds)
+            self._subscription = subscribe(self._writer.handle, *kinds)
             self._writer.start()
 
     def __exit__(self, *_: object) -> None:
@@ -52,11 +52,11 @@ class _Writer(threading.Thread):
         self._title, self._stream, self._done = name, stream, done
         self._delay, self._period = delay, period
         self._start = monotonic()
-        self._tracer: Any = None  # of the trace that runs
+        self._tracer: Any = None  # of the current trace
         self._asserts = 0
 
-    def hear(self, event: TraceStart | TraceEnd | Assert) -> None:
-        """Follow the trace that runs."""
+    def handle(self, event: TraceStart | TraceEnd | Assert) -> None:
+        """Follow the current trace."""
         if type(event) is Assert:
             self._asserts += 1
         else:
@@ -64,7 +64,7 @@ class _Writer(threading.Thread):
             self._asserts = 0
 
     def run(self) -> None:
-        """Write a line, again and again, until the export is done; then clear it."""
+        """Update the line until the export is done, then clear it."""
         if self._done.wait(self._delay):
             return
         while True:

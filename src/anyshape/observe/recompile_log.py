@@ -22,7 +22,7 @@ def is_wanted() -> bool:
 
 
 def start() -> None:
-    """Begin to write, if the environment asks for it and nothing is written yet."""
+    """Start the log, if the environment asks for it and it is not running."""
     if _open or not is_wanted():
         return
     with _opening:
@@ -31,7 +31,7 @@ def start() -> None:
 
 
 def stop() -> None:
-    """Write nothing more."""
+    """Stop the log."""
     with _opening:
         while _open:
             _open.pop().close()

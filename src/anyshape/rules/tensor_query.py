@@ -15,7 +15,7 @@ from anyshape.rules.shared.operand import dim_of, meta_of, shape_of
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.current import current
 from anyshape.tensor.layout import contiguity
-from anyshape.tensor.shown import expect_contiguity
+from anyshape.tensor.observed import expect_contiguity
 from anyshape.tensor.size import equal, known, plain, product
 from anyshape.tensor.sym_tensor import SymTensor, size_of
 

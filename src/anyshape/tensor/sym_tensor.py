@@ -19,7 +19,7 @@ from anyshape.errors import UnsupportedError
 from anyshape.events import OpCall, listeners
 from anyshape.refusal import refused
 from anyshape.tensor.current import current
-from anyshape.tensor.shown import shown_grad, shown_offset, shown_strides
+from anyshape.tensor.observed import observed_grad, observed_offset, observed_strides
 from anyshape.tensor.size import plain, product
 from anyshape.torch_compat.tensor_subclass import CONSTRUCTORS, VIEW_BASE, make_subclass
 
@@ -159,7 +159,7 @@ _PROPERTIES: Final[dict[str, property]] = {
     "itemsize": property(lambda t: t._meta.dtype.itemsize),
     "nbytes": property(lambda t: plain(product(t._meta.shape)) * t._meta.dtype.itemsize),
     "layout": _flag(torch.strided),
-    "requires_grad": property(shown_grad, _set_requires_grad),
+    "requires_grad": property(observed_grad, _set_requires_grad),
     "is_leaf": property(_is_leaf),
     "grad": property(lambda _: None, _refuse_set("grad")),
     "grad_fn": property(lambda t: None if _is_leaf(t) else t._value),
@@ -213,7 +213,7 @@ def _dim(t: SymTensor, dim: Any) -> Any:
 
 
 def _stride(t: SymTensor, dim: Any = None) -> Any:
-    strides = shown_strides(t)
+    strides = observed_strides(t)
     return strides if dim is None else strides[_dim(t, dim)]
 
 
@@ -265,7 +265,7 @@ def _contains(t: SymTensor, item: Any) -> bool:
 _METHODS: Final[dict[str, Any]] = {
     "size": _size,
     "stride": _stride,
-    "storage_offset": shown_offset,
+    "storage_offset": observed_offset,
     "dim": lambda t: len(t._meta.shape),
     "ndimension": lambda t: len(t._meta.shape),
     "numel": lambda t: plain(product(t._meta.shape)),

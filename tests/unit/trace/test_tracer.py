@@ -15,7 +15,7 @@ from anyshape.errors import (
     RuntimeAssertError,
     UnsupportedError,
 )
-from anyshape.tensor import shown
+from anyshape.tensor import observed
 from anyshape.tensor.sym_tensor import SymTensor
 from anyshape.trace import capture
 
@@ -246,7 +246,7 @@ def test_a_layout_on_the_word_of_a_meta_kernel_is_checked_at_run_time() -> None:
         return y, y.is_contiguous()
 
     captured = capture(f, (torch.rand(4, 3),), dynamic="unbacked")
-    checks = [n for n in captured.graph.nodes if n.func is shown.expect_contiguity]
+    checks = [n for n in captured.graph.nodes if n.func is observed.expect_contiguity]
     assert len(checks) == 1
     assert captured(torch.rand(5, 3))[1] is True
 

@@ -18,7 +18,7 @@ from anyshape.rules import data, linalg, random
 from anyshape.rules.dispatch.op_name import NOT_OPS, REFUSED
 from anyshape.rules.dispatch.resolve import loaded_rules, resolve
 from anyshape.symbolic.torch_calls import HANDLED
-from anyshape.tensor import shown
+from anyshape.tensor import observed
 from anyshape.torch_compat.aten_op import (
     CALLABLE_PRIVATE_OPS,
     VARIABLE_FUNCTIONS,
@@ -33,10 +33,10 @@ _OWN: Final[dict[str, Any]] = {
     "anyshape.count": data._count,
     "anyshape.weighted_bincount": data._weighted_bincount,
     "anyshape.lstsq_with_residuals": linalg._lstsq_with_residuals,
-    "anyshape.expect_grad": shown.expect_grad,
-    "anyshape.expect_strides": shown.expect_strides,
-    "anyshape.expect_offset": shown.expect_offset,
-    "anyshape.expect_contiguity": shown.expect_contiguity,
+    "anyshape.expect_grad": observed.expect_grad,
+    "anyshape.expect_strides": observed.expect_strides,
+    "anyshape.expect_offset": observed.expect_offset,
+    "anyshape.expect_contiguity": observed.expect_contiguity,
     "anyshape.set_autocast": execution_modes.set_autocast,
     "anyshape.set_inference": execution_modes.set_inference,
     SET_GRAD_ENABLED: set_grad_enabled,

@@ -43,7 +43,7 @@ from anyshape.torch_compat.torch_function import SAME_SIGNATURE_MODULES, Disable
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    Row = Callable[[Any, Any, tuple[Any, ...], dict[str, Any]], Any]
+    Handler = Callable[[Any, Any, tuple[Any, ...], dict[str, Any]], Any]
 
 SYMBOLIC: Final = (SymInt, SymBool, SymFloat)
 _FAMILIES: Final = (
@@ -93,7 +93,7 @@ def loaded_rules() -> dict[str, Rule]:
     return RULES
 
 
-def resolve(func: Any) -> Row:
+def resolve(func: Any) -> Handler:
     """The handler of the calls of a torch function."""
     _load()
     if func in USER:
@@ -114,7 +114,7 @@ def resolve(func: Any) -> Row:
         if not row.args[0].random:
             PURE.add(func)
         return row
-    return _body if isinstance(func, types.FunctionType) else _meta_kernel
+    return run_body if isinstance(func, types.FunctionType) else _meta_kernel
 
 
 def op_name(func: Any) -> str:
@@ -312,10 +312,6 @@ def _next(tracer: Any, func: Any, args: Any, kwargs: Any) -> Any:
     if isinstance(func, types.FunctionType):
         return run_body(tracer, func, args, kwargs)
     return _meta_kernel(tracer, func, args, kwargs)
-
-
-def _body(tracer: Any, func: Any, args: Any, kwargs: Any) -> Any:
-    return run_body(tracer, func, args, kwargs)
 
 
 def _meta_kernel(tracer: Any, func: Any, args: Any, kwargs: Any, *, misfit: bool = False) -> Any:

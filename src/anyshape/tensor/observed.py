@@ -1,4 +1,4 @@
-"""Strides, offset and requires_grad as the user observes them; checked at run time if uncertain."""
+"""Strides, offset and requires_grad that the user reads; checked at run time if uncertain."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     import torch
 
 
-def shown_strides(t: Any) -> tuple[Any, ...]:
-    """The strides of a traced tensor, observed by the user."""
+def observed_strides(t: Any) -> tuple[Any, ...]:
+    """The strides of a traced tensor, read by the user."""
     tracer, meta = t._tracer, t._meta
     tracer.asked_layout = True
     strides = strides_of(meta)
@@ -21,8 +21,8 @@ def shown_strides(t: Any) -> tuple[Any, ...]:
     return strides
 
 
-def shown_offset(t: Any) -> Any:
-    """The storage offset of a traced tensor, observed by the user."""
+def observed_offset(t: Any) -> Any:
+    """The storage offset of a traced tensor, read by the user."""
     tracer, meta = t._tracer, t._meta
     tracer.asked_layout = True
     offset = offset_of(meta)
@@ -31,8 +31,8 @@ def shown_offset(t: Any) -> Any:
     return offset
 
 
-def shown_grad(t: Any) -> bool:
-    """Whether a traced tensor requires grad, observed by the user; results are checked."""
+def observed_grad(t: Any) -> bool:
+    """Whether a traced tensor requires grad, read by the user; a result is checked."""
     tracer = t._tracer
     tracer.asked_grad = True
     answer = bool(t._meta.requires_grad)
@@ -45,9 +45,8 @@ def expect_grad(t: torch.Tensor, answer: bool) -> None:
     """Raise unless requires_grad is what the program observed while tracing."""
     if t.requires_grad is not answer:
         raise RuntimeAssertError(
-            f"requires_grad of a tensor is {t.requires_grad}; the program was told {answer} while"
-            " tracing",
-            fix="run the program in the grad mode that it was traced in, or do not ask",
+            f"requires_grad of a tensor is {t.requires_grad}; it was {answer} while tracing",
+            fix="run the program in the grad mode of the trace, or do not read requires_grad",
         )
 
 
@@ -55,9 +54,9 @@ def expect_strides(t: torch.Tensor, strides: tuple[int, ...]) -> None:
     """Raise unless a tensor has the strides that the program observed while tracing."""
     if any(n > 1 and a != b for n, a, b in zip(t.shape, t.stride(), strides, strict=True)):
         raise RuntimeAssertError(
-            f"a tensor of shape {tuple(t.shape)} has strides {t.stride()}; the program was told"
-            f" {strides} while tracing",
-            fix="call contiguous() before asking for the layout",
+            f"a tensor of shape {tuple(t.shape)} has strides {t.stride()};"
+            f" they were {strides} while tracing",
+            fix="call contiguous() before reading the layout",
         )
 
 
@@ -65,9 +64,8 @@ def expect_offset(t: torch.Tensor, offset: int) -> None:
     """Raise unless a tensor has the storage offset that the program observed while tracing."""
     if t.numel() and t.storage_offset() != offset:
         raise RuntimeAssertError(
-            f"a tensor has storage offset {t.storage_offset()}; the program was told {offset} while"
-            " tracing",
-            fix="call contiguous() before asking for the layout",
+            f"a tensor has storage offset {t.storage_offset()}; it was {offset} while tracing",
+            fix="call contiguous() before reading the layout",
         )
 
 
@@ -75,7 +73,7 @@ def expect_contiguity(t: torch.Tensor, memory_format: torch.memory_format, answe
     """Raise unless `is_contiguous()` is what the program observed; sizes of 0 and 1 pass."""
     if min(t.shape, default=2) > 1 and t.is_contiguous(memory_format=memory_format) != answer:
         raise RuntimeAssertError(
-            f"is_contiguous() of a tensor of shape {tuple(t.shape)} is {not answer}; the program"
-            f" was told {answer} while tracing",
-            fix="call contiguous() instead of asking",
+            f"is_contiguous() of a tensor of shape {tuple(t.shape)} is {not answer}; it was"
+            f" {answer} while tracing",
+            fix="call contiguous() instead of is_contiguous()",
         )
