@@ -17,7 +17,7 @@ from anyshape.compile.dynamism.policy import Choice, Policy
 from anyshape.compile.dynamism.store import StoredHistory
 from anyshape.compile.tree.segment import Segment, Stop, key_of, walk
 from anyshape.compile.tree.segment_program import lower_segment
-from anyshape.compile.tree.trace_path import PathTracer, enter_modes
+from anyshape.compile.tree.trace_path import PathTracer
 from anyshape.config import config
 from anyshape.env.fact import CHECK, Fact
 from anyshape.env.obligation import Obligation
@@ -40,6 +40,7 @@ from anyshape.observe import recompile_log
 from anyshape.tensor.current import is_tracing
 from anyshape.trace.arguments import Arguments
 from anyshape.trace.capture import capture_call
+from anyshape.trace.execution_modes import enter_modes
 from anyshape.trace.options import TraceOptions
 from anyshape.trace.size_chooser import BACKED, STATIC, EachSize
 from anyshape.trace.state.outside import Outside

@@ -9,6 +9,7 @@ import torch
 
 from anyshape.errors import ArgumentError
 from anyshape.rules.cast import formatted
+from anyshape.rules.dispatch.result import Done
 from anyshape.rules.dispatch.table import rule
 from anyshape.rules.pointwise import like
 from anyshape.rules.shared.operand import is_tensor, meta_of, shape_of, sizes_of
@@ -149,17 +150,49 @@ def new_empty_strided(x: Any, size: Any, stride: Any, **options: Any) -> Any:
     return meta
 
 
-@rule("tensor", "as_tensor", "asarray", "scalar_tensor")
-def tensor(  # noqa: PLR0913  the signature is torch's
-    data: Any = None, *args: Any, dtype: Any = None, device: Any = None,
-    requires_grad: bool = False, pin_memory: bool = False, copy: Any = None, obj: Any = None,
-    s: Any = None, layout: Any = None,
+@rule("tensor", "scalar_tensor")
+def tensor(
+    data: Any = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
+    pin_memory: bool = False, s: Any = None, layout: Any = None,
 ) -> Any:  # fmt: skip
-    """A tensor from numbers, nested lists and tensors."""
-    for other in (obj, s):
-        data = other if data is None else data
-    if args and isinstance(args[0], torch.dtype):
-        dtype = args[0]
+    """A tensor from numbers, nested lists, tensors and arrays."""
+    data = s if data is None else data
+    if _is_array(data):
+        return _from_array(data, dtype, device, requires_grad, copy=True)
+    return _from_data(data, dtype, device, requires_grad)
+
+
+@rule("as_tensor", "asarray")
+def as_tensor(
+    data: Any = None, dtype: Any = None, device: Any = None, *, requires_grad: bool = False,
+    copy: Any = None, obj: Any = None,
+) -> Any:  # fmt: skip
+    """A tensor from numbers and nested lists; over the memory of a tensor or an array."""
+    data = obj if data is None else data
+    if _is_array(data):
+        return _from_array(data, dtype, device, requires_grad, copy=bool(copy))
+    return _from_data(data, dtype, device, requires_grad)
+
+
+def _is_array(data: Any) -> bool:
+    """Whether data has memory of its own: an array of another library, a buffer."""
+    plain = (list, tuple, int, float, complex, torch.SymBool)
+    return not is_tensor(data) and not isinstance(data, plain)
+
+
+def _from_array(data: Any, dtype: Any, device: Any, requires_grad: bool, *, copy: bool) -> Done:
+    """A tensor from an array, whose memory is read again when the program runs."""
+    with DisableTorchFunction():
+        found: Any = torch.as_tensor(data)
+    call = current().call
+    if copy:
+        found = call(torch.clone, (found,), {})
+    if dtype is not None or device is not None:
+        found = call(torch.Tensor.to, (found,), {"dtype": dtype, "device": device})
+    return Done(call(torch.Tensor.requires_grad_, (found,), {}) if requires_grad else found)
+
+
+def _from_data(data: Any, dtype: Any, device: Any, requires_grad: bool) -> Meta:
     shape, default = _nested(data)
     if is_tensor(data):
         device = meta_of(data).device if device is None else device
@@ -170,6 +203,8 @@ def tensor(  # noqa: PLR0913  the signature is torch's
 def new_tensor(x: Any, data: Any, *, dtype: Any = None, device: Any = None, **options: Any) -> Any:
     """A tensor from numbers on the device of another."""
     device = meta_of(x).device if device is None else device
+    if _is_array(data):
+        return _from_array(data, dtype, device, bool(options.get("requires_grad")), copy=True)
     default = meta_of(data).dtype if is_tensor(data) else _nested(data)[1]
     return new_meta(_nested(data)[0], dtype or default, device)
 

@@ -147,6 +147,13 @@ def _refuse_set(name: str) -> Any:
     return refuse
 
 
+def _set_data(t: SymTensor, value: Any) -> None:
+    """`t.data += 1` assigns what `t.data` gave, changed in place; nothing else can be assigned."""
+    made = value._value.node if type(value) is SymTensor else None
+    if made is None or made.func is not torch.Tensor.detach or made.args[0] is not t._value:
+        _refuse_set("data")(t, value)
+
+
 def _set_requires_grad(t: SymTensor, value: bool) -> None:
     t.requires_grad_(value)
 
@@ -163,7 +170,7 @@ _PROPERTIES: Final[dict[str, property]] = {
     "is_leaf": property(_is_leaf),
     "grad": property(lambda _: None, _refuse_set("grad")),
     "grad_fn": property(lambda t: None if _is_leaf(t) else t._value),
-    "data": property(lambda t: t.detach(), _refuse_set("data")),
+    "data": property(lambda t: t.detach(), _set_data),
     "names": property(lambda t: (None,) * len(t._meta.shape), _refuse_set("names")),
     "name": _flag(None),
     VIEW_BASE: property(lambda t: None),

@@ -27,3 +27,13 @@ DATA_METHODS: Final = ("_typed_storage",)
 storage_id: Final = attrgetter("_cdata")
 """`storage_id(t.untyped_storage())`: equal for two tensors if and only if they share their memory.
 `data_ptr()` would not do: it is 0 for all tensors without data."""
+
+
+def storage_use_count(storage: torch.UntypedStorage) -> int:
+    """The number of references to a storage: one per tensor over it, and one for `storage` itself.
+
+    Without it a tensor made inside a trace over the memory of another could not be told from one
+    with memory of its own.
+    """
+    found: int = torch._C._storage_Use_Count(storage_id(storage))
+    return found

@@ -179,6 +179,7 @@ def trace_call(
             substituted(codes),
             kept_modules(modules),
             replaced(attributes, stand_ins[count:]),
+            tracer.births,
             mode,
         ):
             traced_args, traced_kwargs = tree.unflatten(stand_ins[:count], inputs.spec)
@@ -187,7 +188,8 @@ def trace_call(
                 result = fn(*traced_args, **traced_kwargs)
                 flat, out_spec = tree.flatten(result, shapes=True)
             contents.need_same(result, objects=tracer.options.refuses_changed_objects)
-        tracer.graph.outputs = [output_of(tracer, leaf) for leaf in flat]
+            tracer.graph.outputs = [output_of(tracer, leaf) for leaf in flat]
+            tracer.settle()
         for key in keys_of(out_spec):
             need_plain(tracer, key)
     finally:

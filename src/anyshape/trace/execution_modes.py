@@ -60,6 +60,16 @@ class keep_modes:  # noqa: N801  used as a statement of generated code
             torch.set_default_dtype(self.dtype)
 
 
+def enter_modes(modes: tuple[Any, ...]) -> None:
+    """Enter the modes in which a part of a program begins."""
+    grad, inference, autocast, dtype = modes
+    if torch.is_inference_mode_enabled() is not inference:
+        set_inference(inference)
+    set_grad_enabled(grad)
+    set_autocast(autocast)
+    torch.set_default_dtype(dtype)
+
+
 MODE_CHANGES: Final = (
     set_grad_enabled,
     set_inference,

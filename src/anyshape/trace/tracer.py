@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from contextlib import contextmanager
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, Final, NoReturn
@@ -31,6 +32,7 @@ from anyshape.tensor.sym_tensor import DUMMY, ROWS, SymTensor, make
 from anyshape.torch_compat.tensor_subclass import make_subclass
 from anyshape.torch_compat.thread_state import is_any_autocast_enabled, set_grad_enabled
 from anyshape.torch_compat.torch_function import DisableTorchFunction
+from anyshape.trace.birth import Births, note_foreign, settle
 from anyshape.trace.execution_modes import set_autocast, set_inference
 from anyshape.trace.graph import CONSTANT, INPUT, RESULT, Graph, Name, Node, Value, leaves
 from anyshape.trace.numbering import number
@@ -79,6 +81,9 @@ class Tracer:
         self._sites = not config.do_not_emit_stack_traces
         self._fresh: list[tuple[SymInt, Any, tuple[Any, ...]]] = []
         self._lifted: dict[int, Value] = {}
+        self._start = 0  # the first node of the part that is traced
+        self._settled = 0  # constants of which it is known where they were born
+        self.births = Births()
         self._grad = _is_grad_enabled()
         self._inference = self.uses_inference = _is_inference()
         self.dtype = self._dtype = _default_dtype()
@@ -292,7 +297,29 @@ class Tracer:
         value = Value(len(self.graph.constants), CONSTANT, meta)
         self.graph.constants.append((value, tensor))
         self._lifted[id(tensor)] = value
+        if type(tensor) is torch.Tensor:
+            note_foreign(self, value, tensor)
         return value
+
+    def settle(self) -> None:
+        """Make the constants that were born inside results of nodes, at the start of the part."""
+        for value, tensor in settle(self, self._start, self._settled):
+            self._adopt(value, tensor)
+        self._settled = len(self.graph.constants)
+
+    def _adopt(self, value: Value, tensor: torch.Tensor) -> None:
+        """Let a result stand for a real tensor as long as that lives."""
+        key, lifted = id(tensor), self._lifted
+        weakref.finalize(tensor, lifted.pop, key, None).atexit = False
+
+    def next_result(self) -> int:
+        """The number of the next result."""
+        self._count += 1
+        return self._count - 1
+
+    def value_of(self, tensor: torch.Tensor) -> Value | None:
+        """The value that stands for a real tensor, if the program has used it."""
+        return self._lifted.get(id(tensor))
 
     # ------------------------------------------------------------------ what the run will know
 
@@ -388,6 +415,7 @@ class Tracer:
         """Drop what only the trace needed."""
         self.mode = None
         self._lifted = {}
+        self.births = Births()
 
     @contextmanager
     def unrecorded(self) -> Iterator[None]:

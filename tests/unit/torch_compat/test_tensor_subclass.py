@@ -59,3 +59,11 @@ def test_storage_id_tells_whether_two_tensors_share_their_memory():
         assert key(x.untyped_storage()) == key(x[1:].untyped_storage())
         assert key(x.untyped_storage()) == key(x.detach().untyped_storage())
         assert key(x.untyped_storage()) != key(other.untyped_storage())
+
+
+def test_storage_use_count_counts_the_tensors_over_a_storage():
+    x = torch.ones(4)
+    count = tensor_subclass.storage_use_count
+    assert count(x.untyped_storage()) == 2
+    view = x[1:]
+    assert count(x.untyped_storage()) == count(view.untyped_storage()) == 3

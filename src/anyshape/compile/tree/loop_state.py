@@ -21,6 +21,7 @@ from anyshape.env.site import is_own
 from anyshape.symbolic.sym_bool import SymBool
 from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
+from anyshape.tensor.current import current
 from anyshape.tensor.sym_tensor import SymSize, SymTensor
 from anyshape.torch_compat.branch import branches_in_loops
 from anyshape.torch_compat.bytecode import hides_state, iterations
@@ -164,11 +165,12 @@ class _Reader:
 
     def read(self, x: Any) -> Any:
         kind = type(x)
-        if kind is SymTensor:
-            number = self._again(x._value)
+        value = _value_of(x)
+        if value is not None:
+            number = self._again(value)
             if number is None:
-                number = self._numbers[id(x._value)]
-                self.values.append(x._value)
+                number = self._numbers[id(value)]
+                self.values.append(value)
             return ("tensor", number)
         if kind in (SymInt, SymBool, SymFloat):
             return (kind, repr(x))
@@ -210,6 +212,15 @@ class _Reader:
         if own is None or hasattr(x, "__next__"):
             raise Unsettled
         return (kind, id(x), self.read(own))
+
+
+def _value_of(x: Any) -> Value | None:
+    """The value of a traced tensor, or of a real one that was born inside the trace."""
+    if type(x) is SymTensor:
+        found: Value = x._value
+        return found
+    value = current().value_of(x) if isinstance(x, torch.Tensor) else None
+    return None if value is None or value.node is None else value
 
 
 def _meta_key(meta: Meta) -> Any:

@@ -36,10 +36,9 @@ from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor import current
 from anyshape.tensor.sym_tensor import SymTensor
-from anyshape.torch_compat.thread_state import set_grad_enabled
 from anyshape.torch_compat.torch_function import DisableTorchFunction
 from anyshape.trace.capture import Captured, as_assert
-from anyshape.trace.execution_modes import keep_modes, set_autocast, set_inference
+from anyshape.trace.execution_modes import enter_modes, keep_modes
 from anyshape.trace.graph import (
     CONSTANT,
     SYMBOLIC,
@@ -174,7 +173,6 @@ class PathTracer(Tracer):
         self._frame = frame
         self._order: list[Any] | None = None
         self._parent: tuple[Segment, Any] | None = None
-        self._start = 0  # the first node of the segment
         self._asserts = self._deviations = 0  # of earlier segments
         self._alive: list[tuple[Any, Value]] = []
         self._versions: dict[Value, int] = {}
@@ -194,6 +192,10 @@ class PathTracer(Tracer):
         t = super()._result(node, meta, scan, outs)
         self._alive.append((weakref.ref(t), t._value))
         return t
+
+    def _adopt(self, value: Value, tensor: torch.Tensor) -> None:
+        super()._adopt(value, tensor)
+        self._alive.append((weakref.ref(tensor), value))
 
     def _live(self) -> list[Value]:
         """The live tensors: the inputs, and results that Python still references."""
@@ -215,6 +217,7 @@ class PathTracer(Tracer):
         """The answer to a question, computed by running the segment that ends here."""
         if self.settling:
             raise Unsettled
+        self.settle()
         self.questions.append(question)
         place = len(self.answers)
         segment = self.segment
@@ -331,6 +334,7 @@ class PathTracer(Tracer):
         """Run what was traced since the last decision for its effects: the program has raised."""
         if len(self.answers) >= len(self.script) and self.segment.run is None:
             self._parent = None
+            self.settle()
             segment = Segment()
             self._build(segment, [])
             self._run(segment)
@@ -469,16 +473,6 @@ class PathTracer(Tracer):
     def _set_modes(self) -> None:
         """The execution modes at the last decision."""
         enter_modes(self._modes)
-
-
-def enter_modes(modes: tuple[Any, ...]) -> None:
-    """Enter the execution modes in which a segment begins."""
-    grad, inference, autocast, dtype = modes
-    if torch.is_inference_mode_enabled() is not inference:
-        set_inference(inference)
-    set_grad_enabled(grad)
-    set_autocast(autocast)
-    torch.set_default_dtype(dtype)
 
 
 def _key(x: Any) -> Any:

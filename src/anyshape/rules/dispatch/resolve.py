@@ -35,7 +35,7 @@ from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.layout import CONTIGUOUS, unsure
 from anyshape.tensor.meta import Meta
 from anyshape.tensor.size import equal
-from anyshape.tensor.sym_tensor import SymTensor
+from anyshape.tensor.sym_tensor import SymTensor, make
 from anyshape.torch_compat.aten_op import is_op, qualified_name, schema_of
 from anyshape.torch_compat.thread_state import is_any_autocast_enabled
 from anyshape.torch_compat.torch_function import SAME_SIGNATURE_MODULES, DisableTorchFunction
@@ -365,13 +365,19 @@ def _run_user(found: Rule, tracer: Any, func: Any, args: Any, kwargs: Any) -> An
 def _attribute(tracer: Any, func: Any, args: Any, kwargs: Any) -> Any:
     """A property of a tensor, read or set through torch's own descriptor."""
     x = args[0]
-    if type(x) is not SymTensor:
-        with DisableTorchFunction():
-            return func(*args, **kwargs)
     name = func.__self__.__name__
+    if type(x) is not SymTensor:
+        if name not in _VIEWS:
+            with DisableTorchFunction():
+                return func(*args, **kwargs)
+        value = tracer.lift(x)
+        x = make(value.meta, value, tracer)
     if func.__name__ == "__get__":
         return getattr(x, name)
     return setattr(x, name, args[1])
+
+
+_VIEWS: Final = frozenset(("T", "mT", "H", "mH", "real", "imag", "data"))  # attributes, as ops
 
 
 def _plain(tracer: Any, func: Any, args: Any, kwargs: Any) -> Any:

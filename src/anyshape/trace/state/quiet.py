@@ -9,16 +9,14 @@ from __future__ import annotations
 import gc
 import threading
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from anyshape.torch_compat.thread_state import set_compiling
+from anyshape.trace.birth import grow_old, is_frozen
 from anyshape.trace.execution_modes import keep_modes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-
-_IMMORTAL: Final = 1000
 
 
 class _Shared:
@@ -48,24 +46,9 @@ def rested() -> Iterator[None]:
         with _Shared.lock:
             _Shared.resting -= 1
             if _Shared.resting == 0 and _Shared.collects:
-                _grow_old()
+                _Shared.made += gc.get_count()[0]
+                grow_old()  # at once: the collector does not see what was made grow then
                 gc.enable()
-
-
-def _grow_old() -> None:
-    """Count what was made as old at once: the collector does not see it grow then."""
-    _Shared.made += gc.get_count()[0]
-    if not _is_frozen():
-        gc.freeze()
-        gc.unfreeze()
-
-
-def _is_frozen() -> bool:
-    """Whether the user has called `gc.freeze`, which freezes all objects: thousands at least.
-
-    The collector of Python 3.12 freezes the immortal ones by itself: a few hundred.
-    """
-    return gc.get_freeze_count() > _IMMORTAL
 
 
 def _collect() -> None:
@@ -73,7 +56,7 @@ def _collect() -> None:
     a trace rather than after one, when all that it made is still in use.
     """
     collected = gc.get_stats()[2]["collections"] != _Shared.collections
-    if not collected and not _is_frozen():
+    if not collected and not is_frozen():
         gc.collect()
         _Shared.allowed = max(200_000, len(gc.get_objects()) // 4)
     _Shared.made = 0
