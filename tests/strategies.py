@@ -30,6 +30,7 @@ from anyshape.expr.node import Expr
 from anyshape.expr.pool import Pool
 from anyshape.expr.real import Real, Span, real_const, real_symbol
 from anyshape.expr.table.op import COMPARE, OPS
+from anyshape.expr.terms import terms
 
 Values = Mapping[str, Any]
 Meaning = Callable[[Values], Any]
@@ -255,7 +256,8 @@ def values_of(draw: st.DrawFn, world: World) -> dict[str, Any]:
     """A value for each symbol, within its declared range."""
     values: dict[str, Any] = {}
     for e in world.integers:
-        values[next(iter(e.parts)).name] = draw(_between(e.lo, e.hi))  # type: ignore[union-attr]
+        (atom,) = terms(e)
+        values[atom.name] = draw(_between(e.lo, e.hi))
     for r in world.reals:
         lo, hi, _ = r.span
         values[r.args[0]] = draw(st.floats(lo, hi, allow_nan=False))

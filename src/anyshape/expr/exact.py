@@ -14,7 +14,7 @@ below 2**-118 per pair of sums, refuses the operation.
 from __future__ import annotations
 
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from anyshape.expr.node import refuse_collision
 from anyshape.expr.terms import add_into, terms
@@ -26,38 +26,53 @@ EXPANSIONS: Final = 32
 SHORT: Final = 8
 
 
-def confirm(node: Expr, made: tuple[Any, ...]) -> None:
-    """Refuse unless `node` is the sum of the pending parts `made`, up to the constant.
+def confirm(node: Expr, left: Expr | None, right: Expr | None, k: int) -> None:
+    """Refuse unless `node` is `left + k*right` up to the constant; None stands for no operand.
 
     The constants agree where the rest does, because the keys do.
     """
-    confirmed = node.pool.confirmed
-    proved = made if len(made) > 1 else (*made, node)  # a sum plus any constant
-    if proved in confirmed:
+    if _is_made_of(node, left, right, k):
         return
-    if not (_is_short_sum(node, made) or _is_sum(node, made)):
+    confirmed = node.pool.confirmed
+    if (node, left, right) in confirmed or (k == 1 and (node, right, left) in confirmed):
+        return
+    if (left is None or left.width <= SHORT) and (right is None or right.width <= SHORT):
+        out: dict[Atom, int] = {} if left is None else terms(left)
+        if right is not None:
+            out = out.copy()
+            add_into(out, terms(right), k)
+        is_exact = out == terms(node)
+    else:
+        is_exact = _is_sum(node, left, right, k)
+    if not is_exact:
         refuse_collision()
-    confirmed.add(proved)
-    if len(made) == 3 and made[2] == 1:
-        confirmed.add((made[1], made[0], 1))
+    confirmed.add((node, left, right))
 
 
-def _is_short_sum(node: Expr, made: tuple[Any, ...]) -> bool:
-    """Whether the operands have few terms, which add up to those of `node`."""
-    out: dict[Atom, int] = {}
-    first, *times = made
-    operands = [(first, 1), (times[0], times[1])] if len(times) == 2 else [(first, *(times or [1]))]
-    for e, k in operands:
-        if e.width > SHORT:
-            return False
-        add_into(out, terms(e), k)
-    return out == terms(node)
+def _is_made_of(node: Expr, left: Expr | None, right: Expr | None, k: int) -> bool:
+    """Whether what `node` or an operand was first made of proves the claim.
+
+        y + x = x + y    (x + y) - x = y    (x + y) - y = x    (x - y) + y = x    x - x = 0
+        (k*x) / k = x
+
+    By its key, a node is one combination only of the same operands, see `Expr`.
+    """
+    if left is None or right is None:
+        return right is not None and right.right is node and right.left is None
+    if left is right:
+        return k == -1
+    if left.left is node:
+        return left.right is right
+    if left.right is node:
+        return left.left is right and k == -1
+    return k == 1 and node.left is right and node.right is left
 
 
-def _is_sum(node: Expr, made: tuple[Any, ...]) -> bool:
+def _is_sum(node: Expr, left: Expr | None, right: Expr | None, k: int) -> bool:
     difference = _Difference()
     difference.add(node, -1)
-    difference.expand(made, 1)
+    difference.add(left, 1)
+    difference.add(right, k)
     return difference.is_zero()
 
 
@@ -69,19 +84,13 @@ class _Difference:
         self.widest: list[tuple[int, int, Expr]] = []
         self.count = 0
 
-    def add(self, e: Expr, k: int) -> None:
+    def add(self, e: Expr | None, k: int) -> None:
+        if e is None:
+            return
         if e not in self.times:
             self.count += 1
             heappush(self.widest, (-e.width, self.count, e))
         self.times[e] = self.times.get(e, 0) + k
-
-    def expand(self, parts: tuple[Any, ...], k: int) -> None:
-        """Add `k` times what has these parts."""
-        if len(parts) == 3:
-            self.add(parts[0], k)
-            self.add(parts[1], k * parts[2])
-        else:
-            self.add(parts[0], k * parts[1] if len(parts) == 2 else k)
 
     def is_zero(self) -> bool:
         rest: dict[Atom, int] = {}
@@ -91,10 +100,10 @@ class _Difference:
             k = self.times.pop(e)
             if not k:
                 continue
-            parts = e.parts
-            if isinstance(parts, dict) or steps == EXPANSIONS:
+            if e.terms is not None or steps == EXPANSIONS:
                 add_into(rest, terms(e), k)
             else:
                 steps += 1
-                self.expand(parts, k)
+                self.add(e.left, k)
+                self.add(e.right, k * e.times if e.right is not None else 0)
         return not rest

@@ -8,11 +8,11 @@ Invariants
       summation. The intern key is the integer `c * ONE + sum(coefficient * atom.weight)`, with a
       random 120-bit `weight` per atom, drawn anew in every process: keys of sums add up.
     * Exact: equal forms have equal keys, so a key that is not taken makes a new object. A key that
-      is taken only claims equality. The claim is proved by the operands where they are those that
-      the node was made of, else by comparing terms (`anyshape.expr.exact`), once per pair of
-      operands; if it is wrong, the operation is refused. Nothing but identity depends on a key: no
-      text, no order and no sign (`anyshape.expr.order`).
-    * Lazy: `a + b` stores its two operands. The term dictionary is made on demand by
+      is taken only claims equality. The claim is proved by `left` and `right` where they are the
+      operands at hand, else by comparing terms (`anyshape.expr.exact`), once per pair of operands;
+      if it is wrong, the operation is refused. Nothing but identity depends on a key: no text, no
+      order and no sign (`anyshape.expr.order`).
+    * Lazy: `a + b` stores its two operands. The dictionary of terms is made on demand by
       `anyshape.expr.terms.terms`, once, and never changes the value.
     * `lo <= value <= hi` always; `hint` is the value under the hints of the symbols, or None when
       an atom has none. Bounds only ever tighten, so a stale bound is still true.
@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from math import inf
 from secrets import randbits
-from typing import TYPE_CHECKING, Any, Final, NoReturn, Self, TypeAlias
+from typing import TYPE_CHECKING, Final, NoReturn, Self, TypeAlias
 
 from anyshape.errors import UnsupportedError
 from anyshape.refusal import refused
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from anyshape.expr.table.op import Op
 
     Operand: TypeAlias = "Expr | Bool | Real"
-    Parts: TypeAlias = "dict[Atom, int] | tuple[Any, ...]"
+    Terms: TypeAlias = "dict[Atom, int]"
 
 STALE: Final = -1
 ALWAYS: Final = 1 << 60  # the version of atoms and constants: their bounds are never behind
@@ -124,7 +124,7 @@ class Atom(Interned):
 
 
 def make_node(
-    pool: Pool, key: int, c: int, lo: Bound, hi: Bound, hint: int | None, parts: Parts, width: int
+    pool: Pool, key: int, c: int, lo: Bound, hi: Bound, hint: int | None, terms: Terms, width: int
 ) -> Expr:
     """A new node under a key that is not taken; for this module and `anyshape.expr.terms`."""
     node = Expr.__new__(Expr)
@@ -134,12 +134,13 @@ def make_node(
     node.lo = lo
     node.hi = hi
     node.quick_hint = hint
-    node.parts = parts
+    node.terms = terms
     node.width = width
     node.version = STALE
     node.sign = 0 if width != 1 else 1
     node.oldest = NEVER
     node.newest = 0
+    node.left = node.right = None
     pool.nodes[key] = node
     return node
 
@@ -166,24 +167,33 @@ def tighten(node: Expr, lo: Bound, hi: Bound) -> None:
 class Expr(Interned):
     """An interned linear sum; see the module's invariants. Build with the operators.
 
-    `parts` is the dictionary {atom: coefficient}, or a pending `(a, b, k)` = a + k*b, `(a, k)` =
-    k*a, `(a,)` = a up to the constant. `width` bounds the number of terms from above. `sign` is 1
-    or -1 when all coefficients are known to have that sign, else 0; `oldest` and `newest` enclose
-    the indices of the atoms. `quick_hint` is the hint as composed from the operands: None also
-    where an atom without a hint cancelled, which only a STALE sum can hide.
+    `terms` is the dictionary {atom: coefficient}, or None while the sum is pending. `left`, `right`
+    and `times` are what the node was first made of: left + times*right; times*right where `left` is
+    None; left up to the constant where `right` is None, and then `left` is not such a node itself;
+    both are None where it was made of terms.
+    By its key, a node is one combination only of the same operands. So an operation that finds a
+    node with its own operands has found its result.
+
+    `width` bounds the number of terms from above. `sign` is 1 or -1 when all coefficients are known
+    to have that sign, else 0; `oldest` and `newest` enclose the indices of the atoms, and are exact
+    where the terms or a sign are known. `quick_hint` is the hint as composed from the operands:
+    None also where an atom without a hint cancelled, which only a STALE sum can hide.
     """
 
     __slots__ = (
         "c",
         "hi",
         "key",
+        "left",
         "lo",
         "newest",
         "oldest",
-        "parts",
         "pool",
         "quick_hint",
+        "right",
         "sign",
+        "terms",
+        "times",
         "version",
         "width",
     )
@@ -194,12 +204,15 @@ class Expr(Interned):
     lo: Bound
     hi: Bound
     quick_hint: int | None
-    parts: Parts
+    terms: Terms | None
     width: int
     version: int
     sign: int
     oldest: int
     newest: int
+    left: Expr | None
+    right: Expr | None
+    times: int
 
     def __add__(self, other: Expr) -> Expr:
         pool = self.pool
@@ -211,9 +224,10 @@ class Expr(Interned):
         except OverflowError:  # an infinity and an integer too large for a float
             lo, hi = -inf, inf
         if node is not None:
-            made = (self, other, 1)
-            if node.parts != made and made not in pool.confirmed:
-                _confirm(node, made)
+            if (node.left is not self or node.right is not other) and (
+                (node, self, other) not in pool.confirmed
+            ):
+                pool.confirm(node, self, other, 1)
             if lo > node.lo or hi < node.hi:
                 tighten(node, lo, hi)
             return node
@@ -226,7 +240,10 @@ class Expr(Interned):
         a = self.quick_hint
         b = other.quick_hint
         node.quick_hint = None if a is None or b is None else a + b
-        node.parts = (self, other, 1)
+        node.terms = None
+        node.left = self
+        node.right = other
+        node.times = 1
         node.width = self.width + other.width
         old, new = self.oldest, self.newest
         older, newer = other.oldest, other.newest
@@ -234,6 +251,8 @@ class Expr(Interned):
         if sign != other.sign:
             sign = 0
         node.sign = sign
+        node.oldest = old if old < older else older
+        node.newest = new if new > newer else newer
         if new < older or newer < old:
             now = pool.ranges
             v = self.version
@@ -244,11 +263,9 @@ class Expr(Interned):
                 w = now
             node.version = now if v >= now <= w else v if v < w else w
         else:  # coefficients add up
+            node.version = min(self.version, other.version, pool.ranges) if sign else STALE
             if not -KEY_LIMIT < key < KEY_LIMIT:
                 check_size(node)
-            node.version = min(self.version, other.version, pool.ranges) if sign else STALE
-        node.oldest = old if old < older else older
-        node.newest = new if new > newer else newer
         pool.nodes[key] = node
         return node
 
@@ -262,9 +279,10 @@ class Expr(Interned):
         except OverflowError:
             lo, hi = -inf, inf
         if node is not None:
-            made = (self, other, -1)
-            if node.parts != made and made not in pool.confirmed:
-                _confirm(node, made)
+            if (node.left is not self or node.right is not other) and (
+                (node, self, other) not in pool.confirmed
+            ):
+                pool.confirm(node, self, other, -1)
             if lo > node.lo or hi < node.hi:
                 tighten(node, lo, hi)
             return node
@@ -277,11 +295,16 @@ class Expr(Interned):
         a = self.quick_hint
         b = other.quick_hint
         node.quick_hint = None if a is None or b is None else a - b
-        node.parts = (self, other, -1)
+        node.terms = None
+        node.left = self
+        node.right = other
+        node.times = -1
         node.width = self.width + other.width
         node.sign = 0
         old, new = self.oldest, self.newest
         older, newer = other.oldest, other.newest
+        node.oldest = old if old < older else older
+        node.newest = new if new > newer else newer
         if new < older or newer < old:
             now = pool.ranges
             v = self.version
@@ -292,11 +315,9 @@ class Expr(Interned):
                 w = now
             node.version = now if v >= now <= w else v if v < w else w
         else:
+            node.version = STALE
             if not -KEY_LIMIT < key < KEY_LIMIT:
                 check_size(node)
-            node.version = STALE
-        node.oldest = old if old < older else older
-        node.newest = new if new > newer else newer
         pool.nodes[key] = node
         return node
 
@@ -310,11 +331,11 @@ class Expr(Interned):
         pool = self.pool
         key = self.key + k * ONE
         node = pool.nodes.get(key)
-        parts = self.parts
         if node is not None:
-            found = node.parts
-            if found is not parts and found != (self,) and parts != (node,):
-                _confirm(node, (self,))
+            if node.left is not self or node.right is not None:
+                base = self if self.right is not None else self.left or self
+                if (node.left is not base or node.right is not None) and node is not base:
+                    pool.confirm(node, base, None, 1)
             return node
         c = self.c + k
         if not -LARGEST <= c <= LARGEST:
@@ -327,7 +348,9 @@ class Expr(Interned):
         node.hi = self.hi + k
         hint = self.quick_hint
         node.quick_hint = None if hint is None else hint + k
-        node.parts = parts if type(parts) is dict or len(parts) == 1 else (self,)
+        node.terms = self.terms
+        node.left = self if self.right is not None else self.left or self
+        node.right = None
         node.width = self.width
         node.sign = self.sign
         version = self.version
@@ -345,8 +368,8 @@ class Expr(Interned):
         key = self.key * k
         node = pool.nodes.get(key)
         if node is not None:
-            if k and node.parts != (self, k) and (k != -1 or self.parts != (node, -1)):
-                _confirm(node, (self, k))
+            if (node.right is not self or node.left is not None) and k:
+                pool.confirm(node, None, self, k)
             return node
         node = _new(Expr)
         node.pool = pool
@@ -354,8 +377,15 @@ class Expr(Interned):
         node.c = self.c * k
         hint = self.quick_hint
         node.quick_hint = None if hint is None else hint * k
-        node.parts = (self, k)
+        node.terms = None
+        node.left = None
+        node.right = self
+        node.times = k
         node.width = self.width
+        version = self.version
+        node.version = pool.ranges if version == ALWAYS else version
+        node.oldest = self.oldest
+        node.newest = self.newest
         if not -KEY_LIMIT < key < KEY_LIMIT:
             check_size(node)
         if k > 0:
@@ -366,17 +396,13 @@ class Expr(Interned):
             node.lo = self.hi * k
             node.hi = self.lo * k
             node.sign = -self.sign
-        version = self.version
-        node.version = pool.ranges if version == ALWAYS else version
-        node.oldest = self.oldest
-        node.newest = self.newest
         pool.nodes[key] = node
         return node
 
     @property
     def hint(self) -> int | None:
         """The value under the hints of the symbols, or None when an atom has none."""
-        if self.quick_hint is None and self.version == STALE:
+        if self.quick_hint is None and self.version == STALE and self.terms is None:
             from anyshape.expr.terms import terms  # noqa: PLC0415  terms are made of nodes
 
             terms(self)  # which finds out
@@ -396,13 +422,6 @@ class Expr(Interned):
 _new = Expr.__new__
 
 
-def _confirm(node: Expr, made: tuple[Any, ...]) -> None:
-    """Prove that `node`, which was found by its key, is what is made of the parts `made`."""
-    from anyshape.expr.exact import confirm  # noqa: PLC0415  terms are made of nodes
-
-    confirm(node, made)
-
-
 def _has_no_terms(e: Expr) -> bool:
     from anyshape.expr.terms import terms  # noqa: PLC0415  terms are made of nodes
 
@@ -410,7 +429,7 @@ def _has_no_terms(e: Expr) -> bool:
 
 
 def check_size(e: Expr) -> None:
-    """Refuse a node that is about to be interned if it has too large a number."""
+    """Refuse a node if it has too large a number; for nodes that are about to be interned."""
     from anyshape.expr.terms import terms  # noqa: PLC0415  terms are made of nodes
 
     if max(map(abs, (e.c, *terms(e).values()))) > LARGEST:

@@ -21,50 +21,40 @@ if TYPE_CHECKING:
 
 def is_negative(e: Expr) -> bool:
     """Whether `e` is the negative one of `e` and `-e`; a constant by its value."""
-    if e.sign:
-        return e.sign < 0
-    leading = _leading(e)
-    return (leading or e.c) < 0
+    sign = e.sign
+    if sign:
+        return sign < 0
+    left, right = e.left, e.right
+    if left is not None and right is not None and left.newest != right.newest:
+        sign = left.sign if left.newest > right.newest else e.times * right.sign
+        if sign:  # of the operand with the newest atom
+            return sign < 0
+    return (_leading(e) or e.c) < 0
 
 
 def _leading(e: Expr) -> int:
     """The coefficient of the newest atom, 0 for a constant.
 
     Goes down to the operand with the newest atom, which is one step for most lazy sums. The others
-    have only older atoms, which is checked against the atom that is found: `newest` only says that
-    no atom is newer, and terms may have cancelled.
+    have only older atoms, which is checked against the atom that is found: on a pending sum,
+    `newest` only says that no atom is newer, and terms may have cancelled.
     """
     top, multiple, others = e, 1, -1
     while True:
-        parts = e.parts
-        if isinstance(parts, dict):
-            newest = newest_atom(e)
-            if newest is None or newest.index <= others:
+        known = e.terms
+        if known is not None:
+            if not known or e.newest <= others:
                 break
-            return multiple * parts[newest]
-        if len(parts) == 3:
-            a, b, k = parts
-            if a.newest > b.newest:
-                e, others = a, max(others, b.newest)
-            else:
-                e, others, multiple = b, max(others, a.newest), multiple * k
+            return multiple * known[e.pool.by_index[e.newest]]
+        left, right = e.left, e.right
+        if right is None or (left is not None and left.newest > right.newest):
+            assert left is not None
+            e, others = left, max(others, -1 if right is None else right.newest)
         else:
-            multiple *= parts[1] if len(parts) == 2 else 1
-            e = parts[0]
-    newest = newest_atom(top)
-    return 0 if newest is None else terms(top)[newest]
-
-
-def newest_atom(e: Expr) -> Atom | None:
-    """The newest atom of a sum; None for a constant. Makes `e.newest` exact."""
-    of_e = terms(e)
-    if not of_e:
-        return None
-    newest = e.pool.by_index.get(e.newest)
-    if newest not in of_e:
-        newest = max(of_e, key=lambda a: a.index)
-        e.newest = newest.index
-    return newest
+            others = max(others, -1 if left is None else left.newest)
+            e, multiple = right, multiple * e.times
+    of_top = terms(top)
+    return of_top[top.pool.by_index[top.newest]] if of_top else 0
 
 
 def compare(x: Expr, y: Expr) -> int:

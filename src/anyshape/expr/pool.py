@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
+from anyshape.expr.exact import confirm
 from anyshape.expr.node import (
     ALWAYS,
     LARGEST,
@@ -45,9 +46,9 @@ class Pool:
     `ranges` counts the changes of atoms' bounds, `changed_at` has the number of the last one by
     index of the atom, `blocks` the latest of each block of 64, and `latest` is the index of the
     atom that changed last. `on_tighten`, if set, is called with a node whose bounds are about to
-    change. `by_index` has the atoms by their index, `confirmed` the parts that a node was made of
-    before its terms were collected, or that were proved to make it, and `directions` the direction
-    and factor of sums whose terms are at hand.
+    change. `by_index` has the atoms by their index, `directions` the direction and factor of sums
+    whose terms are at hand, and `confirmed` the triples of a node and two operands that were proved
+    to make it; see `anyshape.expr.exact`.
     """
 
     __slots__ = (
@@ -69,10 +70,12 @@ class Pool:
         "zero",
     )
 
+    confirm = staticmethod(confirm)  # for nodes, which `exact` is made of
+
     def __init__(self) -> None:
         self.atoms: list[Atom] = []
         self.by_index: dict[int, Atom] = {}
-        self.confirmed: set[Any] = set()
+        self.confirmed: set[tuple[Expr, Expr | None, Expr | None]] = set()
         self.directions: dict[Expr, tuple[Expr, int]] = {}
         self.nodes: dict[int, Expr] = {}
         self.bools: dict[object, Bool] = {}
@@ -139,7 +142,7 @@ class Pool:
         elif node.width or node.lo != node.hi:  # a sum whose terms cancelled
             if terms(node):
                 refuse_collision()
-            node.parts = {}
+            node.terms = {}
             node.width = node.sign = 0
             node.lo = node.hi = node.quick_hint = value
             node.oldest, node.newest = NEVER, 0

@@ -7,12 +7,14 @@ is remembered on the node. The dictionaries are shared between nodes: never chan
 from __future__ import annotations
 
 from math import gcd
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from anyshape.expr.node import (
     KEY_LIMIT,
     LARGEST,
+    NEVER,
     ONE,
+    STALE,
     Atom,
     Expr,
     make_node,
@@ -43,29 +45,33 @@ def add_into(out: Terms, terms_: Terms, k: int) -> None:
 
 def terms(e: Expr) -> Terms:
     """The dictionary {atom: non-zero coefficient} of `e`; the constant is `e.c`."""
-    parts: Any = e.parts
-    if type(parts) is dict:
-        return parts
-    out: Terms | None
-    if len(parts) == 3:
-        a, b, k = parts
-        if type(a.parts) is dict and type(b.parts) is dict:
-            out = a.parts.copy()
-            add_into(out, b.parts, k)
+    known = e.terms
+    if known is not None:
+        return known
+    left, right = e.left, e.right
+    if right is None:  # up to the constant: the same dictionary
+        return _remember(e, terms(cast("Expr", left)))
+    of_right = right.terms
+    if of_right is not None:
+        k = e.times
+        if left is None:
+            return _remember(e, {atom: k * m for atom, m in of_right.items()})
+        of_left = left.terms
+        if of_left is not None:
+            out = of_left.copy()
+            add_into(out, of_right, k)
             return _remember(e, out)
-    elif len(parts) == 1:  # up to the constant: the same dictionary
-        return _remember(e, terms(parts[0]))
-    out = _left_chain(e, 1)
-    if out is None:
-        out = _shared_graph(e)
-    return _remember(e, out)
+    found = _left_chain(e, 1)
+    return _remember(e, _shared_graph(e) if found is None else found)
 
 
 def _remember(e: Expr, out: Terms) -> Terms:
-    e.pool.confirmed.add(e.parts)
-    e.parts = out
-    e.width = len(out)
-    if e.quick_hint is None:
+    e.terms = out
+    if len(out) != e.width:  # atoms met, and may have cancelled
+        e.width = len(out)
+        ages = [atom.index for atom in out]
+        e.oldest, e.newest = min(ages, default=NEVER), max(ages, default=0)
+    if e.quick_hint is None and e.version == STALE:
         e.quick_hint = _hint(out, e.c)
     return out
 
@@ -77,26 +83,27 @@ def _left_chain(e: Expr, depth: int) -> Terms | None:
     out: Terms = {}
     multiple = 1
     while True:
-        parts = e.parts
-        if isinstance(parts, dict):
-            if multiple == 1 and len(parts) > len(out):
-                longer = parts.copy()
+        known = e.terms
+        if known is not None:
+            if multiple == 1 and len(known) > len(out):
+                longer = known.copy()
                 add_into(longer, out, 1)
                 return longer
-            add_into(out, parts, multiple)
+            add_into(out, known, multiple)
             return out
-        size = len(parts)
-        if size == 3:
-            right = parts[1].parts
-            if not isinstance(right, dict):
-                right = _left_chain(parts[1], depth - 1) if depth else None
-                if right is None:
+        left, right = e.left, e.right
+        if left is None:
+            multiple *= e.times
+            left = cast("Expr", right)
+        elif right is not None:
+            of_right = right.terms
+            if of_right is None:
+                of_right = _left_chain(right, depth - 1) if depth else None
+                if of_right is None:
                     return None
-                _remember(parts[1], right)
-            add_into(out, right, multiple * parts[2])
-        elif size == 2:
-            multiple *= parts[1]
-        e = parts[0]
+                _remember(right, of_right)
+            add_into(out, of_right, multiple * e.times)
+        e = left
 
 
 def _shared_graph(e: Expr) -> Terms:
@@ -113,11 +120,8 @@ def _shared_graph(e: Expr) -> Terms:
             continue
         seen.add(node)
         stack.append((node, True))
-        parts = node.parts
-        if not isinstance(parts, dict):
-            stack.append((parts[0], False))
-            if len(parts) == 3:
-                stack.append((parts[1], False))
+        if node.terms is None:
+            stack.extend((x, False) for x in (node.left, node.right) if x is not None)
     times = dict.fromkeys(order, 0)
     times[e] = 1
     out: Terms = {}
@@ -125,16 +129,13 @@ def _shared_graph(e: Expr) -> Terms:
         multiple = times[node]
         if not multiple:
             continue
-        parts = node.parts
-        if isinstance(parts, dict):
-            add_into(out, parts, multiple)
-        elif len(parts) == 3:
-            times[parts[0]] += multiple
-            times[parts[1]] += multiple * parts[2]
-        elif len(parts) == 2:
-            times[parts[0]] += multiple * parts[1]
-        else:
-            times[parts[0]] += multiple
+        if node.terms is not None:
+            add_into(out, node.terms, multiple)
+            continue
+        if node.left is not None:
+            times[node.left] += multiple
+        if node.right is not None:
+            times[node.right] += multiple * node.times
     return out
 
 
@@ -193,7 +194,7 @@ def is_fresh(e: Expr) -> bool:
 
 def refresh(e: Expr) -> None:
     """Make the bounds of `e` as tight as the sum of its atoms' bounds is now."""
-    if is_fresh(e) or (type(e.parts) is tuple and _refresh_pending(e)):
+    if is_fresh(e) or (e.terms is None and _refresh_pending(e)):
         return
     version = e.pool.ranges
     lo, hi, e.sign = _composed(terms(e), e.c)
@@ -211,15 +212,18 @@ def _refresh_pending(e: Expr) -> bool:
     version = e.pool.ranges
     stale = [e]
     for node in stale:  # grows while it is walked
-        parts = node.parts
-        if isinstance(parts, dict) or len(parts) != 3 or len(stale) > STALE_OPERANDS:
-            return False
-        left, right, _ = parts
-        if not (left.newest < right.oldest or right.newest < left.oldest):
+        left, right = node.left, node.right
+        if (
+            node.terms is not None
+            or left is None
+            or right is None
+            or not (left.newest < right.oldest or right.newest < left.oldest)
+            or len(stale) > STALE_OPERANDS
+        ):
             return False
         stale.extend(operand for operand in (left, right) if not is_fresh(operand))
     for node in reversed(stale):
-        left, right, k = cast("tuple[Expr, Expr, int]", node.parts)
+        left, right, k = cast("Expr", node.left), cast("Expr", node.right), node.times
         ends = (k * right.lo, k * right.hi)
         c = node.c - left.c - k * right.c
         lo, hi = left.lo + min(ends) + c, left.hi + max(ends) + c

@@ -50,8 +50,7 @@ def direction_of(e: Expr) -> tuple[Expr, int]:
     known = memo.get(e)
     if known is not None:
         return known
-    parts = e.parts
-    if e.width > MATERIALIZE and type(parts) is tuple:
+    if e.width > MATERIALIZE and e.terms is None:
         return _of_pending(e)
     linear = linear_part(e)
     sign = -1 if is_negative(linear) else 1
@@ -63,11 +62,14 @@ def direction_of(e: Expr) -> tuple[Expr, int]:
 
 def _of_pending(e: Expr) -> tuple[Expr, int]:
     factor = 1
-    parts = e.parts
-    while isinstance(parts, tuple) and len(parts) < 3:
-        if len(parts) == 2:
-            factor *= parts[1]
-        e = parts[0]
-        parts = e.parts
+    while e.terms is None:
+        if e.left is None:
+            assert e.right is not None
+            factor *= e.times
+            e = e.right
+        elif e.right is None:
+            e = e.left
+        else:
+            break
     linear = linear_part(e)
     return (-linear, -factor) if is_negative(linear) else (linear, factor)

@@ -58,15 +58,15 @@ def _link(links: Links, e: Expr) -> None:
     """Link every node of the chain of `e` that is not linked yet."""
     new: list[tuple[Expr, Bound, Bound]] = []
     while e not in links:
-        parts = e.parts
-        if type(parts) is tuple and len(parts) == 3 and parts[2] == 1:
-            new.append((e, parts[1].lo, parts[1].hi))
-        elif type(parts) is tuple and len(parts) == 1:
-            new.append((e, e.c - parts[0].c, e.c - parts[0].c))
-        else:
+        left, right = e.left, e.right
+        if left is None or e.terms is not None or (right is not None and e.times != 1):
             links[e] = Link(0, e, 0, 0, e, 0, 0)
             break
-        e = parts[0]
+        if right is None:
+            new.append((e, e.c - left.c, e.c - left.c))
+        else:
+            new.append((e, right.lo, right.hi))
+        e = left
     before = e
     for node, lo, hi in reversed(new):
         near = links[before]

@@ -133,12 +133,10 @@ def by_clause(q: Question, b: Bool) -> bool | None:
 def by_spine(q: Question, e: Expr, op: Op) -> bool | None:
     """A pending `a - b` where one is a prefix of the other's chain of additions."""
     links = q.knowledge.links
-    parts = e.parts
-    if isinstance(parts, tuple) and len(parts) == 1:
-        parts = parts[0].parts
-    if isinstance(parts, dict) or len(parts) != 3 or parts[2] != -1:
+    difference = e if e.right is not None or e.left is None else e.left
+    a, b = difference.left, difference.right
+    if a is None or b is None or difference.times != -1 or difference.terms is not None:
         return None
-    a, b, _ = parts
     span = between(links, a, b)
     if span is None:
         span = between(links, b, a)

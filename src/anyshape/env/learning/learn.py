@@ -153,7 +153,7 @@ def _cases(k: Knowledge, e: Expr, op: Op) -> list[Bool]:
 def _at_least_zero(k: Knowledge, e: Expr, fact: Fact) -> None:
     if e.lo >= 0:
         return
-    if e.width > MATERIALIZE and not isinstance(e.parts, dict):
+    if e.width > MATERIALIZE and e.terms is None:
         _long_sum(k, e, fact)
         return
     e = form(k, e)
@@ -194,13 +194,12 @@ def _primitive(e: Expr) -> Expr:
 def _long_sum(k: Knowledge, e: Expr, fact: Fact) -> None:
     """A long pending sum: its direction by key, and the ends of its two sides; all in O(1)."""
     _bound_direction(k, e, fact)
-    parts = e.parts
-    if isinstance(parts, dict) or len(parts) != 3 or parts[2] != -1:
+    above, below = e.left, e.right
+    if e.terms is not None or above is None or below is None or e.times != -1:
         return
-    above, below, _ = parts
     for side, lo, hi in ((above, below.lo, INF), (below, NINF, above.hi)):
-        if side.width == 1 and isinstance(side.parts, dict) and not side.c:
-            ((atom, m),) = side.parts.items()
+        if side.width == 1 and side.terms is not None and not side.c:
+            ((atom, m),) = side.terms.items()
             if m == 1:
                 _narrow(k, atom, lo, hi, fact)
 
