@@ -42,6 +42,10 @@ class Congruence(NamedTuple):
 
     def meet(self, other: Congruence) -> Congruence | None:
         """Return the common members (Chinese remainder theorem), None if there are none."""
+        if self.modulus == 1:
+            return other
+        if other.modulus == 1:
+            return self
         if self.modulus == 0:
             return self if other.contains(self.residue) else None
         if other.modulus == 0:

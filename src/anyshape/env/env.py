@@ -113,6 +113,8 @@ class Env:
     ) -> Expr:
         """A new unbacked symbol: any integer, or a size; `hint` is for optimization only."""
         site = capture()
+        if min is None and max is None:
+            return self._new("u", UNBACKED, source, None, hint, site, size=size)
         self._need_range(source or f"u{self._count['u']}", None, min, max, size=size)
         e = self._new("u", UNBACKED, source, None, hint, site, size=size)
         self._declare(e, min, max, site)
@@ -153,7 +155,7 @@ class Env:
             self.sources[name] = source
         if size:
             self._sizes.append(e)
-        if SymbolCreation in listeners:
+        if listeners and SymbolCreation in listeners:
             tell_symbol(self, name, kind, source, hint, site)
         return e
 
@@ -198,6 +200,9 @@ class Env:
         """The answer of `prove` without its reason, at a given effort."""
         if listeners and Answer in listeners and not self.is_timed:
             return timed(self, "decide", p, self.decide, p, effort)
+        known = p.answer
+        if known is not None and not effort and known[1] is not None:
+            return known[1]
         return decide(self.knowledge, p, effort)
 
     def at_least(self, e: Expr, bound: int) -> bool | None:
@@ -339,12 +344,12 @@ class Env:
             self._assert(fact)
             return
         self._guards.append(fact)
-        if Guard in listeners:
+        if listeners and Guard in listeners:
             emit(Guard(self, fact.condition, fact.origin, fact.site))
 
     def _assert(self, fact: Fact) -> None:
         self._asserts.append(fact)
-        if Assert in listeners:
+        if listeners and Assert in listeners:
             emit(Assert(self, fact.condition, fact.origin, fact.site))
 
     # ------------------------------------------------------------------ answers

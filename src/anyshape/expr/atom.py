@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from anyshape.domain.bound import INF, NINF, lower, upper
 from anyshape.domain.interval import EVERYTHING, Interval
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from anyshape.expr.pool import Pool
     from anyshape.expr.table.op_real import Span
     from anyshape.expr.table.row import Op
+
+# The Python-level constructor of a NamedTuple takes longer than the arithmetic on its fields.
+_new: Final = tuple.__new__
 
 
 def symbol(
@@ -54,31 +57,44 @@ def intern_atom(pool: Pool, op: Op, args: tuple[Operand, ...], data: tuple[int, 
     key = (op.name, args, data)
     atom = pool.memo.get(key)
     if atom is None:
-        for operand in args:
-            if type(operand) is Expr:
-                refresh(operand)
-        interval = op.bounds(*[operand_interval(a) for a in args], *data)
-        atom = pool.atom(op, args, data, (interval.lo, interval.hi), _hint(op, args, data))
+        atom = pool.atom(op, args, data, op_interval(op, args, data), _hint(op, args, data))
         pool.memo[key] = atom
         for below in direct_atoms(args):
             below.parents.append(atom)
     return atom
 
 
+def op_interval(op: Op, args: tuple[Operand, ...], data: tuple[int, ...]) -> Interval:
+    """The interval of `op(args)` from the present bounds of the operands."""
+    bounds: list[Any] = []
+    for operand in args:
+        if type(operand) is Expr:
+            if operand.version < operand.pool.ranges:
+                refresh(operand)
+            bounds.append(_new(Interval, (operand.lo, operand.hi)))
+        else:
+            bounds.append(operand_interval(operand))
+    interval: Interval = op.bounds(*bounds, *data)
+    return interval
+
+
 def direct_atoms(args: tuple[Operand, ...]) -> dict[Atom, None]:
     """The atoms that the operands are made of, without what is inside those atoms."""
     found: dict[Atom, None] = {}
-    if len(args) == 1 and type(args[0]) is Expr:
-        return dict.fromkeys(terms(args[0]))
+    others: list[object] = []
+    for operand in args:
+        if type(operand) is Expr:
+            found.update(dict.fromkeys(terms(operand)))
+        else:
+            others.append(operand)
     seen: set[object] = set()
-    stack: list[object] = list(args)
-    while stack:
-        item = stack.pop()
+    while others:
+        item = others.pop()
         if type(item) is Expr:
             found.update(dict.fromkeys(terms(item)))
         elif isinstance(item, Bool | Real) and item not in seen:
             seen.add(item)
-            stack.extend(item.args)
+            others.extend(item.args)
     return found
 
 
@@ -113,9 +129,12 @@ def within(e: Expr, interval: Interval) -> Expr:
 
 
 def _hint(op: Op, args: tuple[Operand, ...], data: tuple[int, ...]) -> int | None:
-    values: list[Any] = [a.hint for a in args]
-    if None in values:
-        return None
+    values: list[Any] = []
+    for operand in args:
+        value = operand.hint
+        if value is None:
+            return None
+        values.append(value)
     try:
         return op.value(*values, *data)  # type: ignore[no-any-return]  # as the row says
     except (ZeroDivisionError, OverflowError, ValueError):

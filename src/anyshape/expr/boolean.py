@@ -97,7 +97,8 @@ class Bool(Interned):
     def hint(self) -> bool | None:
         """The truth under the hints of the symbols, or None where a hint is missing."""
         if self.op in RELATIONS:
-            return _hint(self, [self.expr.hint])
+            value = self.expr.hint
+            return None if value is None else bool(self.op.value(value))
         hints: dict[Bool, bool | None] = {}
         stack: list[Bool] = [self]
         while stack:

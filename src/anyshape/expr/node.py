@@ -27,7 +27,7 @@ This module does not decide anything and does not know about facts.
 from __future__ import annotations
 
 from math import inf
-from secrets import randbits
+from secrets import token_bytes
 from typing import TYPE_CHECKING, Final, NoReturn, Self, TypeAlias
 
 from anyshape.errors import UnsupportedError
@@ -53,12 +53,17 @@ WEIGHT_BITS: Final = 120
 KEY_LIMIT: Final = 1 << (WEIGHT_BITS - 1 + MAGNITUDE_BITS)
 
 
-def draw_weight() -> int:
-    """A random number of WEIGHT_BITS bits, the highest of which is 1."""
-    return 1 << (WEIGHT_BITS - 1) | randbits(WEIGHT_BITS - 1)
+def draw_weights(count: int) -> list[int]:
+    """Random numbers of WEIGHT_BITS bits, the highest of which is 1."""
+    size = WEIGHT_BITS // 8
+    drawn = token_bytes(count * size)
+    return [
+        int.from_bytes(drawn[i : i + size], "big") | 1 << (WEIGHT_BITS - 1)
+        for i in range(0, len(drawn), size)
+    ]
 
 
-ONE: Final = draw_weight()
+(ONE,) = draw_weights(1)
 
 
 class Interned:
@@ -411,7 +416,10 @@ class Expr(Interned):
     @property
     def is_const(self) -> bool:
         """Whether the value is a constant."""
-        return self.key == self.c * ONE and (not self.width or _has_no_terms(self))
+        terms = self.terms
+        if terms is not None:
+            return not terms
+        return self.key == self.c * ONE and _has_no_terms(self)
 
     def __repr__(self) -> str:
         from anyshape.expr.text.show import brief  # noqa: PLC0415  a printer is no part of a node

@@ -13,10 +13,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from anyshape.expr.node import NEVER
 from anyshape.expr.terms import terms
 
 if TYPE_CHECKING:
-    from anyshape.expr.node import Atom, Expr
+    from anyshape.expr.node import Expr
 
 
 def is_negative(e: Expr) -> bool:
@@ -62,11 +63,14 @@ def compare(x: Expr, y: Expr) -> int:
     if x is y:
         return 0
     of_x, of_y = terms(x), terms(y)
-    oldest: Atom | None = None
-    for atom in {**of_x, **of_y}:
-        if (oldest is None or atom.index < oldest.index) and of_x.get(atom, 0) != of_y.get(atom, 0):
-            oldest = atom
-    return 0 if oldest is None else of_x.get(oldest, 0) - of_y.get(oldest, 0)
+    oldest, difference = NEVER, 0
+    for atom, k in of_x.items():
+        if atom.index < oldest and of_y.get(atom) != k:
+            oldest, difference = atom.index, k - of_y.get(atom, 0)
+    for atom, k in of_y.items():
+        if atom.index < oldest and atom not in of_x:
+            oldest, difference = atom.index, -k
+    return difference
 
 
 def linear_part(e: Expr) -> Expr:

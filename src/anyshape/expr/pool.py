@@ -13,7 +13,7 @@ from anyshape.expr.node import (
     STALE,
     Atom,
     Expr,
-    draw_weight,
+    draw_weights,
     make_node,
     refuse,
     refuse_collision,
@@ -36,7 +36,7 @@ _weights: Final[list[int]] = []  # of the first atoms of every pool
 
 def _weight(index: int) -> int:
     while index >= len(_weights):
-        _weights.extend(draw_weight() for _ in range(1024))
+        _weights.extend(draw_weights(1024))
     return _weights[index]
 
 
@@ -46,9 +46,9 @@ class Pool:
     `ranges` counts the changes of atoms' bounds, `changed_at` has the number of the last one by
     index of the atom, `blocks` the latest of each block of 64, and `latest` is the index of the
     atom that changed last. `on_tighten`, if set, is called with a node whose bounds are about to
-    change. `by_index` has the atoms by their index, `directions` the direction and factor of sums
-    whose terms are at hand, and `confirmed` the triples of a node and two operands that were proved
-    to make it; see `anyshape.expr.exact`.
+    change. `by_index` has the atoms by their index. `directions` has the direction and factor of
+    sums, `pending_directions` those of sums whose terms are not collected. `confirmed` has the
+    triples of a node and two operands that were proved to make it, see `anyshape.expr.exact`.
     """
 
     __slots__ = (
@@ -65,6 +65,7 @@ class Pool:
         "memo",
         "nodes",
         "on_tighten",
+        "pending_directions",
         "ranges",
         "reals",
         "zero",
@@ -77,6 +78,7 @@ class Pool:
         self.by_index: dict[int, Atom] = {}
         self.confirmed: set[tuple[Expr, Expr | None, Expr | None]] = set()
         self.directions: dict[Expr, tuple[Expr, int]] = {}
+        self.pending_directions: dict[Expr, tuple[Expr, int]] = {}
         self.nodes: dict[int, Expr] = {}
         self.bools: dict[object, Bool] = {}
         self.reals: dict[object, Real] = {}
@@ -159,22 +161,24 @@ class Pool:
         name: str = "",
     ) -> Atom:
         """A new atom. Callers intern non-symbols through `memo` first."""
-        new = Atom.__new__(Atom)
-        new.pool = self
-        new.index = self.next_index()
-        new.weight = weight = _weight(len(self.atoms))
+        atoms = self.atoms
+        weight = _weight(len(atoms))
         if weight in self.nodes:
             refuse_collision()
-        self.atoms.append(new)
-        self.by_index[new.index] = new
+        new = Atom.__new__(Atom)
+        new.pool = self
+        self.count = new.index = index = self.count + 1
+        new.weight = weight
+        atoms.append(new)
+        self.by_index[index] = new
         new.op = op
         new.args = args
         new.data = data
         new.name = name
-        new.lo, new.hi = bounds
+        new.lo, new.hi = lo, hi = bounds
         new.hint = hint
         new.parents = []
-        new.node = node = make_node(self, weight, 0, new.lo, new.hi, hint, {new: 1}, 1)
+        new.node = node = make_node(self, weight, 0, lo, hi, hint, {new: 1}, 1)
         node.version = ALWAYS
-        node.oldest = node.newest = new.index
+        node.oldest = node.newest = index
         return new

@@ -130,8 +130,8 @@ def test_a_planted_wrong_rule_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Negative control: bounds that are one too tight give wrong verdicts."""
     from anyshape.env.ladder import elimination as module
 
-    right = module.lower_bound
-    monkeypatch.setattr(module, "lower_bound", lambda *args: right(*args) + 1)
+    right = module._Elimination.lower_bound
+    monkeypatch.setattr(module._Elimination, "lower_bound", lambda *args: right(*args) + 1)
 
     @settings(max_examples=400, database=None, derandomize=True, phases=[Phase.generate])
     @given(st.lists(conditions, max_size=4), st.lists(conditions, min_size=1, max_size=4))

@@ -46,17 +46,20 @@ def direction_of(e: Expr) -> tuple[Expr, int]:
 
     The terms of a long pending sum stay unmade: its factor is what it was scaled by.
     """
-    memo = e.pool.directions
-    known = memo.get(e)
+    pool = e.pool
+    if e.terms is None and e.width > MATERIALIZE:
+        known = pool.pending_directions.get(e)
+        if known is None:
+            pool.pending_directions[e] = known = _of_pending(e)
+        return known
+    known = pool.directions.get(e)
     if known is not None:
         return known
-    if e.width > MATERIALIZE and e.terms is None:
-        return _of_pending(e)
     linear = linear_part(e)
     sign = -1 if is_negative(linear) else 1
     factor = sign * content(terms(e).values())
     direction = linear.scale(sign) if factor == sign else divide_exactly(linear, factor)
-    memo[e] = known = (direction, factor)
+    pool.directions[e] = known = (direction, factor)
     return known
 
 

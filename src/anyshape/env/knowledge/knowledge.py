@@ -36,10 +36,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from anyshape.domain import INF, NINF, Interval
 from anyshape.env.knowledge.memo import Memo
 from anyshape.env.knowledge.relation import Related
-from anyshape.expr.atom import operand_interval
+from anyshape.expr.atom import op_interval
 from anyshape.expr.node import ALWAYS, STALE, Expr, tighten
 from anyshape.expr.real import ANY, CONST, SYMBOL
-from anyshape.expr.terms import refresh, terms
+from anyshape.expr.terms import terms
 from anyshape.expr.text.show import brief, show
 
 if TYPE_CHECKING:
@@ -267,7 +267,4 @@ class Knowledge:
 
 def atom_interval(atom: Atom) -> Interval:
     """The interval of a non-symbol from the present bounds of its operands."""
-    for operand in atom.args:
-        if type(operand) is Expr:
-            refresh(operand)
-    return atom.op.bounds(*[operand_interval(a) for a in atom.args], *atom.data)  # type: ignore[no-any-return]  # as the row says
+    return op_interval(atom.op, atom.args, atom.data)

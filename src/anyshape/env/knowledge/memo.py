@@ -18,11 +18,6 @@ class Memo(dict[K, V]):
 
     __slots__ = ()
 
-    def at(self, key: K, stamp: int) -> V | None:
-        """The result with this stamp; None where there is none, or one that is stale."""
-        entry = self.get(key)
-        return entry if entry is not None and entry[0] == stamp else None
-
     def forget(self, after: int) -> None:
         """Drop the results whose stamp is larger than `after`."""
         for key in [key for key, entry in self.items() if entry[0] > after]:

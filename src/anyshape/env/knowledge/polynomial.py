@@ -115,10 +115,21 @@ def without_factor(e: Expr, factor: Atom) -> Expr:
 # ---------------------------------------------------------------------- squares
 
 
+def signs_of_squares(e: Expr) -> tuple[bool, bool]:
+    """Whether a square in `e` has a positive coefficient, and whether one has a negative one."""
+    positive = negative = False
+    for atom, k in terms(e).items():
+        if atom.op is PRODUCT and atom.data == (2,):
+            positive = positive or k > 0
+            negative = negative or k < 0
+    return positive, negative
+
+
 def least_value(e: Expr) -> Bound:
     """A number that a polynomial of degree 2 is never below, by completing squares.
 
-    a*x**2 + b*x + g >= g - b**2 / (4*a) for a > 0, where b and g do not contain x. What is left
+    a*x**2 + b*x + g >= g - b**2 / (4*a) for a > 0, where b and g do not contain x, so there should
+    be such a square. What is left
     when every square is completed must be linear, and is bounded by the ranges of its atoms; else
     the answer is -inf. The polynomial is an integer, so a real bound is rounded up.
     """
@@ -146,10 +157,9 @@ class _Quadratic:
 
     @classmethod
     def of(cls, e: Expr) -> _Quadratic | None:
-        """The polynomial of `e`; None for other degrees, many atoms, or without a square."""
+        """The polynomial of `e`; None for other degrees or many atoms."""
         form = cls(e.c)
         variables: set[Atom] = set()
-        squares = False
         for atom, coefficient in terms(e).items():
             flat = [a for a, exponent in factors(atom)[:3] for _ in range(min(exponent, 3))]
             variables.update(flat)
@@ -159,8 +169,7 @@ class _Quadratic:
                 form.linear[flat[0]] = Fraction(coefficient)
             else:
                 form.pairs[flat[0], flat[1]] = Fraction(coefficient)
-                squares = squares or (flat[0] is flat[1] and coefficient > 0)
-        return form if squares else None
+        return form
 
     def complete_square(self) -> bool:
         """Eliminate one atom with a positive square; say whether there was one."""

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 CUT: Final = "cut"  # the reason of an UNKNOWN that a budget cut short
 _JUNCTIONS: Final = (boolean.AND, boolean.OR)
+_CONSTANTS: Final = (boolean.TRUE, boolean.FALSE)
 
 
 def verdict(k: Knowledge, b: Bool) -> Verdict:
@@ -44,17 +45,14 @@ def decide(k: Knowledge, b: Bool, effort: int = FULL) -> bool | None:
     """True, False, or None for unknown."""
     if effort != FULL:
         return _cheaply(Question(k, effort), b)
-    known = b.answer
-    if known is None or known[1] is None:
-        known = ask(k, b)
-    return known[1]
+    return ask(k, b)[1]
 
 
 def ask(k: Knowledge, b: Bool) -> Answer:
     """The answer, with its stamp and its reason: the rung that answered, and its data."""
-    known = b.answer
-    if known is not None and _is_valid(k, known):
-        return known
+    answer = b.answer
+    if answer is not None and (answer[1] is not None or _is_valid(k, answer)):
+        return answer
     op = b.op
     if op in RELATIONS:
         e = b.expr
@@ -67,6 +65,9 @@ def ask(k: Knowledge, b: Bool) -> Answer:
         return _keep(q, b, q.relation(b))
     if op in _JUNCTIONS:
         return _junctions(k, b)
+    if op in _CONSTANTS:
+        answer = b.answer = (k.version, op is boolean.TRUE, ("identity",))
+        return answer
     q = Question(k)
     return _keep(q, b, _LEAVES[op](q, b))
 
@@ -101,8 +102,8 @@ def _cheaply(q: Question, b: Bool) -> bool | None:
     if told is not None:
         return told
     b = form_bool(q.knowledge, b)
-    if b.op in (boolean.TRUE, boolean.FALSE):
-        return b.op == boolean.TRUE
+    if b.op in _CONSTANTS:
+        return b.op is boolean.TRUE
     if q.effort == RANGES and b.op in _JUNCTIONS:
         answers = {_cheaply(q, part) for part in b.args}
         deciding = b.op == boolean.OR
@@ -113,19 +114,12 @@ def _cheaply(q: Question, b: Bool) -> bool | None:
     return by_range(q, b.expr, b.op)
 
 
-def _constant(q: Question, b: Bool) -> bool | None:
-    q.why = ("identity",)
-    return b.op == boolean.TRUE
-
-
 def _not(q: Question, b: Bool) -> bool | None:
     _, answer, q.why = ask(q.knowledge, b.args[0])
     return None if answer is None else not answer
 
 
 _LEAVES: Final = {
-    boolean.TRUE: _constant,
-    boolean.FALSE: _constant,
     boolean.NOT: _not,
     boolean.REAL: by_spans,
 }

@@ -30,7 +30,7 @@ from anyshape.expr.table.op_real import DIV, FLOAT, MUL, RATIO
 from anyshape.expr.terms import add_into, terms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from anyshape.domain import Bound
     from anyshape.env.knowledge.knowledge import Knowledge
@@ -53,51 +53,60 @@ def by_elimination(q: Question, e: Expr, op: Op, depth: int) -> bool | None:
     at_least: Bound = NINF
     at_most: Bound = INF
     answer = None
-    if op == boolean.GE:
-        at_least = lower_bound(q, e, 1, depth)
+    search = _Elimination(q, e, depth)
+    if op is boolean.GE:
+        at_least = search.lower_bound(1)
         if at_least >= 0:
             answer = True
         else:
-            at_most = -1 - lower_bound(q, e, -1, depth, -1)
+            at_most = -1 - search.lower_bound(-1, -1)
             answer = False if at_most < 0 else None
     else:
-        at_least = lower_bound(q, e, 1, depth, -1) + 1
+        at_least = search.lower_bound(1, -1) + 1
         if at_least <= 0:
-            at_most = -1 - lower_bound(q, e, -1, depth, -1)
+            at_most = -1 - search.lower_bound(-1, -1)
         if at_least > 0 or at_most < 0:
-            answer = op == boolean.NE
-        elif lower_bound(q, e, 1, depth) >= 0 and lower_bound(q, e, -1, depth) >= 0:
+            answer = op is boolean.NE
+        elif search.lower_bound(1) >= 0 and search.lower_bound(-1) >= 0:
             at_least = at_most = 0
-            answer = op == boolean.EQ
+            answer = op is boolean.EQ
     if answer is not None:
         q.why = ("elimination", e, at_least, at_most)
     return answer
 
 
-def lower_bound(q: Question, e: Expr, sign: int, depth: int, shift: int = 0) -> Bound:
-    """A number that `sign * e + shift` is never below; stops at the first that is not negative."""
-    of_e = terms(e) if sign == 1 else {a: -v for a, v in terms(e).items()}
-    return _Elimination(q, depth).lower(of_e, sign * e.c + shift, depth)
-
-
 def is_eliminable(k: Knowledge, e: Expr) -> bool:
     """Whether `e` is short and has an atom with a definition or a relation to eliminate it by."""
     of_e = terms(e)
-    return len(of_e) <= 2 * MATERIALIZE and any(a.op is not SYMBOL or a in k.linear for a in of_e)
+    if len(of_e) <= 2 * MATERIALIZE:
+        for atom in of_e:
+            if atom.op is not SYMBOL or atom in k.linear:
+                return True
+    return False
 
 
 class _Elimination:
-    """One search; `assumed` are the relations that hold in the case under consideration.
+    """The searches for bounds of `e`; `assumed` are the relations that hold in the present case.
 
     `path[d]` is the atom that is being eliminated with depth `d` left. A sum in which one of them
     turns up again is not searched further: definition and relation would lead in a circle.
     """
 
-    def __init__(self, q: Question, depth: int) -> None:
+    __slots__ = ("assumed", "depth", "e", "k", "path", "q")
+
+    def __init__(self, q: Question, e: Expr, depth: int) -> None:
         self.q = q
         self.k = q.knowledge
+        self.e = e
+        self.depth = depth
         self.path: list[Atom | None] = [None] * depth
         self.assumed: list[LinearForm] = []
+
+    def lower_bound(self, sign: int, shift: int = 0) -> Bound:
+        """A number that `sign * e + shift` is never below; stops at the first one >= 0."""
+        e = self.e
+        of_e = terms(e) if sign == 1 else {a: -v for a, v in terms(e).items()}
+        return self.lower(of_e, sign * e.c + shift, self.depth)
 
     def lower(self, of_e: Terms, c: int, depth: int) -> Bound:
         """A lower bound of `c + sum(of_e)`."""
@@ -115,11 +124,12 @@ class _Elimination:
         q.steps -= 1
         if q.steps < 0 or total >= 0 or depth == 0:
             return total
-        for eliminated in self.path[depth:]:
-            if eliminated in of_e:
-                return total
+        if depth < self.depth:
+            for eliminated in self.path[depth:]:
+                if eliminated in of_e:
+                    return total
         best = total
-        atoms = (unbounded,) if unbounded is not None else tuple(of_e)
+        atoms = of_e if unbounded is None else (unbounded,)
         for bound in self.ways(of_e, c, newest, atoms, depth - 1):
             if bound > best:
                 best = bound
@@ -130,39 +140,38 @@ class _Elimination:
         return best
 
     def ways(
-        self, of_e: Terms, c: int, newest: Atom | None, atoms: tuple[Atom, ...], depth: int
+        self, of_e: Terms, c: int, newest: Atom | None, atoms: Iterable[Atom], depth: int
     ) -> Iterator[Bound]:
         """Bounds by each elimination: of the newest non-symbol, then of `atoms` by relations."""
         if newest is not None:
             self.path[depth] = newest
             yield from self.by_definition(of_e, c, newest, depth)
         for atom in atoms:
-            self.path[depth] = atom
-            yield from self.by_relation(of_e, c, atom, depth)
+            if self.assumed or atom in self.k.linear:
+                self.path[depth] = atom
+                yield from self.by_relation(of_e, c, atom, depth)
 
-    def with_expr(self, rest: Terms, c: int, e: Expr, m: int, depth: int) -> Bound:
-        """The lower bound of `rest + c + m * e`."""
-        out = dict(rest)
-        add_into(out, terms(e), m)
-        return self.lower(out, c + m * e.c, depth)
+    def plus(self, rest: Terms, c: int, e: Expr, m: int, depth: int) -> Bound:
+        """The lower bound of `rest + c + m * e`; `rest` is changed."""
+        add_into(rest, terms(e), m)
+        return self.lower(rest, c + m * e.c, depth)
 
-    def by_definition(self, of_e: Terms, c: int, atom: Atom, depth: int) -> Iterator[Bound]:
+    def by_definition(self, of_e: Terms, c: int, atom: Atom, depth: int) -> Iterable[Bound]:
         op = atom.op
         if op is FLOORDIV:
-            yield from self.division(of_e, c, atom, depth)
-        elif op is MAXIMUM:
-            yield from self.maximum(of_e, c, atom, depth)
-        elif op is PRODUCT:
-            yield from self.quotient_product(of_e, c, atom, depth)
-            yield from self.product(of_e, c, atom, depth)
-        elif op is GROUP:
-            yield self.with_expr(_without(of_e, atom), c, atom.args[0], of_e[atom], depth)  # type: ignore[arg-type]
-        elif op is CHOICE:
-            yield self.choice(of_e, c, atom, depth)
-        elif of_e[atom] < 0:
-            x = rounded_ratio(atom)
-            if x is not None:
-                yield self.with_expr(_without(of_e, atom), c, x, of_e[atom], depth)
+            if atom.exprs[1].is_const:
+                return (self.division(of_e, c, atom, depth),)
+            return self.symbolic_division(of_e, c, atom, depth)
+        if op is MAXIMUM:
+            return self.maximum(of_e, c, atom, depth)
+        if op is PRODUCT:
+            return self.product(of_e, c, atom, depth)
+        if op is GROUP:
+            return (self.plus(_without(of_e, atom), c, atom.exprs[0], of_e[atom], depth),)
+        if op is CHOICE:
+            return (self.choice(of_e, c, atom, depth),)
+        x = rounded_ratio(atom) if of_e[atom] < 0 else None
+        return () if x is None else (self.plus(_without(of_e, atom), c, x, of_e[atom], depth),)
 
     def choice(self, of_e: Terms, c: int, atom: Atom, depth: int) -> Bound:
         condition, taken = atom.args
@@ -170,27 +179,23 @@ class _Elimination:
         rest = _without(of_e, atom)
         known = len(self.assumed)
         self.assumed += _linear_forms(condition)
-        if_taken = self.with_expr(rest, c, taken, of_e[atom], depth)  # type: ignore[arg-type]
+        if_taken = self.plus(dict(rest), c, taken, of_e[atom], depth)  # type: ignore[arg-type]
         del self.assumed[known:]
         self.assumed += _linear_forms(boolean.negate(condition))
         if_not = self.lower(rest, c, depth)
         del self.assumed[known:]
         return min(if_taken, if_not)
 
-    def division(self, of_e: Terms, c: int, atom: Atom, depth: int) -> Iterator[Bound]:
+    def division(self, of_e: Terms, c: int, atom: Atom, depth: int) -> Bound:
         x, y = atom.exprs
-        if not y.is_const:
-            yield from self.symbolic_division(of_e, c, atom, depth)
-            return
         m, d = of_e[atom], y.c
         rest = remainder(self.k, x, d)
         if rest is None:
             rest = d - 1 if m > 0 else 0
         scale = d // gcd(m, d)
         factor = m * scale // d
-        out = _without(of_e, atom, scale)
-        bound = self.with_expr(out, c * scale - factor * rest, x, factor, depth)
-        yield ceil_div(bound, scale)
+        bound = self.plus(_without(of_e, atom, scale), c * scale - factor * rest, x, factor, depth)
+        return ceil_div(bound, scale)
 
     def symbolic_division(self, of_e: Terms, c: int, atom: Atom, depth: int) -> Iterator[Bound]:
         """For x >= 0 and 1 <= d <= y <= D: d*(x // y) <= x and D*(x // y) >= x - D + 1."""
@@ -204,16 +209,16 @@ class _Elimination:
         ):
             return
         rest = m * (end - 1) if m > 0 else 0
-        bound = self.with_expr(_without(of_e, atom, end), c * end - rest, x, m, depth)
+        bound = self.plus(_without(of_e, atom, end), c * end - rest, x, m, depth)
         yield ceil_div(bound, end)
 
     def maximum(self, of_e: Terms, c: int, atom: Atom, depth: int) -> Iterator[Bound]:
         m = of_e[atom]
         rest = _without(of_e, atom)
-        args: tuple[Expr, ...] = atom.args  # type: ignore[assignment]
+        args = atom.exprs
         if m > 0:
             for e in args:
-                yield self.with_expr(rest, c, e, m, depth)
+                yield self.plus(dict(rest), c, e, m, depth)
         if len(args) > CASES:
             return
         candidates = (self.k.pool.zero, *args)
@@ -221,48 +226,54 @@ class _Elimination:
         for i, chosen in enumerate(candidates):
             others = [chosen - e for j, e in enumerate(candidates) if j != i]
             self.assumed.extend((terms(e), e.c, False) for e in others)
-            worst = min(worst, self.with_expr(rest, c, chosen, m, depth))
+            worst = min(worst, self.plus(dict(rest), c, chosen, m, depth))
             del self.assumed[-len(others) :]
         yield worst
 
-    def quotient_product(self, of_e: Terms, c: int, atom: Atom, depth: int) -> Iterator[Bound]:
-        powers = dict(factors(atom))
-        for quotient, exponent in powers.items():
-            if quotient.op is not FLOORDIV or exponent != 1:
-                continue
-            x, y = quotient.exprs
-            rest = {a: n for a, n in powers.items() if a is not quotient}
-            if monomial(self.k.pool, rest) is not y or y.lo <= 0 <= y.hi:
-                continue
-            m = of_e[atom]
-            out = _without(of_e, atom)
-            if m > 0 and y.lo > 0:  # y*q >= x - y + 1
-                add_into(out, terms(y), -m)
-                c += m
-            elif m < 0 and y.hi < 0:  # y*q <= x - y - 1
-                add_into(out, terms(y), -m)
-                c -= m
-            yield self.with_expr(out, c, x, m, depth)
-
     def product(self, of_e: Terms, c: int, atom: Atom, depth: int) -> Iterator[Bound]:
-        """Planes through opposite corners: x*y >= ax*y + ay*x - ax*ay for a = lo or a = hi."""
         m = of_e[atom]
         powers = factors(atom)
+        for quotient, exponent in powers:
+            if quotient.op is FLOORDIV and exponent == 1:
+                yield from self.quotient_product(of_e, c, atom, quotient, depth)
         for i, (first, exponent) in enumerate(powers[:4]):
             other_powers = dict(powers[:i] + powers[i + 1 :])
             if exponent > 1:
                 other_powers[first] = exponent - 1
-            x, y = first.node, monomial(self.k.pool, other_powers)
-            low, high = ((x.lo, y.lo), (x.hi, y.hi)), ((x.hi, y.lo), (x.lo, y.hi))
-            for ax, ay in low if m > 0 else high:
-                if INF in (abs(ax), abs(ay)):
-                    continue
-                out = _without(of_e, atom)
-                if ax:
-                    add_into(out, terms(y), m * int(ax))
-                if ay:
-                    add_into(out, terms(x), m * int(ay))
-                yield self.lower(out, c - m * int(ax) * int(ay), depth)
+            yield from self.planes(of_e, c, atom, m, first.node, other_powers, depth)
+
+    def quotient_product(
+        self, of_e: Terms, c: int, atom: Atom, quotient: Atom, depth: int
+    ) -> Iterator[Bound]:
+        x, y = quotient.exprs
+        rest = {a: n for a, n in factors(atom) if a is not quotient}
+        if monomial(self.k.pool, rest) is not y or y.lo <= 0 <= y.hi:
+            return
+        m = of_e[atom]
+        out = _without(of_e, atom)
+        if m > 0 and y.lo > 0:  # y*q >= x - y + 1
+            add_into(out, terms(y), -m)
+            c += m
+        elif m < 0 and y.hi < 0:  # y*q <= x - y - 1
+            add_into(out, terms(y), -m)
+            c -= m
+        yield self.plus(out, c, x, m, depth)
+
+    def planes(
+        self, of_e: Terms, c: int, atom: Atom, m: int, x: Expr, others: Terms, depth: int
+    ) -> Iterator[Bound]:
+        """Through opposite corners: x*y >= ax*y + ay*x - ax*ay for a = lo or a = hi."""
+        y = monomial(self.k.pool, others)
+        low, high = ((x.lo, y.lo), (x.hi, y.hi)), ((x.hi, y.lo), (x.lo, y.hi))
+        for ax, ay in low if m > 0 else high:
+            if isinstance(ax, float) or isinstance(ay, float):
+                continue
+            out = _without(of_e, atom)
+            if ax:
+                add_into(out, terms(y), m * ax)
+            if ay:
+                add_into(out, terms(x), m * ay)
+            yield self.lower(out, c - m * ax * ay, depth)
 
     def by_relation(self, of_e: Terms, c: int, atom: Atom, depth: int) -> Iterator[Bound]:
         """With f >= 0 (or f == 0, either sign): |n|*e - |m|*f does not have the atom."""

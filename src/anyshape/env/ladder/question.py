@@ -42,7 +42,7 @@ from anyshape.env.ladder.reading import (
     by_squares,
 )
 from anyshape.env.ladder.real_comparison import by_spans
-from anyshape.env.ladder.reduce import NOWHERE, reduce, where_defined
+from anyshape.env.ladder.reduce import NOWHERE, has_ops, reduce, where_defined
 from anyshape.expr import boolean
 from anyshape.expr.boolean import RELATIONS
 from anyshape.expr.table.op import FLOORDIV, PRODUCT, SYMBOL
@@ -58,6 +58,7 @@ FULL: Final = 0
 RANGES: Final = 1
 REPLACEMENTS: Final = 2
 BUDGET: Final = 160
+_DIVISIBLE: Final = (PRODUCT, FLOORDIV)
 
 
 class Question:
@@ -162,12 +163,12 @@ class Question:
         """The rungs that look into the atoms of a short sum in its present spelling."""
         k = self.knowledge
         answer = None
-        if any(atom.op is not SYMBOL for atom in terms(e)):
+        if has_ops(e):
             answer = by_elimination(self, e, op, SHALLOW)
             if answer is not None:
                 return answer
             reduced = reduce(self, e)
-            if any(atom.op in (PRODUCT, FLOORDIV) for atom in terms(reduced)):
+            if has_ops(reduced, _DIVISIBLE):
                 reduced = self._cofactor(where_defined(reduced), op)
             if reduced is not e:
                 answer = by_reading(self, reduced, op)
@@ -202,8 +203,10 @@ class Question:
     def inner(self, e: Expr, op: Op) -> bool | None:
         """Whether `e op 0`, within the budget of this question."""
         answer = by_range(self, e, op)
-        if answer is None and self.spend(1):
-            answer = self.sign(e, op)
+        if answer is None:
+            self.steps -= 1
+            if self.steps >= 0:
+                answer = self.sign(e, op)
         return answer
 
     def holds(self, b: Bool) -> bool | None:

@@ -9,14 +9,14 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
+from anyshape.domain import INF, NINF
 from anyshape.env.knowledge.direction import direction_of
-from anyshape.env.knowledge.polynomial import least_value, may_vanish
+from anyshape.env.knowledge.polynomial import least_value, may_vanish, signs_of_squares
 from anyshape.env.knowledge.residue import residue_of
 from anyshape.env.knowledge.spine import between
 from anyshape.env.ladder.implication import implies
 from anyshape.expr.boolean import EQ, GE, NE, negate
 from anyshape.expr.node import tighten
-from anyshape.expr.table.op import PRODUCT
 from anyshape.expr.terms import is_fresh, refresh, terms
 from anyshape.expr.traverse import atoms_below
 
@@ -41,9 +41,10 @@ def sign_in(lo: Bound, hi: Bound, op: Op) -> bool | None:
 
 def by_range(q: Question, e: Expr, op: Op) -> bool | None:
     """The bounds of `e` as they are on its node."""
-    answer = sign_in(e.lo, e.hi, op)
+    lo, hi = e.lo, e.hi
+    answer = sign_in(lo, hi, op)
     if answer is not None:
-        q.why = ("range", e, e.lo, e.hi)
+        q.why = ("range", e, lo, hi)
     return answer
 
 
@@ -81,7 +82,7 @@ def by_direction(q: Question, e: Expr, op: Op) -> bool | None:
 
 def by_reading(q: Question, e: Expr, op: Op, *, seen: bool = False) -> bool | None:
     """Up-to-date bounds, then the direction; `seen`: the bounds on the node do not decide."""
-    if not is_fresh(e):
+    if e.version < e.pool.ranges and not is_fresh(e):
         refresh(e)
         seen = False
     answer = None if seen else by_range(q, e, op)
@@ -103,9 +104,11 @@ def by_congruence(q: Question, e: Expr, op: Op) -> bool | None:
 
 def by_squares(q: Question, e: Expr, op: Op) -> bool | None:
     """The bounds of a polynomial of degree 2, by completing squares."""
-    if not any(atom.op is PRODUCT for atom in terms(e)):
+    has_square, has_negative = signs_of_squares(e)
+    if not has_square and not has_negative:
         return None
-    lo, hi = least_value(e), -least_value(-e)
+    lo = least_value(e) if has_square else NINF
+    hi = -least_value(-e) if has_negative else INF
     answer = sign_in(lo, hi, op)
     if answer is not None:
         q.why = ("range", e, lo, hi)

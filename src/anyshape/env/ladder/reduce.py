@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from anyshape.env.knowledge.knowledge import Knowledge
     from anyshape.env.ladder.question import Question
     from anyshape.expr.node import Atom
+    from anyshape.expr.table.row import Op
 
 MANY: Final = 16
 ROUNDS: Final = 64
@@ -78,10 +79,19 @@ def _exact_quotient(atom: Atom) -> Expr | None:
     return whole if rest is rest.pool.zero else None
 
 
+def has_ops(e: Expr, ops: tuple[Op, ...] = ()) -> bool:
+    """Whether an atom of `e` is made by one of the ops; by any, if none is given."""
+    for atom in terms(e):
+        op = atom.op
+        if op is not SYMBOL and (not ops or op in ops):
+            return True
+    return False
+
+
 def _step(q: Question, e: Expr) -> Expr:
-    of_e = terms(e)
-    if all(a.op is SYMBOL for a in of_e):
+    if not has_ops(e):
         return e
+    of_e = terms(e)
     out: dict[Atom, int] = {}
     c = e.c
     for atom, m in of_e.items():
@@ -112,8 +122,8 @@ def _reduced(q: Question, atom: Atom) -> Expr:
     if atom.op is SYMBOL:
         return atom.node
     k = q.knowledge
-    known = k.reductions.at(atom, k.version)
-    if known is not None:
+    known = k.reductions.get(atom)
+    if known is not None and known[0] == k.version:
         _, result, cost = known
         return result if not cost or q.spend(cost) else atom.node
     under_way = q.reducing.get(atom)

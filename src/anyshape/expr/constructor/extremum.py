@@ -20,7 +20,7 @@ from anyshape.domain.interval import Interval
 from anyshape.expr.atom import intern_atom, within
 from anyshape.expr.constructor.division import divide_exactly
 from anyshape.expr.order import compare, linear_part
-from anyshape.expr.table.op import MAXIMUM
+from anyshape.expr.table.op import MAXIMUM, SYMBOL
 from anyshape.expr.table.row import builds
 from anyshape.expr.terms import content, terms
 
@@ -41,16 +41,25 @@ def maximum(operands: Iterable[Expr]) -> Expr:
         other = best.get(linear)
         if other is None or other.c < operand.c:
             best[linear] = operand
-    pivot, *others = sorted(best.values(), key=cmp_to_key(compare))
-    if not others:
-        return pivot
-    above = [e - pivot for e in others]
-    g = gcd(*(gcd(content(terms(e).values()), e.c) for e in above))
+    if len(best) == 2:
+        pivot, other = best.values()
+        if compare(other, pivot) < 0:
+            pivot, other = other, pivot
+        above = [other - pivot]
+    else:
+        pivot, *others = sorted(best.values(), key=cmp_to_key(compare))
+        if not others:
+            return pivot
+        above = [e - pivot for e in others]
+    g = 0
+    for e in above:
+        g = gcd(g, content(terms(e).values()), e.c)
     if g > 1:
         above = [divide_exactly(e, g) for e in above]
     atom = intern_atom(pivot.pool, MAXIMUM, tuple(above))
-    lo = max(e.lo for e in given)
-    hi = max(e.hi for e in given)
+    lo, hi = given[0].lo, given[0].hi
+    for e in given:
+        lo, hi = max(lo, e.lo), max(hi, e.hi)
     return within(pivot + atom.node.scale(g), Interval(lo, hi))
 
 
@@ -73,7 +82,11 @@ def _flattened(operands: list[Expr]) -> list[Expr]:
     """The operands, with `rest + k*max(0, e, ...)` as `rest, rest + k*e, ...` for k > 0."""
     out: list[Expr] = []
     for operand in operands:
-        inner = [(a, k) for a, k in terms(operand).items() if k > 0 and a.op is MAXIMUM]
+        of_operand = terms(operand)
+        if len(of_operand) <= 1 and all(a.op is SYMBOL for a in of_operand):
+            out.append(operand)
+            continue
+        inner = [(a, k) for a, k in of_operand.items() if k > 0 and a.op is MAXIMUM]
         if len(inner) == 1 and len(out) + len(inner[0][0].args) < FLATTEN_LIMIT:
             atom, k = inner[0]
             rest = operand - atom.node.scale(k)

@@ -34,19 +34,24 @@ def factors(atom: Atom) -> Factors:
     """The factors of an atom with their exponents; itself, when it is no product."""
     if atom.op is not PRODUCT:
         return ((atom, 1),)
-    return tuple((next(iter(terms(arg))), k) for arg, k in zip(atom.exprs, atom.data, strict=True))
+    made = []
+    for arg, k in zip(atom.exprs, atom.data, strict=True):
+        (factor,) = terms(arg)
+        made.append((factor, k))
+    return tuple(made)
 
 
 def monomial(pool: Pool, powers: dict[Atom, int]) -> Expr:
     """The product of the atoms to their positive powers."""
-    ordered = sorted(powers.items(), key=lambda item: item[0].index)
-    if not ordered:
+    if not powers:
         return pool.const(1)
-    if len(ordered) == 1 and ordered[0][1] == 1:
-        atom = ordered[0][0]
-        return atom.exprs[0] if atom.op is GROUP else atom.node
-    args = tuple(atom.node for atom, _ in ordered)
-    data = tuple(exponent for _, exponent in ordered)
+    if len(powers) == 1:
+        ((atom, exponent),) = powers.items()
+        if exponent == 1:
+            return atom.exprs[0] if atom.op is GROUP else atom.node
+    ordered = sorted([(atom.index, atom) for atom in powers])
+    args = tuple([atom.node for _, atom in ordered])
+    data = tuple([powers[atom] for _, atom in ordered])
     if len(args) > MAX_FACTORS:
         raise refused(
             UnsupportedError,
