@@ -104,7 +104,7 @@ def test_memory_is_not_left_and_values_fit() -> None:
     program = lowered(reaches, *inputs(3))
     agree(reaches, program, *inputs(6))
     agree(reaches, program, *inputs(0))
-    fails(reaches, program, *inputs(600), match="outside the memory")
+    fails(reaches, program, *inputs(600), match="exceeds the storage")
     fails(reaches, program, *inputs(-1), match="negative")
     fails(reaches, program, *inputs(3, values=5), match="do not broadcast")
     assert program.holds is not None

@@ -1,11 +1,11 @@
-"""Generated Python: the graph as straight code that calls torch and frees what is dead.
+"""Generated Python: the graph as straight-line code that calls torch and frees dead values.
 
-Inputs come as one flat list. Sizes are read off the inputs first; guards are a function of their
-own; an assert runs as soon as its last symbol is known.
+Inputs are one flat list. Sizes are read from the inputs first; guards are a separate function; an
+assert runs as soon as its last symbol is known.
 
 When an assert fails, the first recorded condition that fails is reported, in the order of the
-program. It may need a symbol that is not known yet: then `failed` keeps the assert, and the program
-runs on until that symbol is known, which eager execution would have done as well.
+program. If that depends on a symbol that is not known yet, `failed` keeps the assert, and the
+program runs on until the symbol is known, as eager execution would have done.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _INDENT: Final = "    "
 
 
 class Program:
-    """The text of a program and what its names mean; compiled on first use."""
+    """The text of a program and the objects that it names; compiled on first use."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class Program:
         self._graph = graph
         self._binds = binds
         self._slots = slots
-        self._restores = restores  # the modes that it changes
+        self._restores = restores  # whether to restore the modes that it changes
         self._made: Callable[..., Any] | None = None
         self.text = ""
 
@@ -114,7 +114,7 @@ class Program:
         return self._made
 
     def _last_uses(self) -> dict[int, list[Value]]:
-        """The values that nobody needs after each node."""
+        """The values that are dead after each node."""
         kept = {leaf for leaf in leaves(self._graph.outputs) if type(leaf) is Value}
         seen: set[Value] = set()
         result: dict[int, list[Value]] = {}
@@ -274,9 +274,9 @@ def _pattern(outs: Any) -> str:
 
 
 def truth(o: Obligation) -> str:
-    """The text of a condition; where it has no value, as after a division by 0, it is false."""
+    """The text of a condition; if undefined, as after a division by 0, it is false."""
     condition = o.condition
-    if condition.op == GE and condition.expr.width == 1:  # `u >= 0` and the like, by far the most
+    if condition.op == GE and condition.expr.width == 1:  # the most frequent form, such as `u >= 0`
         ((atom, k),) = terms(condition.expr).items()
         if atom.op is SYMBOL and k == 1:
             return f"{atom.name} >= {-condition.expr.c}"
@@ -287,7 +287,7 @@ def truth(o: Obligation) -> str:
 
 
 def defined(condition: Callable[[], bool]) -> bool:
-    """The truth of a condition; false where it has no value."""
+    """The truth value of a condition; False if it is undefined."""
     try:
         return condition()
     except (ArithmeticError, ValueError):
@@ -295,10 +295,10 @@ def defined(condition: Callable[[], bool]) -> bool:
 
 
 def fail(o: Obligation, values: Mapping[str, Any] | None = None, waits: bool = False) -> Obligation:
-    """Raise the error of a runtime assert; one that Python would raise is caught as such.
+    """Raise the error of a runtime assert, a subclass of the error that Python itself would raise.
 
-    With the values of symbols, the first recorded condition that fails is the one to report. Where
-    `waits` and a symbol is missing for one before it, return the assert instead of raising.
+    With the values of symbols, the first recorded condition that fails is reported. With `waits`,
+    return the assert instead if an earlier condition has a symbol whose value is missing.
     """
     if values is not None:
         first, is_open = o.first_failing(values)

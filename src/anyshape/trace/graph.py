@@ -3,7 +3,7 @@
 A `Value` is a tensor: an input, a constant (a parameter, a buffer, a tensor from outside), or an
 output of a node. A `Node` is one call of a torch function; its arguments hold values, symbolic
 numbers and plain Python objects. Its `outs` is a pattern: a value, the name of a symbol that the
-call gives a value to, None for what nobody needs, or a tuple of patterns. Nodes are in the order of
+call defines, None for an unused result, or a tuple of patterns. Nodes are in the order of
 execution, mutations included, so that running them again does the same to the same memory.
 """
 
@@ -34,7 +34,7 @@ SYMBOLIC: Final = (SymInt, SymBool, SymFloat)
 
 
 class Value:
-    """A tensor of the graph: its number among its kind, and what was known of it when made.
+    """A tensor of the graph: its number among its kind, and its metadata when it was made.
 
     `root` is the value whose memory it is a view of, or itself; `version` of a root is the epoch of
     the last mutation of that memory.
@@ -61,8 +61,8 @@ class Name(str):
 
 
 class Node:
-    """One call. `epoch` counts what may have made equal calls give other values before it:
-    mutations, and changes of autocast and of the default dtype, in the whole graph.
+    """One call. `epoch` is the number of events before it after which equal calls may give other
+    values: mutations, and changes of autocast and of the default dtype, in the whole graph.
     """
 
     __slots__ = ("args", "epoch", "func", "kwargs", "outs", "site")
@@ -101,26 +101,26 @@ class Graph:
         self.outputs: list[Any] = []
 
     def verify(self) -> None:
-        """Raise if a value is used before it is made, made twice, or foreign."""
+        """Raise if a value is used before it is defined, defined twice, or of another graph."""
         known: set[Any] = {*self.inputs, *[value for value, _ in self.constants]}
         names: set[str] = set()
         for node in self.nodes:
             for used in values_in(node.args, node.kwargs):
                 if used not in known:
-                    raise AnyshapeError(f"{node} uses {used}, which is not made yet")
+                    raise AnyshapeError(f"{node} uses {used}, which is not defined yet")
             outs = node.outs
             for made in (outs,) if type(outs) is Value else leaves(outs):
                 if type(made) is Value:
                     if made in known or made.node is not node:
-                        raise AnyshapeError(f"{node} makes {made}, which is made already")
+                        raise AnyshapeError(f"{node} defines {made}, which is already defined")
                     known.add(made)
                 elif type(made) is Name:
                     if made in names:
-                        raise AnyshapeError(f"{node} makes {made}, which is made already")
+                        raise AnyshapeError(f"{node} defines {made}, which is already defined")
                     names.add(made)
         for leaf in leaves(self.outputs):
             if type(leaf) is Value and leaf not in known:
-                raise AnyshapeError(f"the output {leaf} is not made by the graph")
+                raise AnyshapeError(f"the output {leaf} is not defined in the graph")
 
     def __str__(self) -> str:
         lines = [f"{value}: {value.meta} = input" for value in self.inputs]
@@ -178,7 +178,7 @@ def operand_of(number: Any) -> Any:
 
 
 def op_name(func: Any) -> str:
-    """How to print a function: as users write it."""
+    """The name of a function as users write it."""
     name = getattr(func, "__name__", None) or str(func)
     owner = getattr(func, "__objclass__", None)
     if owner is not None or getattr(torch.Tensor, name, None) is func:

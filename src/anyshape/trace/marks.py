@@ -1,10 +1,10 @@
-"""Marks: what a user says of the sizes of a tensor before it is given to a program.
+"""Marks: what a user declares about the sizes of a tensor before passing it to a program.
 
-A mark stays with the tensor. Marks of different kinds accumulate, and the strongest counts:
-unbacked, then dynamic, then static; a second mark of one kind replaces the range of the first.
-torch's own marks on the tensor count too. A call either marks all that it names or raises and marks
-nothing. A hint is for optimization: it decides nothing. A tensor that is saved takes its marks
-along, as plain values, which every reader of the file can load.
+A mark stays with the tensor. The strongest mark of a dimension counts: unbacked, then dynamic, then
+static; a second mark of equal strength replaces the first. torch's own marks on the tensor count
+too; two marks of one kind, ours and torch's, both apply. A call marks all dimensions that it names,
+or raises and marks none. A hint is for optimization and decides nothing. A saved tensor keeps its
+marks, as plain values that every reader of the file can load.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _STRENGTH: Final = {STATIC: 0, BACKED: 1, UNBACKED: 2}
 
 
 class Mark(NamedTuple):
-    """What is said of one dimension: `kind` is "static", "backed" or "unbacked".
+    """The mark of one dimension; `kind` is "static", "backed" or "unbacked".
 
-    A `strict` one may not become one number, nor less than its range. Unbacked sizes with the same
-    `shape_id` are equal.
+    A program may neither specialize a `strict` size nor restrict its range. Unbacked sizes with the
+    same `shape_id` are equal.
     """
 
     kind: str
@@ -41,11 +41,11 @@ class Mark(NamedTuple):
 def mark_dynamic(
     t: torch.Tensor, dim: Any, *, min: int | None = None, max: int | None = None
 ) -> None:
-    """Have the size of `dim`, or of each of several, vary from the first call on.
+    """Make the size of `dim`, or of each of several dimensions, dynamic from the first call on.
 
-    A program that needs one value of it, or less than the range from `min` to `max`, is an error. A
-    size of 0 or 1 becomes a constant all the same, unless `min` is given or the settings say that
-    it does not.
+    It is an error if the program specializes the size, or accepts less than the range from `min` to
+    `max`. A size of 0 or 1 is specialized nevertheless, unless `min` is given,
+    `config.specialize_zero_one` is off, or `config.backed_size_oblivious` is on.
     """
     _need_outside("mark_dynamic")
     dims = _dims("mark_dynamic", t, dim)
@@ -54,7 +54,7 @@ def mark_dynamic(
 
 
 def maybe_mark_dynamic(t: torch.Tensor, dim: Any) -> None:
-    """Like `mark_dynamic`, but a program may need one value of it."""
+    """Like `mark_dynamic`, but the program may specialize the size."""
     _need_outside("maybe_mark_dynamic")
     _put(t, _dims("maybe_mark_dynamic", t, dim), Mark(BACKED))
 
@@ -68,7 +68,8 @@ def mark_unbacked(
     hint: int | None = None,
     shape_id: str | None = None,
 ) -> None:
-    """Have the size of `dim`, or of each of several, be unknown while tracing: no branch may ask.
+    """Make the size of `dim`, or of each of several dimensions, unbacked: unknown while tracing, so
+    that no branch may depend on it.
 
     The range, and that sizes with one `shape_id` are equal, is asserted when the program runs.
     """
@@ -80,14 +81,14 @@ def mark_unbacked(
         _need_size(name, "hint", hint)
         _need_within(f"hint={hint} of {name}", hint, min, max)
     if shape_id is not None and not isinstance(shape_id, str):
-        raise ArgumentError(f"shape_id of {name} is text, not {type(shape_id).__name__}")
+        raise ArgumentError(f"shape_id of {name} must be a str, not {type(shape_id).__name__}")
     _put(t, dims, Mark(UNBACKED, min=min, max=max, hint=hint, shape_id=shape_id))
 
 
 def mark_static(t: torch.Tensor, dim: Any = None) -> None:
-    """Have the size of `dim`, of each of several, or of all, be a constant.
+    """Make the size of `dim`, of each of several dimensions, or of all, a constant.
 
-    Inside a traced function it makes a constant of the size at hand.
+    Inside a traced function it specializes the size.
     """
     if dim is None and isinstance(t, torch.Tensor):
         dim = tuple(range(t.dim()))
@@ -109,7 +110,7 @@ def marks_of(t: torch.Tensor) -> dict[int, Mark]:
     for d, mark in [*_ours(own).items(), *_of_torch(own)]:
         if -rank <= d < rank:
             known = found.get(d % rank)
-            found[d % rank] = mark if known is None else _both(known, mark)
+            found[d % rank] = mark if known is None else _combined(known, mark)
     return found
 
 
@@ -121,7 +122,7 @@ def _ours(own: dict[str, Any]) -> dict[int, Mark]:
 
 
 def _of_torch(own: dict[str, Any]) -> list[tuple[int, Mark]]:
-    """The marks that torch keeps among the attributes of a tensor; it checks no dimensions."""
+    """The marks that torch keeps among the attributes of a tensor; torch checks no dimensions."""
     hints = own.get(dynamo_mark.HINTS) or {}
     bounds = own.get(dynamo_mark.UNBACKED_BOUNDS) or {}
     ids = own.get(dynamo_mark.SHAPE_IDS) or {}
@@ -140,11 +141,11 @@ def _of_torch(own: dict[str, Any]) -> list[tuple[int, Mark]]:
     return found
 
 
-# ---------------------------------------------------------------------- putting together
+# ---------------------------------------------------------------------- combination
 
 
-def _both(a: Mark, b: Mark) -> Mark:
-    """Two marks of one dimension as one: the stronger kind; of one kind, what both say."""
+def _combined(a: Mark, b: Mark) -> Mark:
+    """Two marks of one dimension as one: the stronger kind; of one kind, both apply."""
     if a.kind != b.kind:
         return a if _STRENGTH[a.kind] > _STRENGTH[b.kind] else b
     lows = [m for m in (a.min, b.min) if m is not None]
@@ -160,7 +161,7 @@ def _both(a: Mark, b: Mark) -> Mark:
 
 
 def _put(t: torch.Tensor, dims: tuple[int, ...], mark: Mark) -> None:
-    """Mark the dimensions where nothing stronger is said."""
+    """Mark the dimensions that have no stronger mark."""
     marks = _ours(t.__dict__)
     for d in dims:
         known = marks.get(d)
@@ -173,7 +174,7 @@ def _order(mark: Mark) -> tuple[int, bool]:
     return _STRENGTH[mark.kind], mark.strict
 
 
-# ---------------------------------------------------------------------- what is refused
+# ---------------------------------------------------------------------- errors
 
 
 def _need_outside(name: str) -> None:
@@ -181,7 +182,7 @@ def _need_outside(name: str) -> None:
         raise refused(
             UnsupportedError,
             f"{name} inside a traced function",
-            why="what a size may be is settled before the program is traced",
+            why="which sizes are dynamic is decided before the program is traced",
             fix="mark the tensor before the call",
         )
 
@@ -189,12 +190,12 @@ def _need_outside(name: str) -> None:
 def _dims(name: str, t: object, dim: Any) -> tuple[int, ...]:
     """The dimensions that a call names, counted from the front."""
     if not isinstance(t, torch.Tensor):
-        raise ArgumentError(f"{name} marks a tensor, not {type(t).__name__}")
+        raise ArgumentError(f"{name} takes a tensor, not {type(t).__name__}")
     given = tuple(dim) if isinstance(dim, list | tuple) else (dim,)
     odd = [type(d).__name__ for d in given if type(d) is not int]
     if odd:
         raise ArgumentError(
-            f"a dimension of {name} is an int, not {odd[0]}",
+            f"a dimension of {name} must be an int, not {odd[0]}",
             fix="give an int, or a list or tuple of them",
         )
     rank = t.dim()
@@ -213,7 +214,7 @@ def _dims(name: str, t: object, dim: Any) -> tuple[int, ...]:
 
 def _need_size(name: str, argument: str, value: object) -> None:
     if type(value) is not int:
-        raise ArgumentError(f"{argument} of {name} is an int, not {type(value).__name__}")
+        raise ArgumentError(f"{argument} of {name} must be an int, not {type(value).__name__}")
     if value < 0:
         raise ArgumentError(f"{argument} of {name} is {value}", why="a size is not negative")
 
@@ -225,7 +226,7 @@ def _need_range(
         if value is not None:
             _need_size(name, argument, value)
     if lo is not None and hi is not None and lo > hi:
-        raise ArgumentError(f"no size is left by {name}: min={lo} is more than max={hi}")
+        raise ArgumentError(f"{name}: min={lo} is more than max={hi}")
     for d in dims:
         _need_within(f"size({d}) = {t.size(d)} of the tensor", t.size(d), lo, hi)
 

@@ -1,9 +1,9 @@
-"""Value numbering: which tensors of a graph are surely equal, so that one symbol serves for both.
+"""Value numbering: which tensors of a graph are provably equal, so that one symbol serves for both.
 
 Equal calls give equal values: the same pure function, on arguments with equal numbers, with no
-mutation and no change of mode in between. A value whose memory was changed after it was made stands
-for itself alone, as of that change. What comes from outside may share memory, so a mutation of one
-such tensor counts for all of them.
+mutation and no change of mode in between. A value whose memory was mutated after it was made equals
+only itself, until the next mutation. Tensors from outside may share memory, so a mutation of one of
+them counts for all.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def number(tracer: Tracer, value: Value) -> tuple[Value, int]:
-    """A key that is equal for values that are surely equal; remembered in the tracer's memo."""
+    """A key that is equal only for values that are provably equal; memoized by the tracer."""
     node, root = value.node, value.root
     version = root.version if root.node is not None else tracer.outer_version
     if node is None or version > node.epoch or node.func not in PURE:
@@ -34,7 +34,7 @@ def number(tracer: Tracer, value: Value) -> tuple[Value, int]:
 
 
 def first_equal(tracer: Tracer, node: Node, value: Value) -> Value:
-    """The same result of the first call that is equal to the one that gave this value."""
+    """The corresponding result of the first call that equals the call which made this value."""
     memo = tracer.memo
     found = memo.get(node)
     if found is None:

@@ -1,4 +1,6 @@
-"""One walk over the arguments of a call: freezes them for the graph and sums up the tensors."""
+"""One pass over the arguments of a call: freezes them for the graph, and collects the device of the
+tensors and whether one requires grad.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,7 @@ PLAIN: Final = frozenset(
 
 
 class Scan:
-    """What the walk found: whether a gradient flows in, and the device of the operands."""
+    """The result of the pass: whether an operand requires grad, and the device of the operands."""
 
     __slots__ = ("device", "grad", "scalar", "tracer")
 
@@ -47,7 +49,7 @@ class Scan:
         self.tracer = tracer
         self.grad = False
         self.device: torch.device | None = None
-        self.scalar = True  # the device was only seen on tensors without dimensions
+        self.scalar = True  # only tensors without dimensions had a device so far
 
     def args(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """The positional arguments, frozen."""
@@ -74,7 +76,7 @@ class Scan:
         return {k: self.freeze(x) for k, x in kwargs.items()} if kwargs else kwargs
 
     def freeze(self, x: Any) -> Any:
-        """Any argument with values in place of tensors, and containers made plain."""
+        """An argument with graph values in place of tensors, and containers of plain types."""
         kind = type(x)
         if kind is SymTensor:
             return self.args((x,))[0]
@@ -110,13 +112,13 @@ def _foreign() -> UnsupportedError:
     return refused(
         UnsupportedError,
         "a traced tensor of another trace",
-        why="it has no place in this graph",
+        why="it is not a value of this graph",
         fix="pass it as an argument, or trace both programs as one",
     )
 
 
 def hidden_in(x: Any, kinds: tuple[type, ...], depth: int = 4) -> Any:
-    """Something of one of the kinds in an object: itself, in a container, or in an attribute."""
+    """An object of one of the types inside `x`: itself, in a container, or in an attribute."""
     if type(x) in kinds:
         return x
     if depth == 0 or isinstance(x, torch.Tensor | type) or type(x) in PLAIN:

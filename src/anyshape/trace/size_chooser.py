@@ -1,5 +1,5 @@
-"""Who chooses what is dynamic: for each size and number among the inputs of a trace, whether it is
-static, backed or unbacked.
+"""The choice, for each size and number among the inputs of a trace, whether it is static, backed or
+unbacked.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Spot(NamedTuple):
 class Known(NamedTuple):
     """A size that is a symbolic number already: bound to this place, or a relation of the contract.
 
-    Where it binds, `symbol` (the size itself, if None) is `(size - constant) / factor`.
+    If it binds, `symbol` (the size itself, if None) is `(size - constant) / factor`.
     """
 
     size: Any
@@ -62,7 +62,7 @@ class SizeChooser(Protocol):
 
 
 class EachSize:
-    """The chooser that asks a function for each size and number on its own."""
+    """The chooser that calls a function for each size and number."""
 
     separate = False
 
@@ -73,12 +73,12 @@ class EachSize:
         """See `SizeChooser`."""
 
     def __call__(self, spot: Spot) -> Chosen:
-        """What the function says."""
+        """The result of the function."""
         return self._choose(spot)
 
 
 def as_chooser(dynamic: str | SizeChooser | Callable[[Spot], Chosen]) -> SizeChooser:
-    """The chooser that is meant: itself; a function; or one kind for all sizes of tensors, with
+    """The chooser for an argument: itself; a function; or one kind for all sizes of tensors, with
     static numbers.
     """
     if isinstance(dynamic, str):

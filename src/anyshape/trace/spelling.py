@@ -1,4 +1,4 @@
-"""How a torch function is written in Python: its path from `torch`, a method, or an operator."""
+"""The Python source of a torch function: its path from `torch`, a method, or an operator."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ OPERATORS: Final = {
 
 @functools.cache
 def paths() -> dict[Any, str]:
-    """Every public function of torch with its path; the first namespace that has it wins."""
+    """Every public function of torch with its path in the first namespace that has it."""
     namespaces = {
         "torch": torch,
         "torch.nn.functional": torch.nn.functional,
@@ -85,5 +85,5 @@ def path_of(func: Any) -> str | None:
     return path
 
 
-paths()  # before any trace, while torch's functions are its own
+paths()  # before any trace, which replaces functions of torch
 methods()

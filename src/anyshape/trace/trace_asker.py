@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 class TraceAsker(NumberAsker):
-    """Has the general answer for torch's own code, where only the run can tell."""
+    """Gives torch's own code the answer at typical sizes, where only the run can tell."""
 
     __slots__ = ()
 
     def settle(self, env: Env, p: Bool) -> bool | None:
-        """The general answer if torch's own Python code asks; None if the user does."""
+        """The answer at typical sizes if torch's own Python code asks; None if the user does."""
         return answer_for_torch(env, p)

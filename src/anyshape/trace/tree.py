@@ -1,9 +1,9 @@
-"""Nested inputs and outputs as flat leaves and a structure: those of pytree, and dataclasses.
+"""Nested inputs and outputs as flat leaves and a structure: pytrees, and dataclasses.
 
-A class that is registered with `torch.utils._pytree` is what it is there. An instance of any other
-dataclass is a container of its fields; nothing is registered for its class, so that the rest of the
-process sees it as before. It is made again field by field, without its `__init__`, which has done
-its work already: what it made of its arguments is in the fields.
+A class that is registered with `torch.utils._pytree` is flattened as registered. An instance of any
+other dataclass is a container of its fields; nothing is registered for its class, so that the rest
+of the process is not affected. It is rebuilt field by field without calling `__init__`, whose
+results are in the fields.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Fields:
 
 
 class Level(NamedTuple):
-    """A container without what is inside its parts: kind and context are those of pytree."""
+    """One level of a container; `kind` and `context` are those of pytree."""
 
     kind: Any
     context: Any
@@ -42,26 +42,26 @@ class Level(NamedTuple):
 
 
 def is_record(x: Any) -> bool:
-    """Whether something is an instance of a dataclass that pytree does not know."""
+    """Whether `x` is an instance of a dataclass that is not registered with pytree."""
     return has_fields(type(x), ())
 
 
 @functools.lru_cache(maxsize=4096)
 def _is_plain(cls: type) -> bool:
-    """Whether instances are nothing but their attributes."""
+    """Whether instances have no state besides their attributes."""
     new: Any = cls.__new__
     return new is object.__new__ and not issubclass(cls, torch.nn.Module)
 
 
 def has_fields(cls: type, names: tuple[str, ...]) -> bool:
-    """Whether a class is a dataclass that pytree does not know, with fields of these names."""
+    """Whether a class is a dataclass, not registered with pytree, with fields of these names."""
     if not hasattr(cls, _MARK) or not _is_plain(cls) or cls in pytree.SUPPORTED_NODES:
         return False
     return not names or set(names) <= set(_fields(cls))
 
 
 def level(x: Any) -> Level | None:
-    """A container taken apart by one level; None for a leaf."""
+    """The outermost level of a container; None for a leaf."""
     if is_record(x):
         names = _names(x)
         keys: list[Any] = [pytree.GetAttrKey(name) for name in names]
@@ -79,8 +79,9 @@ def level(x: Any) -> Level | None:
 
 
 def flatten(tree: Any, *, shapes: bool = False) -> tuple[list[Any], Any]:
-    """The leaves of a tree, and its structure; with `shapes`, a `torch.Size` is a leaf, for pytree
-    would make a tuple of it.
+    """The leaves of a tree, and its structure.
+
+    With `shapes`, a `torch.Size` is a leaf, because pytree would turn it into a tuple.
     """
     try:
         leaves, spec = pytree.tree_flatten(tree, is_leaf=_is_shape if shapes else None)
@@ -97,7 +98,7 @@ def _is_shape(x: Any) -> bool:
 
 
 def flatten_with_path(tree: Any, *, shapes: bool = False) -> tuple[list[tuple[Path, Any]], Any]:
-    """The leaves of a tree with the way to each, and its structure."""
+    """The leaves of a tree with the path to each, and its structure."""
     pairs: list[tuple[Path, Any]] = []
     try:
         return pairs, _spec(tree, (), pairs, shapes)
@@ -106,7 +107,7 @@ def flatten_with_path(tree: Any, *, shapes: bool = False) -> tuple[list[tuple[Pa
 
 
 def _endless() -> UnsupportedError:
-    return refused(UnsupportedError, "a container that is inside itself, or nested too deeply")
+    return refused(UnsupportedError, "a container that contains itself, or is nested too deeply")
 
 
 def _spec(x: Any, path: Path, pairs: list[tuple[Path, Any]], shapes: bool) -> Any:
@@ -127,7 +128,7 @@ def unflatten(leaves: Iterable[Any], spec: Any) -> Any:
 
 
 def _names(x: Any) -> tuple[str, ...]:
-    """The fields of a dataclass instance that have values; raises if there is more to it."""
+    """The fields of a dataclass instance that are set; raises if it has other attributes."""
     cls: Any = type(x)
     known = _fields(cls)
     for name in _attributes(x):
@@ -136,7 +137,7 @@ def _names(x: Any) -> tuple[str, ...]:
             raise refused(
                 UnsupportedError,
                 f"a {cls.__qualname__} with the attribute {name}, which is not one of its fields",
-                why="a dataclass is passed on field by field",
+                why="a dataclass is rebuilt field by field",
                 fix=f"make {name} a field or a property, or register the class with"
                 f" {pytree.REGISTER}",
             )
@@ -162,7 +163,7 @@ def _fields(cls: Any) -> tuple[str, ...]:
     return names
 
 
-def _made(values: Iterable[Any], context: tuple[Any, tuple[str, ...]]) -> Any:
+def _unflatten_fields(values: Iterable[Any], context: tuple[Any, tuple[str, ...]]) -> Any:
     cls, names = context
     made = object.__new__(cls)
     for name, value in zip(names, values, strict=True):
@@ -170,8 +171,8 @@ def _made(values: Iterable[Any], context: tuple[Any, tuple[str, ...]]) -> Any:
     return made
 
 
-def _no_parts(x: Any) -> Any:
+def _refuse_to_flatten(x: Any) -> Any:
     raise TypeError(f"{type(x).__name__} is a kind of structure, not a container")
 
 
-pytree.register_pytree_node(Fields, _no_parts, _made)
+pytree.register_pytree_node(Fields, _refuse_to_flatten, _unflatten_fields)

@@ -84,7 +84,7 @@ def broken_nested_use(graph: Any) -> None:
 def test_verify_finds_what_is_broken(break_it: Any) -> None:
     graph = traced().graph
     break_it(graph)
-    with pytest.raises(AnyshapeError, match=r"not made yet|made already|not made by the graph"):
+    with pytest.raises(AnyshapeError, match=r"not defined yet|already defined|not defined in"):
         graph.verify()
 
 

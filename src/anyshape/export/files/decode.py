@@ -364,7 +364,7 @@ class _Variant:
         )
         value = Value(checked.number(number, where, 0, 1 << 40), RESULT, meta, node)
         if repr(value) in self.values:
-            raise LoadError(f"{where} makes {value}, which is made already")
+            raise LoadError(f"{where} defines {value}, which is already defined")
         self.values[repr(value)] = value
         return value
 

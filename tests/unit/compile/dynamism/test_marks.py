@@ -51,7 +51,7 @@ def tensor(*shape: int) -> torch.Tensor:
 def test_ways_to_name_dims(mark: Any, expected: Mark, dim: Any, dims: Any) -> None:
     t = tensor()
     if dims is None:
-        with pytest.raises(ArgumentError, match="is an int, not range"):
+        with pytest.raises(ArgumentError, match="must be an int, not range"):
             mark(t, dim)
         assert marks_of(t) == {}
     else:
@@ -204,11 +204,11 @@ def test_a_saved_tensor_takes_its_marks_along() -> None:
 # ---------------------------------------------------------------------- what is refused
 
 REFUSED = [
-    (mark_dynamic, (0.0,), {}, ArgumentError, "is an int, not float"),
-    (mark_dynamic, (True,), {}, ArgumentError, "is an int, not bool"),
-    (mark_dynamic, ("0",), {}, ArgumentError, "is an int, not str"),
-    (mark_dynamic, (None,), {}, ArgumentError, "is an int, not NoneType"),
-    (maybe_mark_dynamic, ([0, None],), {}, ArgumentError, "is an int, not NoneType"),
+    (mark_dynamic, (0.0,), {}, ArgumentError, "must be an int, not float"),
+    (mark_dynamic, (True,), {}, ArgumentError, "must be an int, not bool"),
+    (mark_dynamic, ("0",), {}, ArgumentError, "must be an int, not str"),
+    (mark_dynamic, (None,), {}, ArgumentError, "must be an int, not NoneType"),
+    (maybe_mark_dynamic, ([0, None],), {}, ArgumentError, "must be an int, not NoneType"),
     (mark_dynamic, (3,), {}, DimError, "dimension 3 of a tensor with 3"),
     (mark_unbacked, ([1, -4],), {}, DimError, "dimension -4 of a tensor with 3"),
     (mark_static, (5,), {}, DimError, "use -3 to 2"),
@@ -217,14 +217,20 @@ REFUSED = [
     (mark_dynamic, (0,), {"min": 9, "max": 3}, ArgumentError, "min=9 is more than max=3"),
     (mark_dynamic, (0,), {"min": -1}, ArgumentError, "min of mark_dynamic is -1"),
     (mark_unbacked, (0,), {"max": -1}, ArgumentError, "max of mark_unbacked is -1"),
-    (mark_dynamic, (0,), {"min": 2.0}, ArgumentError, "min of mark_dynamic is an int, not float"),
-    (mark_dynamic, (0,), {"max": True}, ArgumentError, "is an int, not bool"),
+    (
+        mark_dynamic,
+        (0,),
+        {"min": 2.0},
+        ArgumentError,
+        "min of mark_dynamic must be an int, not float",
+    ),
+    (mark_dynamic, (0,), {"max": True}, ArgumentError, "must be an int, not bool"),
     (mark_dynamic, ([1, 0],), {"min": 5}, ArgumentError, r"size\(0\) = 4 of the tensor is outside"),
     (mark_unbacked, (2,), {"max": 5}, ArgumentError, r"size\(2\) = 6 of the tensor is outside"),
     (mark_unbacked, (0,), {"hint": -1}, ArgumentError, "hint of mark_unbacked is -1"),
-    (mark_unbacked, (0,), {"hint": 1.5}, ArgumentError, "hint of mark_unbacked is an int"),
+    (mark_unbacked, (0,), {"hint": 1.5}, ArgumentError, "hint of mark_unbacked must be an int"),
     (mark_unbacked, (0,), {"hint": 99, "max": 9}, ArgumentError, "hint=99 .* outside max=9"),
-    (mark_unbacked, (0,), {"shape_id": 3}, ArgumentError, "shape_id .* is text, not int"),
+    (mark_unbacked, (0,), {"shape_id": 3}, ArgumentError, "shape_id .* must be a str, not int"),
 ]
 
 
@@ -241,7 +247,7 @@ def test_a_wrong_mark_is_one_error_and_marks_nothing(
 
 @pytest.mark.parametrize("mark", OURS.values())
 def test_only_tensors_are_marked(mark: Any) -> None:
-    with pytest.raises(ArgumentError, match="marks a tensor, not list"):
+    with pytest.raises(ArgumentError, match="takes a tensor, not list"):
         mark([1], 0)
     with pytest.raises(DimError, match="it has no dimension to mark"):
         mark(torch.tensor(1.0), 0)

@@ -188,7 +188,7 @@ def test_a_changed_field_is_refused() -> None:
 def test_what_is_inside_itself_is_refused() -> None:
     given = batch_of(3)
     given.names = [given]  # type: ignore[list-item]
-    with pytest.raises(UnsupportedError, match="inside itself"):
+    with pytest.raises(UnsupportedError, match="contains itself"):
         export(loss, (given,))
 
 

@@ -355,7 +355,7 @@ def test_values_used_before_they_are_made(tmp_path: Path) -> None:
     data = content("sequential")
     nodes = data["variants"][0]["nodes"]
     nodes.append(nodes[-1])
-    assert "made already" in refusal(with_content("sequential", data), tmp_path / "a")
+    assert "already defined" in refusal(with_content("sequential", data), tmp_path / "a")
 
 
 def test_sizes_used_before_they_are_known(tmp_path: Path) -> None:
