@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import keyword
 import math
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import torch
 
@@ -20,6 +20,7 @@ from anyshape.export.files.callable_ops import find
 from anyshape.export.files.encode import FORMAT
 from anyshape.export.files.scope import ScopeReader, read_sites
 from anyshape.export.files.stand_in import Member
+from anyshape.export.files.written_out import WrittenOut
 from anyshape.export.program import ExportedProgram
 from anyshape.expr.traverse import names_of
 from anyshape.symbolic.sym_bool import SymBool
@@ -62,8 +63,20 @@ class SavedExample(torch.Tensor):
         raise RuntimeError(f"{func} of an example that was saved without its data")
 
 
-def decode(data: Any, weights_file: bytes, classes: Classes) -> ExportedProgram:
-    """The program in the data, with its weights; it may use `classes`."""
+class _Shared(NamedTuple):
+    """What all variants of a file refer to."""
+
+    version: int
+    sites: list[SavedSite]
+    constants: list[torch.Tensor]
+    classes: Classes
+    length: WrittenOut
+
+
+def decode(data: Any, size: int, weights_file: bytes, classes: Classes) -> ExportedProgram:
+    """The program in the data, with its weights; it may use `classes`. The data takes `size` bytes
+    of the file.
+    """
     if type(data) is not dict:
         checked.refuse("program.json", "an object", data)
     version = checked.number(data.get("format"), "the format version", 1)
@@ -82,8 +95,9 @@ def decode(data: Any, weights_file: bytes, classes: Classes) -> ExportedProgram:
     found.is_complete = checked.flag(is_complete, "is_complete")
     if not 0 < len(checked.items(variants, "variants")) <= _MAX_VARIANTS:
         raise LoadError(f"a program with {len(variants)} variants")
+    shared = _Shared(version, sites, constants, classes, WrittenOut(size))
     for i, v in enumerate(variants):
-        found.variants.append(_Variant(v, sites, constants, classes, version, i).captured)
+        found.variants.append(_Variant(v, shared, i).captured)
     first = found.variants[0].inputs
     if any(v.inputs.spec != first.spec for v in found.variants):
         raise LoadError("the variants have inputs of different structures")
@@ -91,7 +105,7 @@ def decode(data: Any, weights_file: bytes, classes: Classes) -> ExportedProgram:
     if len(checked.items(refused, "refused")) > _MAX_VARIANTS:
         raise LoadError(f"a program that refuses {len(refused)} kinds of inputs")
     for i, r in enumerate(refused):
-        found.refused.append(_refused(r, sites, order, f"refusal {i}"))
+        found.refused.append(_refused(r, shared, order, f"refusal {i}"))
     state: dict[str, torch.Tensor] = {}
     for pair in checked.items(state_, "state"):
         key, number = checked.items(pair, "state", 2)
@@ -103,9 +117,9 @@ def decode(data: Any, weights_file: bytes, classes: Classes) -> ExportedProgram:
     return ExportedProgram(name, found, state, on_deviation, rebuild=structure.rebuilt)
 
 
-def _refused(data: Any, sites: list[SavedSite], order: list[str], where: str) -> Refused:
+def _refused(data: Any, shared: _Shared, order: list[str], where: str) -> Refused:
     error, guards_, terms = checked.fields(data, ("error", "guards", "terms"), where)
-    scope = ScopeReader(terms, sites, where, None)
+    scope = ScopeReader(terms, shared.sites, where, None, shared.length)
     guards = scope.obligations(guards_, where)
     if not guards or not set(names_of(*[o.condition for o in guards])) <= set(order):
         raise LoadError(f"{where} has no guards over the sizes of the inputs")
@@ -118,27 +132,21 @@ def _refused(data: Any, sites: list[SavedSite], order: list[str], where: str) ->
 class _Variant:
     """Reads one variant, into `captured`."""
 
-    def __init__(
-        self,
-        data: Any,
-        sites: list[SavedSite],
-        constants: list[torch.Tensor],
-        classes: Classes,
-        version: int,
-        number: int,
-    ) -> None:
+    def __init__(self, data: Any, shared: _Shared, number: int) -> None:
         self.where = where = f"variant {number}"
-        keys = tuple([key for key in _VARIANT if _ADDED.get(key, 1) <= version])
+        keys = tuple([key for key in _VARIANT if _ADDED.get(key, 1) <= shared.version])
         part = dict(zip(keys, checked.fields(data, keys, where), strict=True))
-        self.classes = classes
+        self.classes = classes = shared.classes
         self.tracer = Tracer()
         self.graph = self.tracer.graph
-        self.scope = ScopeReader(part["terms"], sites, f"{where}, terms", self.tracer.env)
+        self.scope = ScopeReader(
+            part["terms"], shared.sites, f"{where}, terms", self.tracer.env, shared.length
+        )
         self.values: dict[str, Value] = {}
         self.results: set[int] = set()
         self.inputs = Inputs([], [], None)
         self._inputs(part)
-        self._constants(part["constants"], constants)
+        self._constants(part["constants"], shared.constants)
         guards = self.scope.obligations(part["guards"], f"{where}, guards")
         asserts = self.scope.asserts(part["asserts"], part.get("recorded"), f"{where}, asserts")
         for i, node in enumerate(checked.items(part["nodes"], f"{where}, nodes")):
@@ -311,8 +319,12 @@ class _Variant:
 
     def _constants(self, data: Any, constants: list[torch.Tensor]) -> None:
         where = f"{self.where}, constants"
+        seen: set[int] = set()
         for number in checked.items(data, where):
             tensor = constants[checked.number(number, where, 0, len(constants) - 1)]
+            if number in seen:
+                raise LoadError(f"{where} has {number} twice")
+            seen.add(number)
             with DisableTorchFunction():
                 meta = meta_of_real(tensor)
             value = Value(len(self.graph.constants), CONSTANT, meta)

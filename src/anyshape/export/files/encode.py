@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from anyshape.env.obligation import in_program_order
+from anyshape.errors import UnsupportedError
 from anyshape.export.files import plain, structure, weights
 from anyshape.export.files.callable_ops import name_of
 from anyshape.export.files.scope import ScopeWriter, Sites
 from anyshape.export.files.stand_in import Member, member_of
+from anyshape.export.files.written_out import WrittenOut
 from anyshape.symbolic.sym_bool import SymBool
 from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
@@ -31,6 +33,7 @@ _KNOWN: Final = frozenset((bool, int, float, str))
 def encode(program: ExportedProgram) -> tuple[dict[str, Any], bytes]:
     """The data of a program, and its weights."""
     sites = Sites()
+    written = WrittenOut()
     constants: dict[int, torch.Tensor] = {}
     for variant in program.variants:
         for _, tensor in variant.graph.constants:
@@ -48,30 +51,37 @@ def encode(program: ExportedProgram) -> tuple[dict[str, Any], bytes]:
         "is_complete": program.is_complete,
         "name": program.name,
         "on_deviation": program.on_deviation,
-        "refused": [_refused(r, sites) for r in program.refused],
+        "refused": [_refused(r, sites, written) for r in program.refused],
         "state": [[name, numbers[id(t)]] for name, t in program.state.items()],
         "torch": str(torch.__version__),
-        "variants": [_Variant(v, sites, numbers).encode() for v in program.variants],
+        "variants": [_Variant(v, sites, numbers, written).encode() for v in program.variants],
     }
     content["sites"] = [list(site) for site in sites.numbers]
+    if written.is_too_long:
+        raise UnsupportedError(
+            f"cannot save expressions of {written.total} characters when written out",
+            why="it could not be loaded: the memory of a load is bounded by the size of the file",
+        )
     return content, data
 
 
-def _refused(refused: Refused, sites: Sites) -> dict[str, Any]:
+def _refused(refused: Refused, sites: Sites, written: WrittenOut) -> dict[str, Any]:
     first = refused.guards[0]
-    scope = ScopeWriter(first.condition.pool, first._knowledge.sources, sites, None)
+    scope = ScopeWriter(first.condition.pool, first._knowledge.sources, sites, None, written)
     guards = [scope.obligation(o) for o in refused.guards]
     kind = type(refused.error).__name__
     return {"error": [kind, str(refused.error)], "guards": guards, "terms": scope.terms()}
 
 
 class _Variant:
-    def __init__(self, variant: Captured, sites: Sites, numbers: dict[int, int]) -> None:
+    def __init__(
+        self, variant: Captured, sites: Sites, numbers: dict[int, int], written: WrittenOut
+    ) -> None:
         self.variant = variant
         self.sites = sites
         self.numbers = numbers
         env = variant.tracer.env
-        self.scope = ScopeWriter(env.pool, env.sources, sites, env)
+        self.scope = ScopeWriter(env.pool, env.sources, sites, env, written)
 
     def encode(self) -> dict[str, Any]:
         v, scope = self.variant, self.scope

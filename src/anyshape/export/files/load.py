@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 def load(path: str | os.PathLike[str], *, classes: Iterable[type] | None = None) -> ExportedProgram:
     """Load the program in a file. No code of the file runs, and no class of yours is needed.
 
-    `classes` are the containers, named tuples and enums that its inputs and results may use; None
-    means all classes that are registered with `torch.utils._pytree`. Any other class is replaced
-    by a stand-in.
+    `classes` are the containers, named tuples and enums that its inputs and results may have; None
+    means all classes that are registered with `torch.utils._pytree`. Other classes have stand-ins.
+    The memory of a load is bounded by the size of the file times a constant.
 
     Raises LoadError for a file that is not a saved program, is damaged, was written by a newer
     version, or needs an op or a device that is not available.
@@ -29,7 +29,8 @@ def load(path: str | os.PathLike[str], *, classes: Iterable[type] | None = None)
     known = Classes(classes)
     try:
         members = archive.read_file(path)
-        return decode(checked.parse(members[archive.PROGRAM]), members[archive.WEIGHTS], known)
+        program = members[archive.PROGRAM]
+        return decode(checked.parse(program), len(program), members[archive.WEIGHTS], known)
     except LoadError:
         raise
     except Exception as e:  # such as contradictory facts in a hostile file

@@ -1,14 +1,15 @@
 """The symbols of an environment and the expressions over them, to text and back.
 
-The normal form and the text of an expression depend on the order in which its atoms were created.
-So the atoms are saved in that order, each with its place among all atoms of the environment, and
-are created again in that order.
+The text and the normal form of an expression depend on the relative age of its parts. So a file has
+the parts in the order of their creation, and reading creates them in that order. Expressions refer
+to a part by its number, which is a label: reading allocates nothing in proportion to it.
 """
 
 from __future__ import annotations
 
 import math
 import re
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -26,17 +27,17 @@ from anyshape.expr.node import Atom
 from anyshape.expr.real import ANY, Real, real_symbol
 from anyshape.expr.table.op import PRODUCT, SYMBOL
 from anyshape.expr.terms import terms
-from anyshape.expr.traverse import nodes_below, symbols_of
+from anyshape.expr.traverse import nodes_below
 
 if TYPE_CHECKING:
     from anyshape.domain.bound import Bound
+    from anyshape.export.files.written_out import WrittenOut
     from anyshape.expr.node import Operand
     from anyshape.expr.pool import Pool
 
 REAL: Final = "real"
-MAX_PLACE: Final = 1 << 20
 _NAME: Final = re.compile(r"[suf][0-9]{1,9}")
-_SYMBOL: Final = ("aim", "at", "hint", "kind", "name", "place", "range", "size", "source")
+_SYMBOL: Final = ("aim", "at", "hint", "kind", "name", "range", "size", "source")
 _REAL: Final = ("hint", "kind", "name", "source")
 _OBLIGATION: Final = ("at", "condition", "message", "origin")
 
@@ -82,15 +83,22 @@ class Sites:
 class ScopeWriter:
     """Writes the expressions of one environment, and then the atoms in them."""
 
-    def __init__(self, pool: Pool, sources: dict[str, str], sites: Sites, env: Env | None) -> None:
+    def __init__(
+        self,
+        pool: Pool,
+        sources: dict[str, str],
+        sites: Sites,
+        env: Env | None,
+        length: WrittenOut,
+    ) -> None:
+        self.length = length
         self.pool = pool
         self.sources = sources
         self.sites = sites
         self.env = env
         self.sizes = set() if env is None else set(env._sizes)
         self.written: list[Operand] = []
-        self.places = {atom: i for i, atom in enumerate(pool.atoms)}
-        self.namer = Namer(self.places)
+        self.namer = Namer()
 
     def text(self, operand: Operand) -> str:
         """The text of an expression, condition or real."""
@@ -98,6 +106,8 @@ class ScopeWriter:
         found = self.namer.text(operand)
         if len(found) > checked.MAX_TEXT:
             raise UnsupportedError(f"cannot save an expression of {len(found)} characters")
+        self.length.stored += len(found)
+        self.length.add(operand)
         return found
 
     def obligation(self, o: Any) -> dict[str, Any]:
@@ -110,15 +120,10 @@ class ScopeWriter:
         }
 
     def terms(self) -> list[dict[str, Any]]:
-        """The symbols, and all parts of the expressions that were written, oldest first."""
-        if len(self.pool.atoms) > MAX_PLACE:
-            raise UnsupportedError(
-                f"cannot save a program with over {MAX_PLACE} atoms of expressions"
-            )
+        """The symbols and all parts of the expressions that were written, oldest first."""
         below = nodes_below(self.written)
         inner = {part for n in below for part in n.args if type(part) is Bool}
         entries: list[tuple[int, dict[str, Any]]] = []
-        places = self.places
         for name, e in self.pool.by_name.items():
             if not _NAME.fullmatch(name):
                 continue
@@ -126,8 +131,8 @@ class ScopeWriter:
                 entries.append((e.index, self._real(name, e)))
             elif type(e) is Expr:
                 atom = next(iter(terms(e)))
-                entries.append((atom.index, self._symbol(name, atom, places[atom])))
-        for node in below:
+                entries.append((atom.index, self._symbol(name, atom)))
+        for node in sorted(below, key=attrgetter("index")):
             if type(node) is Atom and node.op is not SYMBOL:
                 entries.append((node.index, self._atom(node)))
             elif type(node) is Bool and node in inner:
@@ -135,7 +140,7 @@ class ScopeWriter:
         return [entry for _, entry in sorted(entries, key=lambda pair: pair[0])]
 
     def _atom(self, atom: Atom) -> dict[str, Any]:
-        place = self.places[atom]
+        place = self.namer.number(atom)
         if atom.op is not PRODUCT:
             return {"place": place, "text": self.namer.atom(atom)}
         powers = [[self.namer.text(a.node), k] for a, k in factors(atom)]
@@ -145,7 +150,7 @@ class ScopeWriter:
         hint = None if r.hint is None else repr(r.hint)
         return {"hint": hint, "kind": REAL, "name": name, "source": self.sources.get(name, "")}
 
-    def _symbol(self, name: str, atom: Atom, place: int) -> dict[str, Any]:
+    def _symbol(self, name: str, atom: Atom) -> dict[str, Any]:
         known = None if self.env is None else self.env.symbols.get(name)
         lo, hi = EVERYTHING if self.env is None else self.env.range_of(atom.node)
         kind = BACKED if atom.hint is not None else UNBACKED
@@ -155,7 +160,6 @@ class ScopeWriter:
             "hint": atom.hint,
             "kind": kind,
             "name": name,
-            "place": place,
             "range": [_finite(lo), _finite(hi)],
             "size": atom.node in self.sizes,
             "source": self.sources.get(name, ""),
@@ -177,40 +181,40 @@ def _finite(bound: Bound) -> int | None:
 class ScopeReader:
     """Restores an environment, and reads expressions over it."""
 
-    def __init__(self, data: Any, sites: list[SavedSite], where: str, env: Env | None) -> None:
+    def __init__(
+        self,
+        data: Any,
+        sites: list[SavedSite],
+        where: str,
+        env: Env | None,
+        length: WrittenOut,
+    ) -> None:
         self.env = env = env or Env()
+        self.length: WrittenOut | None = None  # not for parts, only for what refers to them
         self.sites = sites
         self.where = where
         self.facts: list[tuple[Expr, int | None, int | None]] = []
         self.reals: set[str] = set()
-        self.filler: Atom | None = None  # at the places of atoms that are not in the file
         for entry in checked.items(data, where):
             if type(entry) is not dict:
                 checked.refuse(where, "an object", entry)
             if entry.get("kind") == REAL:
                 self._real(*checked.fields(entry, _REAL, where))
             elif "name" in entry:
-                self._symbol(checked.fields(entry, _SYMBOL, where))
+                known = {k: v for k, v in entry.items() if k != "place"}  # in formats 1 and 2
+                self._symbol(checked.fields(known, _SYMBOL, where))
             elif "powers" in entry:
                 self._product(*checked.fields(entry, ("place", "powers"), where))
             elif "place" in entry:
                 place, text = checked.fields(entry, ("place", "text"), where)
-                self._fill(place)
                 self._name_part(place, self.int(text))
             else:
                 self.bool(checked.fields(entry, ("text",), where)[0])
+        self.length = length
 
-    def _fill(self, place: Any) -> None:
-        """Pad the list of atoms up to the place of the next one."""
-        pool = self.env.pool
-        checked.number(place, self.where, 0, MAX_PLACE)
-        if len(pool.atoms) < place and self.filler is None:
-            self.filler = _atom_of(symbol(pool, "_"))
-        if len(pool.atoms) < place and self.filler is not None:
-            pool.atoms += [self.filler] * (place - len(pool.atoms))
-
-    def _name_part(self, place: int, e: Expr) -> None:
-        """Name a part after its place; later expressions refer to it by that name."""
+    def _name_part(self, place: Any, e: Expr) -> None:
+        """Let expressions refer to a part by its number."""
+        checked.number(place, self.where, 0)
         if _atom_of(e) is None or f"a{place}" in self.env.pool.by_name:
             raise LoadError(f"{self.where} has {str(e)[:60]!r} as part {place}")
         self.env.pool.by_name[f"a{place}"] = e
@@ -224,7 +228,6 @@ class ScopeReader:
             if atom is None or atom.op is PRODUCT or atom in found:
                 raise LoadError(f"{where} has {text[:60]!r} as a factor")
             found[atom] = checked.number(exponent, where, 1, MAX_EXPONENT)
-        self._fill(place)
         self._name_part(place, monomial(self.env.pool, found))
 
     def _named(self, name: Any, source: Any) -> tuple[str, str]:
@@ -240,7 +243,7 @@ class ScopeReader:
             self.env.sources[name] = source
 
     def _symbol(self, parts: list[Any]) -> None:
-        aim, at, hint, kind, name, place, range_, size, source = parts
+        aim, at, hint, kind, name, range_, size, source = parts
         env, where = self.env, self.where
         name, source = self._named(name, source)
         where = f"{where}: {name}"
@@ -255,7 +258,6 @@ class ScopeReader:
             UNBACKED if hint is None else BACKED
         ):
             raise LoadError(f"{where} is {kind} and its hint is {hint}")
-        self._fill(place)
         e = symbol(env.pool, name, 0 if checked.flag(size, where) else -math.inf, math.inf, hint)
         env.symbols[name] = Symbol(name, kind, source, hint, aim, self.site(at), e)
         if source:
@@ -300,8 +302,13 @@ class ScopeReader:
             raise LoadError(f"{self.where} has {text[:60]!r} in it", why=str(e)[:300]) from e
         if type(found) is not kind:
             raise LoadError(f"{self.where} has {text[:60]!r}, which is not of type {kind.__name__}")
-        if any(a.name[0] == "_" for a in symbols_of(found)):
-            raise LoadError(f"{self.where} has unknown symbols in {text[:60]!r}")
+        if self.length is not None:
+            self.length.add(found)
+            if self.length.is_too_long:
+                raise LoadError(
+                    f"{self.where}: its expressions are too long for a file of this size",
+                    why=f"written out they have {self.length.total} characters",
+                )
         return found
 
     def int(self, x: Any) -> Expr:

@@ -1,7 +1,7 @@
-"""Expressions as text in which every atom but a symbol is replaced by a short name.
+"""Expressions as text in which every part other than a symbol has a short name.
 
-The text of an atom refers to older atoms by name. So it is short, and reading it creates that atom
-and no others.
+The text of a part consists of the names of older parts. So it is short, and reading it back makes
+that part and nothing else.
 """
 
 from __future__ import annotations
@@ -20,17 +20,21 @@ if TYPE_CHECKING:
 
 
 class Namer:
-    """Writes expressions in which atoms are named after their places."""
+    """Writes expressions with numbers as the names of their parts, in the order of first use."""
 
-    def __init__(self, places: dict[Atom, int]) -> None:
-        self.places = places
+    def __init__(self) -> None:
+        self._numbers: dict[Atom, int] = {}
+
+    def number(self, atom: Atom) -> int:
+        """The number of a part."""
+        return self._numbers.setdefault(atom, len(self._numbers))
 
     def text(self, operand: Operand) -> str:
         """The text of an expression, a condition or a real."""
         return write(operand, self._layout, sys.maxsize)[0]
 
     def atom(self, atom: Atom) -> str:
-        """The definition of an atom as text; not for symbols and products."""
+        """The definition of an atom as text. Symbols and products have no such text."""
         if rebuild(atom, atom.args) is not atom.node:
             return f'raw("{atom.op.name}", {", ".join(map(self.text, atom.args))})'
         return write(atom.op.layout(*atom.args, *atom.data), self._layout, sys.maxsize)[0]
@@ -47,7 +51,7 @@ class Namer:
         pieces = []
         for atom, k in sorted(terms(e).items(), key=lambda item: item[0].index):
             factor = "" if abs(k) == 1 else f"{abs(k)}*"
-            name = atom.name if atom.op is SYMBOL else f"a{self.places[atom]}"
+            name = atom.name if atom.op is SYMBOL else f"a{self.number(atom)}"
             pieces.append(f"{'-' if k < 0 else '+'} {factor}{name}")
         if e.c or not pieces:
             pieces.append(f"{'-' if e.c < 0 else '+'} {abs(e.c)}")
