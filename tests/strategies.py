@@ -198,6 +198,8 @@ REAL_ROWS = (
             ("neg", 1),
             ("abs", 1),
             ("sqrt", 1),
+            ("float16", 1),
+            ("float32", 1),
             ("real_floordiv", 2),
             ("real_mod", 2),
             ("real_max", 2),

@@ -119,6 +119,28 @@ def numpy_functions(x: torch.Tensor) -> Any:
     )
 
 
+def numpy_precisions(x: torch.Tensor) -> Any:
+    n = x.size(0)
+    half, third = n * np.float32(0.5), np.float16(0.3) * n
+    return x[: int(half)] * third + float(half + 0.1) + 0.1, x * (half * 0.3 - np.float64(1) / 3)
+
+
+def numpy_logarithms(x: torch.Tensor) -> Any:
+    n = x.size(0)
+    return x[: int(np.log2(n + 1))] + float(np.exp(-n / np.float32(7))) + np.power(n, 0.3)
+
+
+def numpy_extremes(x: torch.Tensor) -> Any:
+    n = x.size(0)
+    return x[: np.maximum(n - 3, 0)] * np.minimum(n, 2.5) + np.round(n / 3, 1) + np.abs(n - 9)
+
+
+def numpy_shapes(x: torch.Tensor) -> Any:
+    y = x[:, None].expand(-1, 3)
+    first, total = np.cumsum(y.shape)
+    return x * np.prod(y.shape) + np.sum(y.shape), x.new_zeros(total - first) + first
+
+
 def interpolated(x: torch.Tensor) -> Any:
     y = x[None, None].repeat(1, 1, 2)
     return interpolate(y, scale_factor=1.5), interpolate(y, size=int(x.size(0) * 0.5) + 1)
@@ -133,6 +155,7 @@ PROGRAMS = [
     *(trigonometry, exponential, roots, root_as_a_size, floor_division, divmods, modular_powers),
     *(bits, extremes, symbolic_extremes, rounded, conversions, results, numpy_scalars),
     *(numpy_functions, interpolated, below_a_limit),
+    *(numpy_precisions, numpy_logarithms, numpy_extremes, numpy_shapes),
 ]
 PARTS = {centre_crop: 2, interpolated: 1}  # a negative start; an empty input is refused
 
@@ -164,6 +187,21 @@ def test_compiled_once(program: Callable[..., Any]) -> None:
         assert compiled.eager_because is None
 
 
+@pytest.mark.parametrize("dynamic", [True, "unbacked"])
+def test_precision_at_large_sizes(dynamic: Any) -> None:
+    """Sizes that a float32 and a float16 cannot hold are rounded as NumPy rounds them."""
+
+    def scaled(x: torch.Tensor) -> Any:
+        n = x.size(0)
+        return x[0] * (n * np.float32(0.1)), int(n * np.float32(1)), int(n // np.float32(0.7))
+
+    compiled = anyshape.compile(scaled, dynamic=dynamic)
+    for n in (5, 1000, 2**24 - 1, 2**24 + 1, 2**24 + 3, 2**25 + 5, 2**31 + 129):
+        x = torch.ones(1, dtype=torch.float64).expand(n)
+        assert_same(compiled(x), scaled(x))
+    assert (len(compiled.entries), compiled.eager_because) == (1, None)
+
+
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_exported_once(program: Callable[..., Any]) -> None:
     exported = anyshape.export(program, (torch.arange(5) * 1.0,), dynamic_shapes=({0: "n"},))
@@ -173,7 +211,9 @@ def test_exported_once(program: Callable[..., Any]) -> None:
         assert_same(exported(x), program(x))
 
 
-@pytest.mark.parametrize("program", [rounded, bits, modular_powers, roots, extremes, narrow])
+@pytest.mark.parametrize(
+    "program", [rounded, bits, modular_powers, roots, extremes, narrow, numpy_precisions]
+)
 def test_lowered(program: Callable[..., Any]) -> None:
     """torch's compilers get the same numbers, at a value where torch has no symbolic op."""
     compiled = anyshape.compile(program, dynamic=True, backend="aot_eager", fullgraph=True)
@@ -182,7 +222,9 @@ def test_lowered(program: Callable[..., Any]) -> None:
         assert_same(compiled(x), program(x))
 
 
-@pytest.mark.parametrize("program", [results, bits, rounded, extremes, floor_division, logarithms])
+@pytest.mark.parametrize(
+    "program", [results, bits, rounded, extremes, floor_division, logarithms, numpy_precisions]
+)
 def test_saved(program: Callable[..., Any], tmp_path: Path) -> None:
     exported = anyshape.export(program, (torch.arange(5) * 1.0,), dynamic_shapes=({0: "n"},))
     exported.save(tmp_path / "program")

@@ -112,12 +112,15 @@ def apply(op: Op | str, *args: Any) -> Real:
 
 
 def make_real(op: Op, *args: Any) -> Real:
-    """`op(args)` for an op without a constructor of its own; constant operands fold."""
+    """`op(args)` for an op without a constructor of its own; constant operands fold to a float.
+
+    `max(0, 0.0)` is an integer in Python and does not fold.
+    """
     pool: Pool = args[0].pool
     hints = [a.hint for a in args]
     hint = None if None in hints else _value(op, hints)
-    if hint is not None and all(_is_const(a) for a in args):
-        return real_const(pool, float(hint))
+    if type(hint) is float and all(_is_const(a) for a in args):
+        return real_const(pool, hint)
     return _intern(pool, op, args, span_of(op, [span(a) for a in args]), hint)
 
 

@@ -8,7 +8,6 @@ such numbers are checked after it, because torch's engine cancels factors that m
 
 from __future__ import annotations
 
-import math
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +16,8 @@ import torch
 from anyshape.env.obligation import in_program_order
 from anyshape.errors import RuntimeAssertError
 from anyshape.expr.node import Atom
-from anyshape.expr.table.op import PRODUCT, power_of
-from anyshape.expr.text.python import source
+from anyshape.expr.table.op import PRODUCT
+from anyshape.expr.text.python import SCOPE, source
 from anyshape.expr.traverse import names_of, nodes_below
 from anyshape.interop.assert_failure import AssertFailures
 from anyshape.interop.fx_graph import to_backend_fx
@@ -66,10 +65,9 @@ class RuntimeWrapper:
                 behind.append(o)
         self.failures = AssertFailures(self.inner, behind)
         self._scope: dict[str, Any] = {
+            **SCOPE,
             "torch": torch,
-            "math": math,
             "defined": defined,
-            "power_of": power_of,
             "fail": fail,
             "refuse": self._refuse,
             "explain": self._explain,

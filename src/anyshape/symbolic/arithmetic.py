@@ -28,7 +28,7 @@ from anyshape.symbolic.definedness import (
     need_power,
     usually,
 )
-from anyshape.symbolic.operand import env_of, node_of, number, to_real
+from anyshape.symbolic.operand import env_of, is_numpy, node_of, number, to_real
 from anyshape.symbolic.sym_bool import SymBool
 
 if TYPE_CHECKING:
@@ -49,16 +49,18 @@ class Operator(NamedTuple):
 
 def operate(sign: str, left: Any, right: Any) -> Any:
     """`left sign right`, without asking for more than Python does."""
-    return _apply(OPERATORS[sign], env_of(left, right), left, right)
+    return _apply(sign, env_of(left, right), left, right)
 
 
-def _apply(row: Operator, env: Env, left: Any, right: Any) -> Any:
+def _apply(sign: str, env: Env, left: Any, right: Any) -> Any:
     x, y = node_of(left, env), node_of(right, env)
     if x is None or y is None:
         return NotImplemented
-    integers, reals = row
+    integers, reals = OPERATORS[sign]
     if integers is not None and type(x) is Expr and type(y) is Expr:
         return number(integers(env, x, y), env)
+    if is_numpy(left) or is_numpy(right):
+        return by_numpy(sign, left, right)
     if reals is None:
         return NotImplemented
     made = reals(env, to_real(x, env), to_real(y, env))
@@ -71,14 +73,23 @@ def comparison(sign: str, left: Any, right: Any) -> Any:
     x, y = node_of(left, env), node_of(right, env)
     if x is None or y is None:
         return NotImplemented
+    if is_numpy(left) or is_numpy(right):
+        return by_numpy(sign, left, right)
     return SymBool(compare(sign, x, y), env)
+
+
+def by_numpy(sign: str, left: Any, right: Any) -> Any:
+    """`left sign right` where one of them is a number of NumPy's."""
+    from anyshape.symbolic.numpy_calls import operator_call  # noqa: PLC0415  made of our numbers
+
+    return operator_call(sign, left, right)
 
 
 def methods(sign: str) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:
     """The method of an operator and its reflection."""
     return (
-        lambda number, other: _apply(OPERATORS[sign], number.env, number, other),
-        lambda number, other: _apply(OPERATORS[sign], number.env, other, number),
+        lambda number, other: _apply(sign, number.env, number, other),
+        lambda number, other: _apply(sign, number.env, other, number),
     )
 
 

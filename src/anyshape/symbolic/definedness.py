@@ -23,6 +23,7 @@ from anyshape.expr.constructor.comparison import compare
 from anyshape.expr.node import Expr
 from anyshape.expr.real import Real, real_const
 from anyshape.expr.table.op import OPS
+from anyshape.expr.table.op_numpy import ROWS
 from anyshape.expr.traverse import nodes_below
 
 if TYPE_CHECKING:
@@ -126,7 +127,8 @@ def need_not(env: Env, sign: str, x: Real, bound: float, refusal: Refusal) -> No
 def need_finite(env: Env, x: Real) -> None:
     """A real that becomes an integer is neither NaN nor infinite.
 
-    Both come from float inputs and constants; from integers only by overflow, see `ensure_value`.
+    Both come from float inputs, constants and NumPy's functions; from integers only by overflow,
+    see `applied`.
     """
     if not any(map(_may_be_special, nodes_below((x,)))):
         return
@@ -149,4 +151,6 @@ def _compare(sign: str, x: Real, bound: float) -> Bool:
 def _may_be_special(node: object) -> bool:
     if type(node) is not Real:
         return False
+    if node.op.name in ROWS:
+        return node.span.nan or not -math.inf < node.span.lo <= node.span.hi < math.inf
     return node.op is real.SYMBOL or (node.op is real.CONST and not math.isfinite(node.args[0]))

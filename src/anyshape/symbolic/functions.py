@@ -24,7 +24,7 @@ from anyshape.expr.node import Expr
 from anyshape.expr.table.op_real import REAL_MAX, REAL_MIN
 from anyshape.refusal import refused
 from anyshape.symbolic.definedness import applied
-from anyshape.symbolic.operand import expr_of, node_of, number, to_real
+from anyshape.symbolic.operand import expr_of, is_numpy, node_of, number, to_real
 from anyshape.symbolic.sym_bool import SymBool, condition_of
 from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
@@ -167,7 +167,7 @@ def smallest(operands: list[Any]) -> Any:
 
 
 def _one_of(operands: list[Any], plain: Any, symbolic: Any, op: Op) -> Any:
-    numbers = all(isinstance(x, int | float) for x in operands)
+    numbers = all(isinstance(x, int | float) and not is_numpy(x) for x in operands)
     env = _env_of(operands)
     if env is None or not numbers or len(operands) < 2:
         return plain(operands)

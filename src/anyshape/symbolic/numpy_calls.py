@@ -1,92 +1,360 @@
-"""NumPy's functions on symbolic numbers: `np.int64(3) * n`, `np.sqrt(n)`, `np.floor(n / 2)`.
+"""NumPy's scalars and functions on symbolic numbers: `n * np.float32(0.5)`, `np.log2(n)`.
 
-NumPy calls `__array_ufunc__` for an operand that has one. The scalars of 64 bits count as numbers
-of Python. What is not in the table (arrays, other precisions, functions that NumPy computes in its
-own way) and what Python refuses where NumPy does not (a division by zero) is computed by NumPy, at
-values that are specialized.
+NumPy calls `__array_ufunc__` for an operand that has one. An operand is weak (a number of Python,
+whose precision adapts) or strong (a scalar of NumPy). The precision of a result follows from these
+as in NumPy 2:
+
+    strong float p, weak numbers                p
+    strong floats p and q                       the wider one
+    an int64, a strong float of any precision   float64
+    no strong float                             float64, or int64 if all are integers
+
+Operands are converted to that precision first. Integers of NumPy are `SymInt`s, which do not show
+that they are strong. The asker keeps those that NumPy made and whether NumPy made an array of
+integers; where one that may be NumPy's meets a narrower float, the program is refused.
+
+What is not here (arrays, other types, `out=`) is computed by NumPy at values that are specialized.
 """
 
 from __future__ import annotations
 
+import dis
 import operator
-from typing import Any, Final
+import sys
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from anyshape.symbolic import math_functions
-from anyshape.symbolic.operand import is_symbolic
+from anyshape.domain import INF, NINF
+from anyshape.errors import UnsupportedError
+from anyshape.expr import real
+from anyshape.expr.constructor import extremum
+from anyshape.expr.constructor.comparison import compare
+from anyshape.expr.node import Expr
+from anyshape.expr.real import Real, real_const
+from anyshape.expr.table.op_numpy import (
+    FLOAT16_NAME,
+    FLOAT32_NAME,
+    FLOAT64_NAME,
+    FUNCTIONS,
+    OPERATOR_POWER,
+    ROUNDINGS,
+)
+from anyshape.refusal import refused
+from anyshape.symbolic.operand import env_of, index_of, is_symbolic, node_of, number, to_real
+from anyshape.symbolic.sym_bool import SymBool
 
-_EXACT: Final = ("float64", "int64")
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from anyshape.env import Env
+
+_INT64: Final = "int64"
+_WIDTHS: Final = (FLOAT16_NAME, FLOAT32_NAME, FLOAT64_NAME)
+_STRONG: Final = (_INT64, *_WIDTHS)
+_SIGNS: Final = {
+    "+": "add",
+    "-": "subtract",
+    "*": "multiply",
+    "/": "divide",
+    "//": "floor_divide",
+    "%": "remainder",
+    "**": "power",
+    "==": "equal",
+    "!=": "not_equal",
+    "<": "less",
+    "<=": "less_equal",
+    ">": "greater",
+    ">=": "greater_equal",
+}
+_COMPARISONS: Final = {name: sign for sign, name in _SIGNS.items() if sign[0] in "=!<>"}
+
+
+class _Operand(NamedTuple):
+    """An operand: its number, symbolic or not, and its dtype if it is strong."""
+
+    number: Any
+    strong: str
+
+
+def _operand(x: Any) -> _Operand | None:
+    """What an operand is; None for what only NumPy handles."""
+    if is_symbolic(x):
+        return None if type(x) is SymBool else _Operand(x, getattr(x, "scalar", ""))
+    if type(x) in (int, float):
+        return _Operand(x, "")
+    dtype = str(getattr(x, "dtype", ""))
+    return _Operand(x.item(), dtype) if dtype in _STRONG and x.shape == () else None
+
+
+# ---------------------------------------------------------------------- integers
+
+
+def _extremes(pick: Callable[[list[Expr]], Expr]) -> Callable[[Any, Any], Any]:
+    def function(x: Any, y: Any) -> Any:
+        env = env_of(x, y)
+        nodes = [node for node in (node_of(x, env), node_of(y, env)) if type(node) is Expr]
+        return number(pick(nodes), env)
+
+    return function
 
 
 def _power(x: Any, y: Any) -> Any:
     made = x**y
-    if _is_int(x) and _is_int(y) and not _is_int(made):
+    if not isinstance(made, int):
         raise ValueError("NumPy has no negative powers of integers")
     return made
 
 
-def _floor(x: Any) -> Any:
-    return x if _is_int(x) else x // 1.0
+def _same(x: Any) -> Any:
+    return x
 
 
-def _ceil(x: Any) -> Any:
-    return x if _is_int(x) else -(-x // 1.0)
-
-
-def _is_int(x: Any) -> bool:
-    return isinstance(x, int)
-
-
-_FUNCTIONS: Final[dict[str, Any]] = {
+_INTEGERS: Final[dict[str, Callable[..., Any]]] = {
     "add": operator.add,
     "subtract": operator.sub,
     "multiply": operator.mul,
-    "divide": operator.truediv,
-    "true_divide": operator.truediv,
     "floor_divide": operator.floordiv,
     "remainder": operator.mod,
     "power": _power,
+    OPERATOR_POWER: _power,
     "negative": operator.neg,
-    "positive": operator.pos,
+    "positive": _same,
     "absolute": abs,
     "square": lambda x: x * x,
-    "sqrt": math_functions.sqrt,
+    "maximum": _extremes(extremum.maximum),
+    "minimum": _extremes(extremum.minimum),
+    "bitwise_and": operator.and_,
+    "bitwise_or": operator.or_,
+    "bitwise_xor": operator.xor,
+}
+_KEPT: Final = ("floor", "ceil", "trunc")  # of an integer; a float in older releases of NumPy
+
+# ---------------------------------------------------------------------- floats
+
+
+def _exactly(op: str) -> Callable[..., Real]:
+    """An op of doubles whose result is rounded to the precision."""
+    return lambda precision, *reals: _rounded_to(precision, real.apply(op, *reals))
+
+
+def _square(precision: str, x: Real) -> Real:
+    return _rounded_to(precision, real.apply("mul", x, x))
+
+
+def _by_parts(name: str, op: str, holds: Callable[[real.Span], bool]) -> Callable[..., Real]:
+    """An op of doubles where the span of its last operand allows it, else NumPy's function."""
+
+    def function(precision: str, *reals: Real) -> Real:
+        span = reals[-1].span
+        if span.nan or not holds(span):
+            return real.apply(FUNCTIONS[name, precision], *reals)
+        return _rounded_to(precision, real.apply(op, *reals))
+
+    return function
+
+
+def _floor(precision: str, x: Real) -> Real:
+    """The floor as a quotient, which the engine knows; of an infinity, NumPy's."""
+    if not _is_finite(x):
+        return real.apply(FUNCTIONS["floor", precision], x)
+    return real.apply("real_floordiv", x, real_const(x.pool, 1.0))
+
+
+def _ceil(precision: str, x: Real) -> Real:
+    if not _is_finite(x):
+        return real.apply(FUNCTIONS["ceil", precision], x)
+    return real.apply("neg", _floor(precision, real.apply("neg", x)))
+
+
+def _is_finite(x: Real) -> bool:
+    return not x.span.nan and NINF < x.span.lo <= x.span.hi < INF
+
+
+_FLOATS: Final[dict[str, Callable[..., Real]]] = {
+    "add": _exactly("add"),
+    "subtract": _exactly("sub"),
+    "multiply": _exactly("mul"),
+    "square": _square,
+    "negative": _exactly("neg"),
+    "absolute": _exactly("abs"),
+    "fabs": _exactly("abs"),
+    "positive": lambda _precision, x: x,
+    "divide": _by_parts("divide", "div", lambda y: not y.lo <= 0 <= y.hi),
+    "sqrt": _by_parts("sqrt", "sqrt", lambda x: x.lo >= 0),
     "floor": _floor,
     "ceil": _ceil,
-    "equal": operator.eq,
-    "not_equal": operator.ne,
-    "less": operator.lt,
-    "less_equal": operator.le,
-    "greater": operator.gt,
-    "greater_equal": operator.ge,
 }
-_ROUNDINGS: Final = ("floor", "ceil")
+
+
+def _float_function(name: str) -> Callable[..., Real] | None:
+    found = _FLOATS.get(name)
+    if found is None and (name, FLOAT64_NAME) in FUNCTIONS:
+        return lambda precision, *reals: real.apply(FUNCTIONS[name, precision], *reals)
+    return found
+
+
+def _rounded_to(precision: str, x: Real) -> Real:
+    row = ROUNDINGS.get(precision)
+    return x if row is None else real.apply(row, x)
+
+
+def _precision(env: Env, operands: list[_Operand]) -> str:
+    """The precision of a float result."""
+    strong = [o.strong for o in operands if o.strong]
+    floats = [_WIDTHS.index(dtype) for dtype in strong if dtype in _WIDTHS]
+    if not floats or _INT64 in strong:
+        return FLOAT64_NAME
+    precision = _WIDTHS[max(floats)]
+    weak = [o.number for o in operands if not o.strong]
+    if precision != FLOAT64_NAME and any(map(_may_be_strong, weak)):
+        raise refused(
+            UnsupportedError,
+            f"arithmetic of {precision} and an integer that may be NumPy's or Python's",
+            why="NumPy computes in float64 with its own integers, and in the narrower precision"
+            " with those of Python",
+            fix="use np.float64 for the other operand",
+        )
+    return precision
+
+
+def _may_be_strong(x: Any) -> bool:
+    """Whether a number may be an integer of NumPy's. A size itself is Python's."""
+    e = node_of(x, x.env) if is_symbolic(x) else None
+    if type(e) is not Expr:
+        return False
+    asker = x.env.asker
+    if asker.met_arrays or e in asker.numpy_integers:
+        return True
+    return bool(asker.numpy_integers) and e not in [s.expr for s in x.env.symbols.values()]
+
+
+def _strong(n: Any) -> Any:
+    """An integer that NumPy made."""
+    if is_symbolic(n):
+        n.env.asker.numpy_integers.add(n.expr)
+    return n
+
+
+def _converted(env: Env, operand: _Operand, precision: str) -> Real:
+    node = node_of(operand.number, env)
+    assert node is not None
+    return _rounded_to(precision, to_real(node, env))
+
+
+# ---------------------------------------------------------------------- calls
+
+
+def _call(name: str, operands: list[_Operand]) -> Any:
+    """The result of a ufunc; None where it has no symbolic form."""
+    from anyshape.symbolic.sym_float import SymFloat  # noqa: PLC0415  it calls this module
+
+    env = env_of(*[o.number for o in operands])
+    sign = _COMPARISONS.get(name)
+    integers = not any(isinstance(o.number, float) for o in operands)
+    if integers and sign is not None:
+        x, y = [node_of(o.number, env) for o in operands]
+        return SymBool(compare(sign, x, y), env)  # type: ignore[arg-type]  # both are numbers
+    if integers and name in _INTEGERS:
+        return _strong(_INTEGERS[name](*[o.number for o in operands]))
+    function = _float_function(name)
+    if function is None and sign is None:
+        return None
+    precision = _precision(env, operands)
+    reals = [_converted(env, o, precision) for o in operands]
+    if sign is not None:
+        return SymBool(compare(sign, *reals), env)
+    assert function is not None
+    return SymFloat(function(precision, *reals), env, precision)
+
+
+def operator_call(sign: str, left: Any, right: Any) -> Any:
+    """`left sign right`, where one of them is symbolic and one is a number of NumPy's."""
+    operands = [_operand(left), _operand(right)]
+    if None in operands or sign not in _SIGNS:
+        return NotImplemented
+    name = OPERATOR_POWER if sign == "**" else _SIGNS[sign]
+    return _call(name, operands)  # type: ignore[arg-type]  # none is None
 
 
 def array_ufunc(_number: Any, ufunc: Any, method: str, *inputs: Any, **named: Any) -> Any:
     """The `__array_ufunc__` of our numbers."""
-    function = _FUNCTIONS.get(ufunc.__name__)
-    operands = [_plain(x) for x in inputs]
-    if function is None or method != "__call__" or named or None in operands:
-        return _specialized(ufunc, method, inputs, named)
-    if ufunc.__name__ in _ROUNDINGS and _is_int(operands[0]) and not hasattr(ufunc(1), "__index__"):
-        return _specialized(ufunc, method, inputs, named)  # older NumPy gives floats
+    operands = [_operand(x) for x in inputs]
+    name = {"true_divide": "divide"}.get(ufunc.__name__, ufunc.__name__)
+    if method != "__call__" or named or None in operands:
+        return _specialized(getattr(ufunc, method), inputs, named)
+    known = [o for o in operands if o is not None]
+    if name == "power" and _is_by_operator():
+        name = OPERATOR_POWER
+    if name in _KEPT and isinstance(known[0].number, int):
+        if hasattr(ufunc(1), "__index__"):
+            return _strong(known[0].number)
+        return _specialized(ufunc, inputs, named)
     try:
-        return function(*operands)
+        made = _call(name, known)
     except (ArithmeticError, ValueError):
-        return _specialized(ufunc, method, inputs, named)
+        made = None
+    return _specialized(ufunc, inputs, named) if made is None else made
 
 
-def _plain(x: Any) -> Any:
-    """The operand as a number of Python, None for what is not one."""
-    if is_symbolic(x) or type(x) in (int, float, bool):
-        return x
-    return x.item() if str(getattr(x, "dtype", "")) in _EXACT and x.shape == () else None
+def _is_by_operator() -> bool:
+    """Whether user code calls the ufunc by an operator: frames are ours up to the number's."""
+    frame = sys._getframe(3)
+    return dis.opname[frame.f_code.co_code[frame.f_lasti]] == "BINARY_OP"
 
 
-def _specialized(ufunc: Any, method: str, inputs: tuple[Any, ...], named: dict[str, Any]) -> Any:
+def array_function(_number: Any, function: Any, _types: Any, args: Any, named: Any) -> Any:
+    """The `__array_function__` of our numbers: `np.round` and `np.clip`; others at values."""
+    name = function.__name__
+    if name in ("round", "around") and not named.keys() - {"decimals"}:
+        return rounded(*args, *named.values())
+    if name == "clip" and len(args) == 3 and not named:
+        x, low, high = args
+        import numpy as np  # noqa: PLC0415  it is here, for it called
+
+        return np.minimum(np.maximum(x, low), high)
+    return _specialized(function, args, named)
+
+
+def rounded(x: Any, digits: Any = 0) -> Any:
+    """`np.round` of a symbolic number."""
+    from anyshape.symbolic.sym_float import SymFloat  # noqa: PLC0415  it calls this module
+
+    if isinstance(x, int):
+        return _strong(round(x, digits))
+    precision = x.scalar or FLOAT64_NAME
+    places = index_of(digits, x.env)
+    return SymFloat(real.apply(FUNCTIONS["round", precision], x.value, places), x.env, precision)
+
+
+def with_shapes(function: Any, args: Any, named: Any) -> Any:
+    """A function of NumPy on shapes with symbolic sizes, which are arrays of objects to it."""
+    plain = [tuple(x) if isinstance(x, tuple) else x for x in args]
+    asker = env_of(*[n for x in plain if isinstance(x, tuple) for n in x]).asker
+    before = asker.met_arrays
+    made = function(*plain, **named)
+    if is_symbolic(made):
+        asker.met_arrays = before
+        return _strong(made)
+    return made
+
+
+def note_array(n: Any) -> Any:
+    """NumPy looks for this attribute where it makes an array of the number."""
+    n.env.asker.met_arrays = True
+    raise AttributeError("__array_interface__")
+
+
+def _specialized(function: Any, inputs: Any, named: dict[str, Any]) -> Any:
     values = [_value(x) if is_symbolic(x) else x for x in inputs]
-    return getattr(ufunc, method)(*values, **named)
+    return function(*values, **{k: _value(x) if is_symbolic(x) else x for k, x in named.items()})
 
 
 def _value(x: Any) -> Any:
-    return int(x) if _is_int(x) else float(x) if isinstance(x, float) else bool(x)
+    if isinstance(x, int):
+        return int(x)
+    if type(x) is SymBool:
+        return bool(x)
+    if not x.scalar:
+        return float(x)
+    import numpy as np  # noqa: PLC0415  it is here, for the number is one of its own
+
+    return getattr(np, x.scalar)(float(x))

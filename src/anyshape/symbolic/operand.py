@@ -47,6 +47,14 @@ def is_symbolic(value: object) -> bool:
     return type(value) in _NODE_OF
 
 
+def is_numpy(value: object) -> bool:
+    """Whether a number is one of NumPy's, or a `SymFloat` that stands for one."""
+    kind = type(value)
+    if kind is int or kind is float:
+        return False
+    return bool(getattr(value, "scalar", "")) if kind in _NODE_OF else kind.__module__ == "numpy"
+
+
 def env_of(*values: Any) -> Env:
     """The environment of the first symbolic value; there must be one."""
     for value in values:

@@ -3,6 +3,9 @@
 Arithmetic follows Python's doubles exactly and asks nothing, but that a divisor is not 0. `floor`,
 `ceil`, `round` and `trunc` give a `SymInt`; `float(x)` and `int(x)` ask for the value. It is a
 subclass of torch's own class and answers `isinstance(x, float)`.
+
+A `SymFloat` may stand for a scalar of NumPy: `scalar` is then its dtype, and arithmetic follows
+NumPy's rules of promotion and precision.
 """
 
 from __future__ import annotations
@@ -18,12 +21,11 @@ from anyshape.expr.constructor import rounding
 from anyshape.expr.table.op_real import ROUND_TO
 from anyshape.expr.text.show import show
 from anyshape.refusal import refused
-from anyshape.symbolic import math_functions
+from anyshape.symbolic import math_functions, numpy_calls
 from anyshape.symbolic.arithmetic import comparison, methods, operate
 from anyshape.symbolic.definedness import applied, need_finite
 from anyshape.symbolic.format import layout_of
 from anyshape.symbolic.missing_methods import refuse_inherited
-from anyshape.symbolic.numpy_calls import array_ufunc
 from anyshape.symbolic.operand import index_of, register
 from anyshape.symbolic.sym_int import SymInt, specialize
 from anyshape.symbolic.torch_calls import NumberNode, TorchFunction
@@ -40,12 +42,15 @@ class SymFloat(torch.SymFloat):
 
     value: Real
     env: Env
+    scalar: str = ""  # "float16", "float32" or "float64" for NumPy's, "" for Python's
 
     __torch_function__ = TorchFunction()
 
-    def __init__(self, value: Real, env: Env) -> None:
+    def __init__(self, value: Real, env: Env, scalar: str = "") -> None:
         self.value = value
         self.env = env
+        if scalar:
+            self.scalar = scalar
 
     @property  # type: ignore[misc]  # to be taken for a float is the point
     def __class__(self) -> type:
@@ -77,16 +82,19 @@ class SymFloat(torch.SymFloat):
         return other // self, other % self
 
     def __neg__(self) -> SymFloat:
-        return SymFloat(real.apply("neg", self.value), self.env)
+        return SymFloat(real.apply("neg", self.value), self.env, self.scalar)
 
     def __pos__(self) -> SymFloat:
         return self
 
     def __abs__(self) -> SymFloat:
-        return SymFloat(real.apply("abs", self.value), self.env)
+        return SymFloat(real.apply("abs", self.value), self.env, self.scalar)
 
     def __array_ufunc__(self, *call: Any, **named: Any) -> Any:
-        return array_ufunc(self, *call, **named)
+        return numpy_calls.array_ufunc(self, *call, **named)
+
+    def __array_function__(self, *call: Any) -> Any:
+        return numpy_calls.array_function(self, *call)
 
     def __sym_sqrt__(self) -> SymFloat:
         made: SymFloat = math_functions.sqrt(self)
@@ -129,6 +137,8 @@ class SymFloat(torch.SymFloat):
     def __round__(self, digits: int | None = None) -> Any:
         if digits is None:
             return self._rounded(rounding.nearest)
+        if self.scalar:
+            return numpy_calls.rounded(self, digits)
         places = index_of(digits, self.env)
         return SymFloat(applied(self.env, ROUND_TO, self.value, places), self.env)
 
@@ -145,7 +155,15 @@ class SymFloat(torch.SymFloat):
         """The number itself."""
         return self
 
-    __sym_float__ = conjugate
+    def __sym_float__(self) -> SymFloat:
+        return SymFloat(self.value, self.env) if self.scalar else self
+
+    def item(self) -> SymFloat:
+        """The number as Python's, which scalars of NumPy have."""
+        if not self.scalar:
+            raise AttributeError("'float' object has no attribute 'item'")
+        return self.__sym_float__()
+
     real = property(conjugate)
     imag = property(lambda _: 0.0)
 

@@ -225,6 +225,17 @@ class SymInt(torch.SymInt):
 
         return array_ufunc(self, *call, **named)
 
+    def __array_function__(self, *call: Any) -> Any:
+        from anyshape.symbolic.numpy_calls import array_function  # noqa: PLC0415  made of our numbers
+
+        return array_function(self, *call)
+
+    @property
+    def __array_interface__(self) -> Any:
+        from anyshape.symbolic.numpy_calls import note_array  # noqa: PLC0415  made of our numbers
+
+        return note_array(self)
+
     def __sym_sqrt__(self) -> SymFloat:
         return self.__sym_float__().__sym_sqrt__()
 

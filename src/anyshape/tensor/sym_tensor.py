@@ -18,6 +18,7 @@ from anyshape.env.site import is_asked_by_user
 from anyshape.errors import UnsupportedError
 from anyshape.events import OpCall, listeners
 from anyshape.refusal import refused
+from anyshape.symbolic.numpy_calls import with_shapes
 from anyshape.tensor.current import current
 from anyshape.tensor.observed import observed_grad, observed_offset, observed_strides
 from anyshape.tensor.size import plain, product
@@ -58,6 +59,9 @@ class SymSize(tuple[Any, ...]):
         return size_of(tuple.__mul__(self, count))
 
     __rmul__ = __mul__
+
+    def __array_function__(self, function: Any, _types: Any, args: Any, named: Any) -> Any:
+        return with_shapes(function, args, named)
 
     def __repr__(self) -> str:
         return f"torch.Size([{', '.join(map(str, self))}])"

@@ -23,9 +23,9 @@ from anyshape.env.obligation import last_unbacked
 from anyshape.errors import RuntimeAssertError
 from anyshape.expr.atom import can_raise
 from anyshape.expr.boolean import GE, RELATIONS
-from anyshape.expr.table.op import SYMBOL, power_of
+from anyshape.expr.table.op import SYMBOL
 from anyshape.expr.terms import terms
-from anyshape.expr.text.python import source
+from anyshape.expr.text.python import SCOPE, source
 from anyshape.expr.traverse import nodes_below
 from anyshape.symbolic.sym_bool import SymBool
 from anyshape.tensor.sym_tensor import SymSize
@@ -56,11 +56,10 @@ class Program:
         restores: bool = True,
     ) -> None:
         self.scope: dict[str, Any] = {
+            **SCOPE,
             "torch": torch,
-            "math": math,
             "fail": fail,
             "defined": defined,
-            "power_of": power_of,
         }
         self._names: dict[Any, str] = {}
         self._graph = graph
@@ -317,7 +316,7 @@ def guard_function(guards: Sequence[Obligation], symbols: Sequence[str]) -> Call
     lines = [f"def check({', '.join(symbols)}):"]
     lines += [f" if not {truth(o)}: return {i}" for i, o in enumerate(guards)]
     lines.append(" return -1")
-    scope: dict[str, Any] = {"math": math, "power_of": power_of, "defined": defined}
+    scope: dict[str, Any] = {**SCOPE, "defined": defined}
     exec("\n".join(lines), scope)  # our own text
     made: Callable[..., int] = scope["check"]
     return made

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 import torch
 
-from anyshape.expr.table.op import power_of
-from anyshape.expr.text.python import source
+from anyshape.expr.text.python import SCOPE, source
 from anyshape.rules.dispatch.autocast import autocast_state
 from anyshape.tensor.layout import dense_strides, has_strides
 from anyshape.tensor.size import text
@@ -59,10 +58,9 @@ class Scope:
 
     def __init__(self) -> None:
         self.objects: dict[str, Any] = {
+            **SCOPE,
             "torch": torch,
             "Tensor": torch.Tensor,
-            "math": math,
-            "power_of": power_of,
             "defined": defined,
         }
         self.inputs: list[str] = []

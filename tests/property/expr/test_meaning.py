@@ -12,7 +12,7 @@ from anyshape.errors import ParseError
 from anyshape.expr import Bool, Expr, Real, atom, evaluate, parse, show
 from anyshape.expr.constructor import division
 from anyshape.expr.pool import Pool
-from anyshape.expr.text.python import function, source
+from anyshape.expr.text.python import SCOPE, function, source
 from anyshape.expr.text.show import BRIEF_TEXT
 from tests.strategies import LAWS, SEARCH, Meant, World, operands, values_of, worlds
 
@@ -111,7 +111,7 @@ def test_code_computes_the_value(data: st.DataObject) -> None:
         for meant, value in zip(parts, expected, strict=True):
             if value is not None:
                 text = source(meant.node, {n: n for n in names})
-                assert is_same(eval(text, {"math": math}, assignment), value), text
+                assert is_same(eval(text, dict(SCOPE), assignment), value), text
         if None not in expected:
             found = compiled(*(assignment[n] for n in names))
             assert all(map(is_same, found, expected)), f"{parts[-1].node} at {assignment}"

@@ -173,7 +173,7 @@ class _Reader:
                 self.values.append(value)
             return ("tensor", number)
         if kind in (SymInt, SymBool, SymFloat):
-            return (kind, repr(x))
+            return (kind, repr(x), getattr(x, "scalar", ""))
         if kind in _PLAIN:
             return (kind, x.hex() if kind is float else x)
         if kind in (tuple, SymSize):

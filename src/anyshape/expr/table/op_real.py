@@ -125,6 +125,11 @@ def _extremum(pick: Callable[..., float]) -> Callable[..., Span]:
     return bounds
 
 
+MAXIMUM_BOUNDS: Final = _extremum(max)
+MINIMUM_BOUNDS: Final = _extremum(min)
+QUOTIENT_BOUNDS: Final = _quotient
+
+
 def _rounded_to(x: Span, digits: Span) -> Span:
     """The span of `round(x, digits)`, monotone in x."""
     if digits.lo != digits.hi or abs(digits.lo) > _MANY_DIGITS or _has_infinity(x):
@@ -269,8 +274,8 @@ REAL_MOD: Final = Op(
     python="({0} % {1})",
 )
 # Integers are compared and returned as they are, as Python's own functions do.
-REAL_MAX: Final = Op("real_max", "nn*", REAL, value=max, bounds=_extremum(max), python="max({*, })")
-REAL_MIN: Final = Op("real_min", "nn*", REAL, value=min, bounds=_extremum(min), python="min({*, })")
+REAL_MAX: Final = Op("real_max", "nn*", REAL, value=max, bounds=MAXIMUM_BOUNDS, python="max({*, })")
+REAL_MIN: Final = Op("real_min", "nn*", REAL, value=min, bounds=MINIMUM_BOUNDS, python="min({*, })")
 ROUND_TO: Final = Op(
     "round_to",
     "ri",

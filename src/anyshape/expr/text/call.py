@@ -22,6 +22,7 @@ from anyshape.expr.order import compare
 from anyshape.expr.real import FLOAT, Real
 from anyshape.expr.rebuild import construct
 from anyshape.expr.table.op import GROUP, MAXIMUM, OPS
+from anyshape.expr.table.op_numpy import ROWS as NUMPY
 from anyshape.expr.terms import content, terms
 
 if TYPE_CHECKING:
@@ -70,8 +71,9 @@ def call(name: str, args: list[Any]) -> Operand:
     """
     meanings = [f for f in (FUNCTIONS.get(name), _op(name)) if f is not None]
     if not meanings:
-        known = sorted({*FUNCTIONS, *(op.name for op in OPS.values() if op.is_call)})
-        raise ValueError(f"unknown function {name!r}; known: {', '.join(known)}")
+        calls = [op.name for op in OPS.values() if op.is_call and op.name not in NUMPY]
+        known = ", ".join(sorted({*FUNCTIONS, *calls}))
+        raise ValueError(f"unknown function {name!r}; known: {known}, and NumPy's as np_*_float64")
     for meaning in meanings[:-1]:
         if all(isinstance(a, Expr) for a in args):
             return _applied(name, meaning, args)

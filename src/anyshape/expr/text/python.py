@@ -1,9 +1,9 @@
 """Expressions as Python source that computes them, for generated code.
 
 `source` writes one expression. Its text uses only names given by the caller, the builtins `max`,
-`sum`, `round`, `abs`, `float` and the module `math`; it is as long as the expression written out,
-and where that nests over 200 levels, Python will not read it. `function` compiles a function of
-positional values that computes every part once and has no such limits.
+`sum`, `round`, `abs`, `float` and the names in `SCOPE`. It is as long as the expression written
+out, and where that nests over 200 levels, Python will not read it. `function` compiles a function
+of positional values that computes every part once and has no such limits.
 
 Both give what `anyshape.expr.evaluate` gives, wherever that gives a value.
 """
@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from anyshape.errors import UnsupportedError
 from anyshape.expr.node import Expr
-from anyshape.expr.table.op import SYMBOL
+from anyshape.expr.table.op import SYMBOL, power_of
+from anyshape.expr.table.op_numpy import VALUES
 from anyshape.expr.terms import terms
 from anyshape.expr.text.pieces import ANY, MAX_TEXT, Layout, Part, write
 from anyshape.expr.traverse import nodes_below
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 
     from anyshape.expr.node import Operand
     from anyshape.expr.text.pieces import Piece
+
+SCOPE: Final[Mapping[str, Any]] = {"math": math, "power_of": power_of, "numpy_ops": VALUES}
+"""What the names in generated text mean."""
 
 LONG_SUM: Final = 100  # Python's compiler recurses over the terms of a sum
 
@@ -68,7 +72,7 @@ def function(operands: Sequence[Operand], symbols: Sequence[str]) -> Callable[..
         return text(_sum(operand, names)) if type(operand) is Expr else texts[operand]
 
     lines = [f"def made({', '.join(names.values())}):"]
-    scope: dict[str, Any] = {"math": math}
+    scope: dict[str, Any] = dict(SCOPE)
     for node in nodes_below(operands):
         op = node.op
         if op is SYMBOL:

@@ -84,9 +84,7 @@ class _Float(float, metaclass=_Kind):
         kind = type(x)
         if kind is SymBool:
             x = functions.sym_ite(x, 1, 0)
-        if kind is SymFloat:
-            return x
-        return x.__sym_float__() if type(x) is SymInt else builtins.float(x)
+        return x.__sym_float__() if type(x) in (SymInt, SymFloat) else builtins.float(x)
 
 
 def _extremum(plain: Any, symbolic: Any) -> Any:
