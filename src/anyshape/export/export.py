@@ -1,4 +1,4 @@
-"""`export`: a program for every size that the spec allows, with everything it assumes."""
+"""`export`: a program for every size that the spec allows, with a list of its assumptions."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ def export(
 ) -> ExportedProgram:
     """Export a function, a method or a module.
 
-    `dynamic_shapes` says which sizes vary, as for `torch.export`: by argument name or position, a
-    dict `{dim: spec}` or a list for each tensor. A spec is a `Dim`, an expression of Dims, a
-    string, `Dim.DYNAMIC`, `Dim.AUTO`, `Dim.UNBACKED`, a number, or None for static. The example
-    decides nothing: sizes of 0 and 1 are fine, and equal ones are not taken to be equal.
-    `profile` is a folder for a report of where the time goes; `config.profile` where it is None.
+    `dynamic_shapes` declares which sizes are dynamic, as for `torch.export`: by argument name or
+    position, a dict `{dim: spec}` or a list for each tensor. A spec is a `Dim`, an expression of
+    Dims, a string, `Dim.DYNAMIC`, `Dim.AUTO`, `Dim.UNBACKED`, a number, or None for static. The
+    example decides nothing: its sizes may be 0 or 1, and equal sizes are not assumed to be equal.
+    `profile` is a folder for a report of where the time goes; None means `config.profile`.
     """
     if not callable(fn):
         raise ArgumentError(f"export takes a function or a module, not {type(fn).__name__}")
     if not isinstance(args, tuple):
-        raise ArgumentError(f"args is a tuple, not {type(args).__name__}", fix="write (x,)")
+        raise ArgumentError(f"args must be a tuple, not {type(args).__name__}", fix="write (x,)")
     if on_deviation not in _DEVIATION:
         raise ArgumentError(f"on_deviation cannot be {on_deviation!r}", fix="use follow or raise")
     kwargs = kwargs or {}
@@ -62,7 +62,7 @@ def export(
 
 
 def _complete(program: ExportedProgram) -> None:
-    """Make what is otherwise made on demand, so that its time is known too."""
+    """Compute what is otherwise computed on demand, so that the profile includes its time."""
     with phase("guards and asserts"):
         for variant in program.variants:
             _ = variant.guards, variant.runtime_asserts

@@ -1,9 +1,9 @@
 """`Dim`: how a size is named and bounded in `dynamic_shapes`, and expressions of such names.
 
 `Dim("batch", min=1)` is a named size; `2 * batch + 1`, `batch // 2` and the like are expressions of
-it. `Dim.DYNAMIC`, `Dim.AUTO`, `Dim.UNBACKED` and `Dim.STATIC` have no name; called, they take
-bounds. A string is a name or an expression of names. torch's own `Dim` objects and hints are taken
-too.
+it. `Dim.DYNAMIC`, `Dim.AUTO`, `Dim.UNBACKED` and `Dim.STATIC` have no name; all but the last can be
+called with bounds. A string is a name or an expression of names. torch's own `Dim` objects and
+hints are accepted too.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ _UNBOUNDED: Final = 2**62  # torch writes infinity as a number beyond this
 
 
 def need_bounds(what: str, lo: object, hi: object) -> None:
-    """Refuse bounds of a size that are no numbers, negative, or leave nothing."""
+    """Raise for bounds of a size that are not integers, are negative, or exclude every size."""
     for name, value in (("min", lo), ("max", hi)):
         if value is not None and type(value) is not int:
-            raise ArgumentError(f"{name} of {what} is an int, not {type(value).__name__}")
+            raise ArgumentError(f"{name} of {what} must be an int, not {type(value).__name__}")
         if type(value) is int and value < 0:
             raise ConstraintError(f"{name} of {what} is {value}", why="a size is not negative")
     if type(lo) is int and type(hi) is int and lo > hi:
-        raise ConstraintError(f"no size is left for {what}: min={lo} is more than max={hi}")
+        raise ConstraintError(f"{what}: min={lo} is more than max={hi}")
 
 
 class Hint:
-    """A size without a name: what may happen to it, and its bounds."""
+    """A size without a name: whether it is dynamic, and its bounds."""
 
     __slots__ = ("kind", "max", "min")
 
@@ -64,7 +64,7 @@ class Hint:
 
 
 class _Algebra:
-    """Arithmetic that writes expressions of named sizes."""
+    """Arithmetic that builds expressions of named sizes."""
 
     __slots__ = ()
 
@@ -116,7 +116,7 @@ class _Algebra:
 
 
 class Dim(_Algebra):
-    """A named size. The same name means the same size, wherever it stands."""
+    """A named size. The same name is the same size everywhere in a spec."""
 
     __slots__ = ("max", "min", "name")
 
@@ -127,7 +127,7 @@ class Dim(_Algebra):
 
     def __init__(self, name: str, *, min: int | None = None, max: int | None = None) -> None:
         if not isinstance(name, str):
-            raise ArgumentError(f"the name of a Dim is text, not {type(name).__name__}")
+            raise ArgumentError(f"the name of a Dim must be a str, not {type(name).__name__}")
         if not name.isidentifier() or name in RESERVED:
             raise ArgumentError(f"{name!r} cannot be the name of a Dim", fix="use an identifier")
         need_bounds(f"Dim {name!r}", min, max)
@@ -170,7 +170,7 @@ class Derived(_Algebra):
 
 
 def read(text: str, dims: dict[str, Dim]) -> Expr:
-    """The expression that a text denotes over some names."""
+    """Parse an expression of these names."""
     pool = Pool()
     for name in dims:
         symbol(pool, name, 0)
@@ -184,7 +184,7 @@ def read(text: str, dims: dict[str, Dim]) -> Expr:
 
 
 def renamed(text: str, names: dict[str, str]) -> str:
-    """An expression with other texts in the place of some names."""
+    """An expression with some names replaced by other texts."""
     return re.sub(r"[A-Za-z_]\w*", lambda m: names.get(m.group(), m.group()), text)
 
 
@@ -217,7 +217,7 @@ def from_torch(spec: Any) -> Any:
         return Hint(name, getattr(spec, "min", None), _finite(getattr(spec, "max", None)))
     if isinstance(spec, torch.export.Dim):
         root = getattr(spec, "root", None)
-        if root is not None:  # a derived dim knows its function
+        if root is not None:  # a derived dim
             base = from_torch(root)
             return _derived(spec, base)
         lo = getattr(spec, "min", None)
@@ -226,7 +226,7 @@ def from_torch(spec: Any) -> Any:
 
 
 def _derived(spec: Any, base: Dim) -> Derived:
-    """A derived dim of torch's: linear, so two values tell it."""
+    """A derived dim of torch's, which is linear: two values determine it."""
     at_zero, at_one = spec.fn(0), spec.fn(1)
     return Derived(f"{at_one - at_zero} * {base.name} + {at_zero}", {base.name: base})
 

@@ -1,8 +1,8 @@
 """`dynamic_shapes` as users write it, matched with the inputs: one entry for each size and number.
 
 By argument name or position; for a tensor a dict `{dim: spec}`, or a list or tuple with one spec
-for each dimension; containers mirror the inputs. Marks on the tensors count where the spec is
-silent.
+for each dimension; containers mirror the inputs. Marks on the tensors count for sizes
+without a spec.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Spec:
         self.names: dict[str, Dim] = {}
 
     def entry(self, leaf: int, dim: int | None) -> Entry:
-        """The entry of a size or number; static where nothing was said."""
+        """The entry of a size or number; static if there is none."""
         return self.entries.get((leaf, dim), _STATIC)
 
 
@@ -55,7 +55,7 @@ class _Reader:
         self.count = 0
 
     def read(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], given: Any) -> Spec:
-        tree.flatten((args, kwargs))  # refuses what has no end
+        tree.flatten((args, kwargs))  # raises if a container contains itself
         by_name = self._by_name(fn, args, kwargs, given)
         names = parameter_names(fn, args)
         for name, value in zip(names, args, strict=True):
@@ -78,7 +78,7 @@ class _Reader:
                 return self._spread(fn, args, given)
             if unknown:
                 raise ArgumentError(
-                    f"dynamic_shapes names {unknown[0]!r}, which is no argument of this call",
+                    f"dynamic_shapes names {unknown[0]!r}, which is not an argument of this call",
                     fix=f"the arguments are {', '.join(map(repr, names)) or 'none'}",
                 )
             return given
@@ -90,7 +90,7 @@ class _Reader:
                 )
             return dict(zip(names, given, strict=True))
         raise ArgumentError(
-            f"dynamic_shapes is a dict, a list or a tuple, not {type(given).__name__}"
+            f"dynamic_shapes must be a dict, a list or a tuple, not {type(given).__name__}"
         )
 
     def _spread(self, fn: Any, args: tuple[Any, ...], given: dict[str, Any]) -> dict[str, Any]:
@@ -118,7 +118,7 @@ class _Reader:
             return
         keys = [_key(key) for key in found.keys]
         if given is not None and type(given) is type(value) and type(given) not in _PLAIN:
-            mirror = tree.level(given)  # of the same class, with specs for parts
+            mirror = tree.level(given)  # of the same class, with specs as its parts
             assert mirror is not None
             given = {_key(k): part for k, part in zip(mirror.keys, mirror.parts, strict=True)}
         entries = self._matched(keys, given, path)
@@ -166,7 +166,7 @@ class _Reader:
             for d, entry in given.items():
                 if type(d) is not int or not -rank <= d < rank:
                     raise ArgumentError(
-                        f"dynamic_shapes of {path} has dimension {d!r}, and {path} has {rank}",
+                        f"dynamic_shapes of {path} has dimension {d!r}, and {path} has rank {rank}",
                         fix=f"dimensions are 0 to {rank - 1}" if rank else "it has no dimensions",
                     )
                 if d % rank in entries:
@@ -208,7 +208,7 @@ class _Reader:
             if ours is None:
                 raise ArgumentError(
                     f"{where} cannot be {given!r}",
-                    fix="use a Dim, a string, a number, None, or Dim.DYNAMIC and its kin",
+                    fix="use a Dim, a string, a number, None, or Dim.DYNAMIC and the like",
                 )
             given = ours
         if isinstance(given, Dim | Derived):
@@ -249,7 +249,7 @@ def _key(path: Any) -> Any:
 
 
 def _of_mark(mark: Mark) -> Hint:
-    """What a mark on a tensor says of a dimension."""
+    """The entry for a dimension with a mark."""
     if mark.kind == BACKED:
         return Hint(dims.DYNAMIC if mark.strict else dims.AUTO, mark.min, mark.max)
     return Hint(mark.kind, mark.min, mark.max)

@@ -1,8 +1,8 @@
 """The symbols of an export: one for each name and each unnamed dynamic size of the spec.
 
-A name that stands alone somewhere is a symbol, bound to the first such size; a name that only
-occurs inside an expression is solved for, which takes a linear one. Every other place where it
-stands is a relation of the input contract.
+A name that is the whole spec of some size is a symbol, bound to the first such size. A name that
+occurs only inside expressions is solved for, which requires a linear expression. Every other
+occurrence is a relation of the input contract.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 class SizeSymbols:
     """The `SizeChooser` of an export; `values` replace those of the example.
 
-    Inputs are `separate`: one tensor that is given twice in the example means nothing.
+    Inputs are `separate`: it means nothing that the example passes one tensor twice.
     """
 
     separate = True
@@ -43,7 +43,7 @@ class SizeSymbols:
         self.env: Env | None = None
 
     def prepare(self, env: Env, sizes: Mapping[tuple[int, int | None], Any]) -> None:
-        """Make the symbols of all names, before any input is looked at."""
+        """Make the symbols of all names, before the first size is chosen."""
         self.env = env
         alone: dict[str, int] = {}
         inside: dict[str, tuple[Derived, int]] = {}
@@ -65,7 +65,7 @@ class SizeSymbols:
         found = linear_in(entry.text, entry.dims)
         if found is None:
             raise ConstraintError(
-                f"{name} stands only inside {entry.text!r}, which cannot be solved for it",
+                f"{name} occurs only in {entry.text!r}, which cannot be solved for it",
                 fix=f"name {name} itself as the size of some dimension",
             )
         _, factor, constant = found
@@ -74,7 +74,7 @@ class SizeSymbols:
         return (value - constant) // factor
 
     def __call__(self, spot: Spot) -> Chosen:
-        """What a size or number among the inputs is."""
+        """The choice for a size or number among the inputs."""
         entry = self.spec.entry(spot.leaf, spot.dim)
         if isinstance(entry, int):
             return STATIC
@@ -96,14 +96,14 @@ class SizeSymbols:
         if unbound is not None:
             self.bound.add(unbound)
             solved = linear_in(entry.text, entry.dims)
-            assert solved is not None  # `prepare` refuses what cannot be solved
+            assert solved is not None  # `prepare` raises if it cannot be solved
             name, factor, constant = solved
             symbol = self.named[name]
             return Known(size, binds=True, symbol=symbol, factor=factor, constant=constant)
         return Known(size, binds=False)
 
     def _derived(self, entry: Derived) -> tuple[Any, str | None]:
-        """The size that an expression is, and the name in it that this place must bind."""
+        """The size of a derived entry, and the name in it that this size must bind."""
         assert self.env is not None
         text = entry.text
         pool = self.env.pool

@@ -1,7 +1,7 @@
 """Sizes that the spec declares dynamic and the program specialized: all in one error.
 
-The error says what to write instead, at every place of the spec where a pinned name stands; with
-that the export works.
+The error says what to write instead at every place of the spec that uses a specialized name. A spec
+with these changes exports.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
 
 
 def need_no_violation(found: Exploration, spec: Spec) -> None:
-    """Raise if a named or `Dim.DYNAMIC` size can have one value only."""
-    pinned: dict[str, int] = {}
+    """Raise if a named, `Dim.DYNAMIC` or `Dim.UNBACKED` size has a single possible value."""
+    specialized: dict[str, int] = {}
     for label in _must_vary(found, spec):
         values = {_value(v, label) for v in found.variants}
         if len(values) == 1 and None not in values:
             (value,) = values
             assert value is not None
-            pinned[label] = value
-    if not pinned:
+            specialized[label] = value
+    if not specialized:
         return
     what, why = [], []
-    for label, value in pinned.items():
+    for label, value in specialized.items():
         what.append(f"{label} is dynamic in the spec and always {value} in the program")
         why += _reasons(found, label) or [f"{label} == {value}"]
-    instead = [f"{text} for {place}" for place, text in _instead(found, spec, pinned).items()]
+    instead = [f"{text} for {place}" for place, text in _instead(found, spec, specialized).items()]
     raise ConstraintViolation(
         "; ".join(what),
         why="; ".join(why),
@@ -42,7 +42,7 @@ def need_no_violation(found: Exploration, spec: Spec) -> None:
 
 
 def _must_vary(found: Exploration, spec: Spec) -> list[str]:
-    """The labels of the sizes that the spec does not allow to be pinned."""
+    """The labels of the sizes that the program may not specialize."""
     labels = [n for n, d in spec.names.items() if _is_open(d)]
     inputs = found.variants[0].inputs
     env = found.variants[0].tracer.env
@@ -59,26 +59,26 @@ def _is_open(entry: Any) -> bool:
     return entry.min is None or bool(entry.min != entry.max)
 
 
-def _instead(found: Exploration, spec: Spec, pinned: dict[str, int]) -> dict[str, str]:
-    """What to write at each place that a pinned size stands at."""
+def _instead(found: Exploration, spec: Spec, specialized: dict[str, int]) -> dict[str, str]:
+    """What to write at each place of the spec that uses a specialized size."""
     written: dict[str, str] = {}
     leaves = found.variants[0].inputs.leaves
     for (leaf, d), entry in spec.entries.items():
         name, example = leaves[leaf].name, leaves[leaf].example
         place = name if d is None else f"{name}.size({d})"
-        if isinstance(entry, Dim) and entry.name in pinned:
-            written[place] = str(pinned[entry.name])
-        elif isinstance(entry, Derived) and pinned.keys() & entry.dims.keys():
-            written[place] = _reduced(entry, pinned)
-        elif isinstance(entry, Hint) and place in pinned:
-            written[place] = "None" if type(example) is bool else str(pinned[place])
+        if isinstance(entry, Dim) and entry.name in specialized:
+            written[place] = str(specialized[entry.name])
+        elif isinstance(entry, Derived) and specialized.keys() & entry.dims.keys():
+            written[place] = _reduced(entry, specialized)
+        elif isinstance(entry, Hint) and place in specialized:
+            written[place] = "None" if type(example) is bool else str(specialized[place])
     return written
 
 
-def _reduced(entry: Derived, pinned: dict[str, int]) -> str:
-    """An expression of names with the values of those that are pinned."""
-    rest = {n: d for n, d in entry.dims.items() if n not in pinned}
-    e = dims.read(dims.renamed(entry.text, {n: f"({v})" for n, v in pinned.items()}), rest)
+def _reduced(entry: Derived, specialized: dict[str, int]) -> str:
+    """An expression with the specialized names replaced by their values."""
+    rest = {n: d for n, d in entry.dims.items() if n not in specialized}
+    e = dims.read(dims.renamed(entry.text, {n: f"({v})" for n, v in specialized.items()}), rest)
     return str(e.c) if e.is_const else repr(str(e))
 
 
@@ -92,7 +92,7 @@ def _value(variant: Any, label: str) -> int | None:
 
 
 def _reasons(found: Exploration, label: str) -> list[str]:
-    """The guards and asserts that speak of a size, with their lines."""
+    """The guards and asserts that mention a size, with their lines."""
     reasons = []
     for variant in found.variants:
         env = variant.tracer.env

@@ -136,10 +136,10 @@ def test_the_example_decides_nothing() -> None:
 @pytest.mark.parametrize(
     ("spec", "error", "text"),
     [
-        ({"z": {0: "n"}}, ArgumentError, "names 'z', which is no argument"),
+        ({"z": {0: "n"}}, ArgumentError, "names 'z', which is not an argument"),
         (({0: "n"},), ArgumentError, "1 entries for 2 arguments"),
-        ("n", ArgumentError, "is a dict, a list or a tuple, not str"),
-        ({"x": {2: "n"}}, ArgumentError, "has dimension 2, and x has 2"),
+        ("n", ArgumentError, "must be a dict, a list or a tuple, not str"),
+        ({"x": {2: "n"}}, ArgumentError, "has dimension 2, and x has rank 2"),
         ({"x": {"a": "n"}}, ArgumentError, "has dimension 'a'"),
         ({"x": {0: "n", -2: "n"}}, ArgumentError, "twice"),
         ({"x": ["n"]}, ArgumentError, "1 entries, and x has rank 2"),

@@ -140,7 +140,7 @@ def test_what_the_spec_itself_pins_is_no_violation() -> None:
 
 def test_a_wrong_suggestion_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """Planted: the value of a name where the size is an expression of it."""
-    monkeypatch.setattr(specialized_dim, "_reduced", lambda entry, pinned: str(pinned["a"]))
+    monkeypatch.setattr(specialized_dim, "_reduced", lambda entry, values: str(values["a"]))
     with pytest.raises(ValueError, match="in the example"):
         check(six, (X, Y), ({0: "2*a"}, {0: "a"}))
 
