@@ -43,7 +43,7 @@ class ConstraintViolation(AnyshapeError, ValueError):
 class RuntimeAssertError(AnyshapeError, RuntimeError):
     """A condition that was assumed while tracing does not hold for the values at run time.
 
-    `by_rule` tells that an op required it, not the user.
+    `by_rule`: an op required it, not the user.
     """
 
     def __init__(self, what: str, *, why: str = "", fix: str = "", by_rule: bool = False) -> None:
@@ -92,7 +92,7 @@ class ParseError(AnyshapeError, ValueError):
 
 
 class ConfigError(AnyshapeError, ValueError, AttributeError):
-    """A setting does not exist, or does not take the value.
+    """A setting does not exist, or does not accept the value.
 
     An `AttributeError` too, so that `hasattr(config, name)` works.
     """
@@ -115,7 +115,7 @@ class AnyshapeWarning(UserWarning):
 
 
 class RuleSignatureWarning(AnyshapeWarning):
-    """torch takes a call that the shape rule of the op does not take, and answers it slowly."""
+    """torch accepts a call that the shape rule of the op does not; the slow meta kernel is used."""
 
 
 class BackendError(AnyshapeError, RuntimeError):

@@ -1,18 +1,18 @@
 """The one stream of events: what was traced, asked, guarded, specialized, lowered, recompiled.
 
-A place where something happens tells it with
+Code emits an event with
 
     if Guard in listeners:
         emit(Guard(...))
 
-so that an event which nobody listens to costs one lookup and is never built. `subscribe` is the
-other end: a listener hears the kinds that it names, in the current context (as `config.patch` is
-seen), or everywhere.
+so that an event without listeners costs one lookup and is never built. A listener that is given to
+`subscribe` gets the events of the kinds that it names, in the current context (the scope of
+`config.patch`), or everywhere.
 
 A listener runs inside what it observes, often in the middle of a trace. It must not call torch or
-branch on symbolic numbers; it collects, and what it collected is read afterwards. Events that a
-listener causes are dropped. A listener that raises is closed, and its error goes to the log
-`anyshape.events`; the program that it observed goes on.
+branch on symbolic numbers; it should collect events, to be read afterwards. Events that a listener
+causes are dropped. A listener that raises is closed, and its error is logged by the logger
+`anyshape.events`; the observed program continues.
 
 Events are records. `env`, `tracer` and conditions are the live objects: an event costs no text
 until `str` or `text` is asked for. `site` is the user's line, `start` and `nanoseconds` are read
@@ -57,9 +57,9 @@ class SymbolCreation(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """The engine answered a question. `value` is None where the answer is open, or none is due.
+    """The engine answered a question. `value` is None if it is unknown or the verb has none.
 
-    Questions that the answer raised in turn, and those that bounds settle at once, are not events.
+    Questions asked to answer it, and those that bounds decide immediately, are not events.
     """
 
     env: Any
@@ -75,7 +75,7 @@ class Answer(NamedTuple):
 
 
 class Guard(NamedTuple):
-    """A guard was recorded: the program is right only for inputs that meet the condition."""
+    """A guard was recorded: the program is valid only for inputs that satisfy the condition."""
 
     env: Any
     condition: Any
@@ -109,7 +109,7 @@ class Assert(NamedTuple):
 
 
 class Replacement(NamedTuple):
-    """A symbol turned out to equal an expression of older ones."""
+    """A symbol was found to equal an expression of older ones."""
 
     env: Any
     name: str
@@ -121,7 +121,7 @@ class Replacement(NamedTuple):
 
 
 class Specialization(NamedTuple):
-    """A symbol turned out to have one value only."""
+    """A symbol was specialized: it has a single possible value."""
 
     env: Any
     name: str
@@ -162,9 +162,9 @@ class TraceEnd(NamedTuple):
 
 
 class OpCall(NamedTuple):
-    """A torch function was traced. `handler` is the row of the op table that did it.
+    """A torch function was traced. `handler` is the function that handled the call.
 
-    The calls that the Python body of a function makes are events before its own.
+    The calls inside the Python body of a function are emitted before its own.
     """
 
     tracer: Any
@@ -206,7 +206,7 @@ class Phase(NamedTuple):
 
 
 class GraphBreak(NamedTuple):
-    """A trace ended a segment: the run must answer `question` before Python goes on."""
+    """A trace ended a segment: the run must answer `question` before Python can continue."""
 
     tracer: Any
     question: str
@@ -280,7 +280,7 @@ KINDS: Final[tuple[type, ...]] = (
 
 
 class Subscription:
-    """A listener and the kinds that it hears, until `close` or the end of a `with` block."""
+    """A listener and the kinds of its events, until `close` or the end of a `with` block."""
 
     __slots__ = ("_everywhere", "_kinds", "_listener")
 
@@ -297,7 +297,7 @@ class Subscription:
                 listeners[kind] = (*listeners.get(kind, ()), self)
 
     def close(self) -> None:
-        """Hear nothing more. Closing twice does no harm."""
+        """Stop listening. Closing twice is allowed."""
         with _writing:
             for kind in self._kinds:
                 left = tuple(s for s in listeners.get(kind, ()) if s is not self)
@@ -348,8 +348,8 @@ _delivery: Final = _Delivery()
 def subscribe(listener: Listener, *kinds: type, everywhere: bool = False) -> Subscription:
     """Call `listener(event)` for each event of these kinds; of all kinds if none is named.
 
-    It hears the current thread and context, and tasks that are started inside, or with
-    `everywhere` the whole process.
+    The listener gets the events of the current thread and context and of tasks that are started
+    inside, or with `everywhere` those of the whole process.
 
     >>> from anyshape import events
     >>> from anyshape.env import Env
@@ -362,13 +362,13 @@ def subscribe(listener: Listener, *kinds: type, everywhere: bool = False) -> Sub
     unknown = [kind for kind in kinds if kind not in KINDS]
     if unknown:
         raise ArgumentError(
-            f"{unknown[0]!r} is no kind of event", fix="use the classes in anyshape.events.KINDS"
+            f"{unknown[0]!r} is not a kind of event", fix="use the classes in anyshape.events.KINDS"
         )
     return Subscription(listener, kinds or KINDS, everywhere=everywhere)
 
 
 def emit(event: Any) -> None:
-    """Tell those who listen to this kind of event."""
+    """Call the listeners of this kind of event."""
     if _delivery.running:
         return
     _delivery.running = True

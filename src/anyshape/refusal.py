@@ -1,8 +1,8 @@
 """Refusals: errors of the system's own, which eager execution would not raise.
 
 They are raised by `raise refused(UnsupportedError, "...")`. A trace that runs in this thread
-remembers them, so that it can fail if user code swallowed one: what the program does then says
-nothing about eager execution.
+records them, so that it can fail if user code swallowed one: the rest of such a trace does not show
+what eager execution would do.
 """
 
 from __future__ import annotations

@@ -130,7 +130,7 @@ def test_events_do_not_change_what_is_recorded() -> None:
 
 
 def test_what_is_no_kind_is_refused() -> None:
-    with pytest.raises(ArgumentError, match="no kind of event"):
+    with pytest.raises(ArgumentError, match="not a kind of event"):
         subscribe(print, int)
 
 
