@@ -17,7 +17,7 @@ Everything is in terms of `Expr` and `Bool`; `anyshape.symbolic` wraps this for 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from anyshape.config import config
 from anyshape.domain import INF, NINF, Interval
@@ -28,7 +28,7 @@ from anyshape.env.data_dependence import data_dependent
 from anyshape.env.fact import Fact
 from anyshape.env.knowledge.equality import form, form_bool
 from anyshape.env.knowledge.knowledge import Knowledge, atom_interval
-from anyshape.env.ladder.decide import decide, verdict
+from anyshape.env.ladder.decide import ask, decide, verdict
 from anyshape.env.ladder.question import FULL, Question
 from anyshape.env.ladder.reason import interval_text
 from anyshape.env.ladder.reduce import reduce
@@ -49,6 +49,8 @@ if TYPE_CHECKING:
     from anyshape.env.fact import Message, Verdict
     from anyshape.env.site import Site
     from anyshape.expr import Expr
+
+_new: Final = tuple.__new__  # what a named tuple does in Python, done in C
 
 
 class Env:
@@ -150,7 +152,8 @@ class Env:
     ) -> Expr:
         name = self._name(letter)
         e = symbol(self.pool, name, 0 if size else NINF, INF, hint)
-        self.symbols[name] = Symbol(name, kind, source, hint, optimization_hint, site, e)
+        described = (name, kind, source, hint, optimization_hint, site, e)
+        self.symbols[name] = _new(Symbol, described)
         if source:
             self.sources[name] = source
         if size:
@@ -200,10 +203,14 @@ class Env:
         """The answer of `prove` without its reason, at a given effort."""
         if listeners and Answer in listeners and not self.is_timed:
             return timed(self, "decide", p, self.decide, p, effort)
+        if effort:  # not FULL
+            return decide(self.knowledge, p, effort)
         known = p.answer
-        if known is not None and not effort and known[1] is not None:
-            return known[1]
-        return decide(self.knowledge, p, effort)
+        if known is not None:
+            truth = known[1]
+            if truth is not None:
+                return truth
+        return ask(self.knowledge, p)[1]
 
     def at_least(self, e: Expr, bound: int) -> bool | None:
         """Whether `e >= bound`: the answer of `prove`, without a condition where ranges tell."""
@@ -300,7 +307,7 @@ class Env:
 
     def _open(self, p: Bool, site: Site | None, message: Message | None) -> Bool | None:
         """What of `p` is left to be checked at run time; None when it is proved."""
-        answer = decide(self.knowledge, p)
+        answer = ask(self.knowledge, p)[1]
         if answer is None:
             backed = self._over_backed(p)
             if backed is None:
@@ -328,7 +335,7 @@ class Env:
         self, condition: Bool, from_: str, site: Site | None, message: Message | None
     ) -> None:
         """Learn a condition and oblige the program to it."""
-        fact = Fact(condition, from_, site, message)
+        fact = _new(Fact, (condition, from_, site, message))
         self._learn(fact)
         self._oblige(fact)
 

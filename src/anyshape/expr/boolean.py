@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from anyshape.expr.node import Expr, Interned
+from anyshape.expr.node import STALE, Expr, Interned
 from anyshape.expr.order import is_negative
 from anyshape.expr.table.op_condition import (
     AND,
@@ -97,7 +97,10 @@ class Bool(Interned):
     def hint(self) -> bool | None:
         """The truth under the hints of the symbols, or None where a hint is missing."""
         if self.op in RELATIONS:
-            value = self.expr.hint
+            e = self.expr
+            value = e.quick_hint
+            if value is None and e.version == STALE:
+                value = e.hint
             return None if value is None else bool(self.op.value(value))
         hints: dict[Bool, bool | None] = {}
         stack: list[Bool] = [self]

@@ -34,12 +34,6 @@ BLOCK: Final = 6  # bits of an index within a block
 _weights: Final[list[int]] = []  # of the first atoms of every pool
 
 
-def _weight(index: int) -> int:
-    while index >= len(_weights):
-        _weights.extend(draw_weights(1024))
-    return _weights[index]
-
-
 class Pool:
     """The intern tables of one environment; expressions of two pools never meet.
 
@@ -121,14 +115,12 @@ class Pool:
         first, last = (low >> BLOCK) + 1, high >> BLOCK
         changed_at = self.changed_at
         if first >= last:
-            latest = max(changed_at[low : high + 1], default=0)
+            changes = changed_at[low : high + 1]
         else:  # the edges by atom, all between them by block
-            latest = max(
-                max(changed_at[low : first << BLOCK], default=0),
-                max(changed_at[last << BLOCK : high + 1], default=0),
-                max(self.blocks[first:last], default=0),
-            )
-        if latest > since:
+            changes = changed_at[low : first << BLOCK]
+            changes += changed_at[last << BLOCK : high + 1]
+            changes += self.blocks[first:last]
+        if changes and max(changes) > since:
             return False
         e.version = self.ranges
         return True
@@ -162,7 +154,9 @@ class Pool:
     ) -> Atom:
         """A new atom. Callers intern non-symbols through `memo` first."""
         atoms = self.atoms
-        weight = _weight(len(atoms))
+        if len(atoms) == len(_weights):
+            _weights.extend(draw_weights(1024))
+        weight = _weights[len(atoms)]
         if weight in self.nodes:
             refuse_collision()
         new = Atom.__new__(Atom)

@@ -7,7 +7,7 @@ is remembered on the node. The dictionaries are shared between nodes: never chan
 from __future__ import annotations
 
 from math import gcd
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
 from anyshape.expr.node import (
     KEY_LIMIT,
@@ -50,7 +50,8 @@ def terms(e: Expr) -> Terms:
         return known
     left, right = e.left, e.right
     if right is None:  # up to the constant: the same dictionary
-        return _remember(e, terms(cast("Expr", left)))
+        assert left is not None
+        return _remember(e, terms(left))
     of_right = right.terms
     if of_right is not None:
         k = e.times
@@ -93,8 +94,9 @@ def _left_chain(e: Expr, depth: int) -> Terms | None:
             return out
         left, right = e.left, e.right
         if left is None:
+            assert right is not None
             multiple *= e.times
-            left = cast("Expr", right)
+            left = right
         elif right is not None:
             of_right = right.terms
             if of_right is None:
@@ -223,7 +225,9 @@ def _refresh_pending(e: Expr) -> bool:
             return False
         stale.extend(operand for operand in (left, right) if not is_fresh(operand))
     for node in reversed(stale):
-        left, right, k = cast("Expr", node.left), cast("Expr", node.right), node.times
+        left, right, k = node.left, node.right, node.times
+        assert left is not None
+        assert right is not None
         ends = (k * right.lo, k * right.hi)
         c = node.c - left.c - k * right.c
         lo, hi = left.lo + min(ends) + c, left.hi + max(ends) + c

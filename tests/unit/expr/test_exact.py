@@ -96,7 +96,7 @@ def _tiny_weights(monkeypatch: pytest.MonkeyPatch) -> None:
     """Weights of a few bits, so that most sums share their key with another one."""
     for module in (nodes, pools, terms_module):
         monkeypatch.setattr(module, "ONE", 3)
-    monkeypatch.setattr(pools, "_weight", lambda index: (5, 9, 11, 23, 38, 71)[index])
+    monkeypatch.setattr(pools, "_weights", [5, 9, 11, 23, 38, 71])
 
 
 def attempt(build: Callable[[], Expr]) -> Expr | None:

@@ -207,9 +207,8 @@ class Knowledge:
         pool = self.pool
         self.former = []
         pool.on_tighten = self._note
-        self.start = Start(
-            len(self.log), self.version, len(pool.atoms), len(pool.nodes), pool.count
-        )
+        began = (len(self.log), self.version, len(pool.atoms), len(pool.nodes), pool.count)
+        self.start = tuple.__new__(Start, began)  # what a named tuple does in Python, done in C
 
     def _note(self, node: Expr) -> None:
         """Keep the bounds of a node that are about to change."""

@@ -102,7 +102,7 @@ class Question:
         k = self.knowledge
         e, op = b.expr, b.op
         answer = None
-        if not is_fresh(e):
+        if e.version < e.pool.ranges and not is_fresh(e):
             refresh(e)
             answer = by_range(self, e, op)
         if answer is None and op is not boolean.GE:
@@ -138,14 +138,15 @@ class Question:
         answer = by_direction(self, e, op)
         if answer is not None:
             return answer
-        if not is_fresh(e):
+        if e.version < e.pool.ranges and not is_fresh(e):
             answer = by_spine(self, e, op)
             if answer is None:
                 refresh(e)
                 answer = by_range(self, e, op)
         if answer is None:
+            k = self.knowledge
             cancelled = e.width <= 2 * MATERIALIZE
-            if cancelled or self.knowledge.is_any_replaced(e.oldest, e.newest):
+            if cancelled or (k.log and k.is_any_replaced(e.oldest, e.newest)):
                 answer = self.sign(e, op)
         return answer
 

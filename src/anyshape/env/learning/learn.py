@@ -20,6 +20,7 @@ from anyshape.env.knowledge.relation import Relation
 from anyshape.env.knowledge.residue import learn_residues
 from anyshape.env.ladder.decide import decide, verdict
 from anyshape.env.ladder.definedness import has_value
+from anyshape.env.ladder.reduce import has_ops
 from anyshape.env.learning.alternatives import alternatives
 from anyshape.env.learning.lone_bound import bound_alone
 from anyshape.env.learning.propagation import narrow_atom, narrow_terms, newly_defined, propagate
@@ -41,12 +42,14 @@ if TYPE_CHECKING:
     from anyshape.expr.node import Atom
     from anyshape.expr.table.row import Op
 
+_new: Final = tuple.__new__  # what a named tuple does in Python, done in C
 MENTIONS: Final = 64
+_BY_CASES: Final = (CHOICE, PRODUCT)
 
 
 def learn(k: Knowledge, fact: Fact) -> None:
     """Add a fact, with what follows from it."""
-    if fact.condition.op == boolean.GE and bound_alone(k, fact):
+    if fact.condition.op is boolean.GE and bound_alone(k, fact):
         _remember(k, fact)
         return
     k.begin()
@@ -133,18 +136,19 @@ def _learn(k: Knowledge, b: Bool, fact: Fact) -> None:
     elif op == boolean.OR:
         _clause(k, b, fact)
     elif op in RELATIONS:
-        by_cases = _cases(k, b.expr, op)
-        learn_relation = _zero if op == boolean.EQ else _not_zero
-        (_at_least_zero if op == boolean.GE else learn_relation)(k, b.expr, fact)
+        e = b.expr
+        by_cases = _cases(k, e, op) if e.width <= NARROW else ()
+        if op is boolean.GE:
+            _at_least_zero(k, e, fact)
+        else:
+            (_zero if op is boolean.EQ else _not_zero)(k, e, fact)
         for condition in by_cases:
             _learn(k, condition, fact)
 
 
-def _cases(k: Knowledge, e: Expr, op: Op) -> list[Bool]:
+def _cases(k: Knowledge, e: Expr, op: Op) -> Iterable[Bool]:
     """What a short relation says case by case."""
-    if e.width > NARROW or all(atom.op not in (CHOICE, PRODUCT) for atom in terms(e)):
-        return []
-    return alternatives(form(k, e), op)
+    return alternatives(form(k, e), op) if has_ops(e, _BY_CASES) else ()
 
 
 # ---------------------------------------------------------------------- at least zero
@@ -208,8 +212,7 @@ def _bound_direction(k: Knowledge, e: Expr, fact: Fact) -> None:
     """Tighten the range of the direction of `e` from `e >= 0`."""
     key, factor = direction_of(e)
     known = k.directions.get(key, UNKNOWN_DIRECTION)
-    lo, hi = known.lo, known.hi
-    low_fact, high_fact = known.low_fact, known.high_fact
+    lo, hi, low_fact, high_fact = known
     if factor > 0:
         bound: Bound = ceil_div(-e.c, factor)
         if bound > lo:
@@ -218,15 +221,16 @@ def _bound_direction(k: Knowledge, e: Expr, fact: Fact) -> None:
         bound = floor_div(e.c, -factor)
         if bound < hi:
             hi, high_fact = bound, fact
-    holes = k.direction_holes.get(key, NO_HOLES)
-    while lo in holes and lo <= hi:
-        lo += 1
-    while hi in holes and lo <= hi:
-        hi -= 1
+    holes = k.direction_holes.get(key)
+    if holes is not None:
+        while lo in holes and lo <= hi:
+            lo += 1
+        while hi in holes and lo <= hi:
+            hi -= 1
     if lo > hi:
         raise ContradictionError("no value is left", high_fact if factor > 0 else low_fact)
-    if (lo, hi) != (known.lo, known.hi):
-        k.put(k.directions, key, Direction(lo, hi, low_fact, high_fact))
+    if lo != known.lo or hi != known.hi:
+        k.put(k.directions, key, _new(Direction, (lo, hi, low_fact, high_fact)))
         if lo == hi and known.lo != known.hi and len(terms(e)) <= NARROW:
             _zero(k, from_terms(k.pool, terms(e), 0).shift(-int(lo) * factor), fact)
 

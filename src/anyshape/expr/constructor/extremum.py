@@ -20,14 +20,14 @@ from anyshape.domain.interval import Interval
 from anyshape.expr.atom import intern_atom, within
 from anyshape.expr.constructor.division import divide_exactly
 from anyshape.expr.order import compare, linear_part
-from anyshape.expr.table.op import MAXIMUM, SYMBOL
+from anyshape.expr.table.op import MAXIMUM
 from anyshape.expr.table.row import builds
 from anyshape.expr.terms import content, terms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from anyshape.expr.node import Expr
+    from anyshape.expr.node import Atom, Expr
 
 FLATTEN_LIMIT: Final = 64
 
@@ -82,13 +82,14 @@ def _flattened(operands: list[Expr]) -> list[Expr]:
     """The operands, with `rest + k*max(0, e, ...)` as `rest, rest + k*e, ...` for k > 0."""
     out: list[Expr] = []
     for operand in operands:
-        of_operand = terms(operand)
-        if len(of_operand) <= 1 and all(a.op is SYMBOL for a in of_operand):
-            out.append(operand)
-            continue
-        inner = [(a, k) for a, k in of_operand.items() if k > 0 and a.op is MAXIMUM]
-        if len(inner) == 1 and len(out) + len(inner[0][0].args) < FLATTEN_LIMIT:
-            atom, k = inner[0]
+        inner: Atom | None = None
+        maxima = 0
+        for atom, k in terms(operand).items():
+            if atom.op is MAXIMUM and k > 0:
+                maxima += 1
+                inner = atom
+        if inner is not None and maxima == 1 and len(out) + len(inner.args) < FLATTEN_LIMIT:
+            atom, k = inner, terms(operand)[inner]
             rest = operand - atom.node.scale(k)
             out.append(rest)
             out.extend(rest + e.scale(k) for e in atom.exprs)

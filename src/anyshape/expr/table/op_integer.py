@@ -19,6 +19,7 @@ from anyshape.expr.text.pieces import ATOMIC, MULTIPLE, POWERED, TERM, UNARY, La
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from anyshape.domain.bound import Bound
     from anyshape.expr.text.pieces import Piece
 
 MAX_BITS: Final = 1 << 16
@@ -61,9 +62,11 @@ def _product(*operands: int) -> int:
 
 
 def _product_bounds(*operands: Any) -> Interval:
-    result = Interval(1, 1)
+    result: Interval | None = None
     for interval, exponent in _split(operands):
-        result = result.mul(interval if exponent == 1 else interval.power(exponent))
+        of_factor = interval if exponent == 1 else interval.power(exponent)
+        result = of_factor if result is None else result.mul(of_factor)
+    assert result is not None
     return result
 
 
@@ -157,7 +160,12 @@ FLOORDIV: Final = Op(
 
 
 def _maximum_bounds(*intervals: Interval) -> Interval:
-    return Interval(max(0, *(i.lo for i in intervals)), max(0, *(i.hi for i in intervals)))
+    low: Bound = 0
+    high: Bound = 0
+    for lo, hi in intervals:
+        low = lo if lo > low else low
+        high = hi if hi > high else high
+    return Interval(low, high)
 
 
 def _maximum_z3(z: Any, *operands: Any) -> Any:
