@@ -8,7 +8,7 @@ value and with its value at the hints. Rounding to an integer gives an atom, see
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from anyshape.domain.bound import INF, NINF
 from anyshape.expr.name import check_name
@@ -39,6 +39,8 @@ __all__ = [
     "span",
     "span_of",
 ]
+
+_new: Final = tuple.__new__  # what a named tuple does in Python, done in C
 
 
 class Real(Interned):
@@ -92,6 +94,9 @@ def _intern(pool: Pool, op: Op, args: tuple[Any, ...], span: Span, hint: float |
 
 def real_const(pool: Pool, value: float) -> Real:
     """The constant `value`."""
+    known = pool.reals.get((CONST, value.hex()))
+    if known is not None:
+        return known
     nan = math.isnan(value)
     return _intern(pool, CONST, (value,), ANY if nan else Span(value, value, False), value)
 
@@ -117,6 +122,9 @@ def make_real(op: Op, *args: Any) -> Real:
     `max(0, 0.0)` is an integer in Python and does not fold.
     """
     pool: Pool = args[0].pool
+    known = pool.reals.get((op, *args))
+    if known is not None:
+        return known
     hints = [a.hint for a in args]
     hint = None if None in hints else _value(op, hints)
     if type(hint) is float and all(_is_const(a) for a in args):
@@ -146,7 +154,7 @@ def span(operand: Expr | Real) -> Span:
     """The span of a real, or of an integer as a float."""
     if isinstance(operand, Real):
         return operand.span
-    return Span(_to_float(operand.lo), _to_float(operand.hi), False)
+    return _new(Span, (_to_float(operand.lo), _to_float(operand.hi), False))
 
 
 def _to_float(bound: Bound) -> float:

@@ -95,7 +95,10 @@ def applied(env: Env, op: Op | str, *operands: Any) -> Real:
     is raised. A run that overflows at other values raises where it computes the result.
     """
     node = real.apply(op, *operands)
-    if node.hint is None and all(x.hint is not None for x in operands):
+    if node.hint is None:
+        for x in operands:
+            if x.hint is None:
+                return node
         values = [env.value(x) if type(x) is Expr else env.real_value(x) for x in operands]
         (OPS[op] if isinstance(op, str) else op).value(*values)
     return node

@@ -11,6 +11,7 @@ It is a subclass of torch's own class, so that torch's argument parser takes it,
 
 from __future__ import annotations
 
+from math import ceil, floor
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import torch
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
     from anyshape.env import Env
     from anyshape.expr import Bool
     from anyshape.symbolic.sym_float import SymFloat
+
+_EXACT: Final = 2.0**53  # below it, a float is compared as the integer next to it
 
 
 class SymInt(torch.SymInt):
@@ -160,6 +163,10 @@ class SymInt(torch.SymInt):
             if self.expr is right:
                 return _bool(boolean.true(env.pool), env)
             return _bool(eq0(self.expr - right), env)
+        if kind is float and -_EXACT < other < _EXACT:  # type: ignore[operator]
+            if other.is_integer():  # type: ignore[attr-defined]
+                return _bool(eq0(self.expr.shift(-int(other))), env)  # type: ignore[call-overload]
+            return _bool(boolean.false(env.pool), env)
         return comparison("==", self, other)
 
     def __ne__(self, other: object) -> Any:
@@ -326,9 +333,18 @@ def _at_least(e: Expr, bound: int, env: Env) -> SymBool:
 
 
 def _order(n: SymInt, other: Any, sign: str) -> Any:
-    """A comparison with another symbolic integer, or with what is neither it nor an `int`."""
+    """A comparison with another symbolic integer, or with what is neither it nor an `int`.
+
+    n < c is n < ceil(c), and n >= c is n >= ceil(c), for a float c; the other two with floor(c).
+    """
     if type(other) is not SymInt:
-        return comparison(sign, n, other)
+        if type(other) is not float or not -_EXACT < other < _EXACT:
+            return comparison(sign, n, other)
+        if sign in ("<", ">="):
+            whole = ceil(other)
+            return n < whole if sign == "<" else n >= whole
+        whole = floor(other)
+        return n > whole if sign == ">" else n <= whole
     if other.env is not n.env:
         same_env(n.env, other.env)
     left, right = (n.expr, other.expr) if sign[0] == "<" else (other.expr, n.expr)

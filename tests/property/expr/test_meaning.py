@@ -128,13 +128,13 @@ def test_control_a_division_that_rounds_up_is_caught(monkeypatch: pytest.MonkeyP
 
 
 def test_control_bounds_from_one_end_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = atom.operand_interval
+    right = atom.op_interval
 
-    def one_end(operand: Any) -> Interval:
-        lo, hi = right(operand)
+    def one_end(*application: Any) -> Interval:
+        lo, hi = right(*application)
         return Interval(lo, lo if lo > NINF else hi)
 
-    monkeypatch.setattr(atom, "operand_interval", one_end)
+    monkeypatch.setattr(atom, "op_interval", one_end)
     with pytest.raises(AssertionError):
         SEARCH(given(st.data())(assert_bounds))()
 

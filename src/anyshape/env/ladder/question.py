@@ -204,10 +204,8 @@ class Question:
     def inner(self, e: Expr, op: Op) -> bool | None:
         """Whether `e op 0`, within the budget of this question."""
         answer = by_range(self, e, op)
-        if answer is None:
-            self.steps -= 1
-            if self.steps >= 0:
-                answer = self.sign(e, op)
+        if answer is None and self.spend(1):
+            answer = self.sign(e, op)
         return answer
 
     def holds(self, b: Bool) -> bool | None:

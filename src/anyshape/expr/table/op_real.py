@@ -38,8 +38,9 @@ _SLACK: Final = 2.0**-50
 
 def span_of(op: Op, spans: Sequence[Span]) -> Span:
     """The span of `op` over operands in the given spans; ANY where that is not simple."""
-    if any(s.nan for s in spans):
-        return ANY
+    for s in spans:
+        if s.nan:
+            return ANY
     span: Span = op.bounds(*spans)
     return span
 
@@ -54,8 +55,8 @@ def _has_infinity(a: Span) -> bool:
 
 def _corners(function: Callable[[float, float], float], a: Span, b: Span) -> Span:
     """The hull of the four corner results of a monotone op; ANY where one is not a number."""
-    results = [function(x, y) for x in (a.lo, a.hi) for y in (b.lo, b.hi)]
-    if any(math.isnan(r) for r in results):
+    results = [function(x, y) for x in a[:2] for y in b[:2]]
+    if any(map(math.isnan, results)):
         return ANY
     return Span(min(results), max(results), False)
 
