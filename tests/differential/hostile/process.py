@@ -19,6 +19,7 @@ from anyshape.errors import AnyshapeWarning
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+OTHERS = ("PYTEST", "TORCHINDUCTOR")  # variables that others set
 FLAGS: dict[str, tuple[Any, Any]] = {  # how each is read and written
     "grad": (torch.is_grad_enabled, torch.set_grad_enabled),
     "dtype": (torch.get_default_dtype, torch.set_default_dtype),
@@ -42,7 +43,7 @@ FLAGS: dict[str, tuple[Any, Any]] = {  # how each is read and written
 def modes() -> tuple[Any, ...]:
     """The flags and the environment."""
     flags = ((name, str(read())) for name, (read, _) in FLAGS.items())
-    return *flags, *sorted(v for v in os.environ.items() if not v[0].startswith("PYTEST"))
+    return *flags, *sorted(v for v in os.environ.items() if not v[0].startswith(OTHERS))
 
 
 def dice() -> tuple[Any, ...]:
@@ -66,6 +67,7 @@ def put_back(seed: int = 7) -> Iterator[None]:
     np.random.seed(seed)
     try:
         with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # between calls
             yield
     finally:
         for name, (read, write) in FLAGS.items():

@@ -51,6 +51,7 @@ class Case:
     size. `calls`, thunks that may change things and give arguments, replaces all this. `drive` is
     called with the function and its arguments in place of the function. `backward` accumulates
     gradients after each call. `looks_at` is state that is not reachable from the function.
+    `cleanup` is called at the end.
     """
 
     def __init__(
@@ -63,11 +64,13 @@ class Case:
         drive: Callable[..., Any] | None = None,
         backward: bool = False,
         looks_at: Any = None,
+        cleanup: Callable[[], Any] | None = None,
     ) -> None:
         self.fn = fn
         self.drive = drive
         self.backward = backward
         self.looks_at = looks_at
+        self.cleanup = cleanup
 
         def at(n: int, change: Callable[[], Any] | None = None) -> Step:
             return Step(change, lambda: args(n))

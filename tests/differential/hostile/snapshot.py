@@ -14,6 +14,7 @@ import contextvars
 import functools
 import io
 import itertools
+import logging
 import random
 import re
 import threading
@@ -45,6 +46,7 @@ INSIDE: dict[Any, Any] = {  # what is in objects whose state no attribute shows
     staticmethod: lambda v: (v.__func__,),
     BaseException: lambda v: (v.args,),
     functools._lru_cache_wrapper: lambda v: (v.__wrapped__,),
+    logging.Logger: lambda v: (v.name, v.level, v.disabled),
 }
 
 
@@ -83,6 +85,8 @@ class Eye:
             return "anyshape", kind.__qualname__
         if isinstance(value, PLAIN):
             return self.name(kind), self.text(repr(value))
+        if kind is int and 2**44 < value < 2**48:
+            return ("address",)
         if kind in (int, bool, float, complex):
             return kind.__name__, value.hex() if kind is float else repr(value)
         if isinstance(value, VALUES):
@@ -153,11 +157,12 @@ class Eye:
 
     def attributes(self, value: Any, depth: int) -> Any:
         """Attributes and slots, but of foreign objects that are no containers."""
-        if isinstance(value, types.FunctionType):
+        if isinstance(value, types.FunctionType | logging.Logger):
             return
         for key, v in list(_own(value).items()):
             if key != "__wrapped__" and not key.startswith("_dynamo_"):  # torch's notes on tensors
-                yield key, self.see(v, depth)
+                keyed = isinstance(value, torch.nn.Module) and key.endswith("hooks")
+                yield key, self.see(list(v.values()) if keyed else v, depth)  # keys are serial
         for kind in type(value).__mro__:
             slots = vars(kind).get("__slots__", ()) if kind.__module__ == self.home else ()
             for key in (slots,) if isinstance(slots, str) else slots:
@@ -197,13 +202,16 @@ class Eye:
 
     def tensor(self, t: torch.Tensor, depth: int) -> Any:
         """Metadata, values, autograd state and what memory a tensor shares."""
+        if torch.nn.parameter.is_lazy(t):
+            yield "lazy"
+            return
         yield from (str(t.dtype), tuple(t.shape), str(t.layout), str(t.device))
         yield from (t.requires_grad, t.is_leaf, t.grad_fn is None, t.is_inference())
         if t.requires_grad and t.is_leaf:
             self.leaves.append(t)
         if t.layout is torch.strided and not t.is_quantized and t.device.type != "meta":
             memory = t.untyped_storage()._cdata
-            self.alive.append(t)
+            self.alive.append(t.untyped_storage())
             yield t.stride(), t.storage_offset(), t.is_neg(), t.is_conj()
             yield "memory", self.storages.setdefault(memory, len(self.storages))
         yield _values(t)
@@ -264,5 +272,5 @@ def contrast(got: Any, want: Any, path: str = "") -> str:
 
 
 def short(description: Any) -> str:
-    text = str(description)
+    text = repr(description)
     return text if len(text) < 160 else f"{text[:157]}..."

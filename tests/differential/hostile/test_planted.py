@@ -128,6 +128,13 @@ def outcome(program: str, stand_in: Callable[..., Any]) -> Outcome:
         ("reads/global_number", WrongShape, "DIFFERENT"),
         ("absent/hasattr_of_an_object", Copies, "DIFFERENT"),  # the result is the argument
         ("absent/pop_with_a_default", Twice, "DIFFERENT"),
+        ("writes/counter_of_an_object", Twice, "DIFFERENT"),
+        ("writes/dict_argument_gets_a_key", Copies, "DIFFERENT"),
+        ("output/print_text", Quiet, "DIFFERENT"),
+        ("output/log_text", Twice, "DIFFERENT"),
+        ("autograd/function_applied", Detaches, "DIFFERENT"),
+        ("methods/container_made_inside", Remembers, "DIFFERENT"),
+        ("raises/error_that_escapes", Raises, "crash"),
     ],
 )
 def test_a_planted_bug_is_found(program: str, stand_in: Any, kind: str) -> None:
@@ -135,7 +142,7 @@ def test_a_planted_bug_is_found(program: str, stand_in: Any, kind: str) -> None:
     assert found.kind == kind, found.about
 
 
-@pytest.mark.parametrize("kind", runner.classes())
+@pytest.mark.parametrize("kind", [kind for kind in runner.classes() if kind != "exports"])
 def test_nothing_is_found_where_nothing_is_wrong(kind: str) -> None:
     """A program against itself: both executions are independent and repeatable."""
     found = {name: outcome(f"{kind}/{name}", StandIn) for name in runner.names(kind)}

@@ -1,0 +1,173 @@
+"""NumPy: arrays as arguments, in cells, as results, and functions of NumPy over sizes."""
+
+import numpy as np
+import torch
+
+from tests.differential.hostile.program import Box, Case, attribute, item, program
+
+
+def given(name, use, *arrays):
+    """A program that is called with one array after the other."""
+
+    def factory():
+        def fn(x, a):
+            return use(x, a)
+
+        calls = [
+            lambda a=a, n=n: (torch.arange(n) + 1.0, a.copy()) for n in (3, 2) for a in arrays * 2
+        ]
+        return Case(fn, calls=calls)
+
+    factory.__name__ = name
+    program(factory)
+
+
+ONE, TWO = np.array([1.0, 2.0]), np.array([1.0, 3.0])
+
+given("argument_item", lambda x, a: x * float(a[1]), ONE, TWO)
+given("argument_sum", lambda x, a: x * float(a.sum()), ONE, TWO)
+given("argument_to_tensor", lambda x, a: x.sum() * torch.from_numpy(a), ONE, TWO)
+given("argument_as_tensor", lambda x, a: torch.as_tensor(a) + 1, ONE, TWO)
+given("argument_copied_to_tensor", lambda x, a: torch.tensor(a) + 1, ONE, TWO)
+given("argument_shape", lambda x, a: x * len(a) + a.ndim, ONE, np.ones((3, 1)))
+given(
+    "argument_dtype",
+    lambda x, a: (x * 2, str(a.dtype)),
+    ONE,
+    ONE.astype(np.float32),
+    ONE.astype(int),
+)
+given("argument_returned", lambda x, a: (x * 2, a), ONE, TWO)
+given("argument_doubled", lambda x, a: (x * 2, a * 2), ONE, TWO)
+given("argument_that_decides", lambda x, a: x if (a > 2).any() else -x, ONE, TWO)
+given("argument_of_a_function", lambda x, a: x * float(np.linalg.norm(a)), ONE, TWO)
+given(
+    "argument_of_ints_as_index",
+    lambda x, a: x[torch.from_numpy(a)],
+    np.array([0, 1]),
+    np.array([1, 1]),
+)
+given("where_over_an_argument", lambda x, a: np.where(a < 1.5, 0.0, a), ONE, TWO)
+given("argument_in_place", lambda x, a: (x * 2, a.__iadd__(1.0)), ONE, TWO)
+given("multiplied_tensor", lambda x, a: torch.tensor(x.numpy() * a[0]), ONE, TWO)
+given("scalar_of_an_array", lambda x, a: (x * a[1], a[1]), ONE, TWO)
+
+
+@program
+def array_in_a_cell():
+    a = np.array([1.0, 2.0])
+
+    def fn(x):
+        return x * float(a[1])
+
+    return Case(fn, *item(a, 1, 3.0, 2.0))
+
+
+@program
+def array_in_an_attribute():
+    o = Box(a=np.array([1.0, 2.0]))
+
+    def fn(x):
+        return x.sum() * torch.from_numpy(o.a)
+
+    return Case(fn, *item(o.a, 1, 3.0, 2.0), *attribute(o, "a", np.array([5.0])))
+
+
+@program
+def array_written():
+    a = np.zeros(2)
+
+    def fn(x):
+        a[0] += 1
+        return x * float(a[0])
+
+    return Case(fn)
+
+
+@program
+def tensor_to_numpy():
+    def fn(x):
+        return x.numpy() * 2
+
+    return Case(fn)
+
+
+@program
+def tensor_through_numpy():
+    def fn(x):
+        return torch.from_numpy(np.sort(x.numpy())) + 1
+
+    return Case(fn)
+
+
+@program
+def where_over_a_tensor():
+    a = np.array(5.0)
+
+    def fn(x):
+        return np.where(x < 2.5, a, x)
+
+    return Case(fn)
+
+
+@program
+def where_over_sizes():
+    def fn(x):
+        return x * 2, np.where(np.array([1, 3]) < x.shape[0], x.shape[0], 0)
+
+    return Case(fn)
+
+
+@program
+def functions_of_sizes():
+    def fn(x):
+        n = x.shape[0]
+        return x * np.sqrt(n) + np.prod(x.shape), np.arange(n), np.zeros(n), np.ceil(n / 2)
+
+    return Case(fn)
+
+
+@program
+def array_of_sizes():
+    def fn(x):
+        a = np.array(x.shape)
+        return x * 2, a, a.dtype.kind, np.asarray([x.shape[0], 1])
+
+    return Case(fn)
+
+
+@program
+def array_made_inside_is_new():
+    def fn(x):
+        a = np.zeros(2)
+        a += 1
+        return x * 2, a
+
+    return Case(fn)
+
+
+@program
+def numpy_error_state():
+    def fn(x):
+        with np.errstate(divide="ignore"):
+            k = float(np.float64(1.0) / np.float64(x.shape[0] - 2))
+        return x * k
+
+    return Case(fn)
+
+
+@program
+def array_dunder():
+    class Like:
+        def __init__(self):
+            self.k = 2.0
+
+        def __array__(self, dtype=None, copy=None):
+            return np.array([self.k])
+
+    o = Like()
+
+    def fn(x):
+        return x * float(np.asarray(o)[0])
+
+    return Case(fn, *attribute(o, "k", 3.0, 2.0))

@@ -1,0 +1,195 @@
+"""What a program says: print, logging, warnings, stdout; on every call, with the values of the call."""
+
+import logging
+import pprint
+import sys
+import warnings
+
+import torch
+
+from tests.differential.hostile.program import Box, Case, attribute, program
+
+LOGGER = logging.getLogger("hostile.output")
+
+
+def says(name, act):
+    def factory():
+        def fn(x):
+            act(x)
+            return x * 2
+
+        return Case(fn)
+
+    factory.__name__ = name
+    program(factory)
+
+
+says("print_text", lambda x: print("hello"))
+says("print_size", lambda x: print("size", x.shape[0]))
+says("print_shape", lambda x: print(x.shape, tuple(x.shape), x.dim()))
+says("print_formatted_size", lambda x: print(f"{x.shape[0]:>4}|{x.shape[0] * 2}"))
+says("print_tensor", lambda x: print(x))
+says("print_formatted_tensor", lambda x: print(f"{x.sum()}"))
+says("print_item", lambda x: print(x.sum().item()))
+says("print_dtype", lambda x: print(x.dtype, x.device, x.requires_grad))
+says("print_to_stderr", lambda x: print("hello", file=sys.stderr))
+says("print_options", lambda x: print("a", x.shape[0], sep="-", end="!\n", flush=True))
+says("print_twice", lambda x: (print("a"), print("b")))
+says("print_type", lambda x: print(type(x), type(x.shape[0])))
+says("print_repr", lambda x: print(repr(x.shape), str(x.shape[0])))
+says("stdout_write", lambda x: sys.stdout.write(f"{x.shape[0]}\n"))
+says("stderr_write", lambda x: sys.stderr.write("hello\n"))
+says("pprint", lambda x: pprint.pprint({"n": x.shape[0]}))
+says("log_text", lambda x: LOGGER.warning("hello"))
+says("log_size", lambda x: LOGGER.warning("size %d", x.shape[0]))
+says("log_formatted_size", lambda x: LOGGER.error(f"size {x.shape[0]}"))
+says("log_below_its_level", lambda x: LOGGER.debug("hidden"))
+says("log_by_the_root", lambda x: logging.warning("hello %s", x.shape[0]))
+says("log_extra", lambda x: LOGGER.log(logging.CRITICAL, "n=%(n)s", {"n": x.shape[0]}))
+says("warn_text", lambda x: warnings.warn("hello", stacklevel=2))
+says("warn_size", lambda x: warnings.warn(f"size {x.shape[0]}", RuntimeWarning, stacklevel=2))
+says("warn_deprecated", lambda x: warnings.warn(DeprecationWarning("old"), stacklevel=2))
+says("warn_by_torch", lambda x: torch.range(0, 1))
+
+
+@program
+def print_of_the_outside():
+    o = Box(k=2)
+
+    def fn(x):
+        print("k", o.k)
+        return x * 2
+
+    return Case(fn, *attribute(o, "k", 3, 2))
+
+
+@program
+def print_in_a_branch_on_size():
+    def fn(x):
+        if x.shape[0] > 2:
+            print("large")
+        return x * 2
+
+    return Case(fn)
+
+
+@program
+def print_in_a_branch_on_data():
+    def fn(x):
+        if x.sum() > 3:
+            print("large")
+        return x * 2
+
+    return Case(fn)
+
+
+@program
+def print_before_and_after_a_write():
+    o = Box(n=0)
+
+    def fn(x):
+        print("before", o.n)
+        o.n += 1
+        print("after", o.n)
+        return x * 2
+
+    return Case(fn)
+
+
+@program
+def print_before_an_error():
+    def fn(x):
+        print("trying", x.shape[0])
+        if x.shape[0] == 2:
+            raise ValueError(f"size {x.shape[0]}")
+        return x * 2
+
+    return Case(fn)
+
+
+@program
+def print_that_is_replaced():
+    said = []
+    o = Box(say=print)
+
+    def fn(x):
+        o.say("hello", x.shape[0])
+        return x * 2
+
+    return Case(fn, *attribute(o, "say", lambda *a: said.append(a), print), looks_at=said)
+
+
+@program
+def print_in_a_loop():
+    def fn(x):
+        for i in range(x.shape[0]):
+            print("row", i)
+            x = x + i
+        return x
+
+    return Case(fn)
+
+
+@program
+def print_to_a_file_object():
+    import io
+
+    out = io.StringIO()
+
+    def fn(x):
+        print("n", x.shape[0], file=out)
+        return x * 2
+
+    return Case(fn, looks_at=out)
+
+
+@program
+def stdout_replaced_inside():
+    import contextlib
+    import io
+
+    def fn(x):
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            print("inside", x.shape[0])
+        return x * len(out.getvalue())
+
+    return Case(fn)
+
+
+@program
+def verbose_flag():
+    o = Box(verbose=False)
+
+    def fn(x):
+        if o.verbose:
+            print("mean", x.sum())
+        return x * 2
+
+    return Case(fn, *attribute(o, "verbose", True, False))
+
+
+@program
+def warn_once():
+    o = Box(warned=False)
+
+    def fn(x):
+        if not o.warned:
+            warnings.warn("only once", stacklevel=1)
+            o.warned = True
+        return x * 2
+
+    return Case(fn, *attribute(o, "warned", False))
+
+
+@program
+def warning_that_is_an_error():
+    def fn(x):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            try:
+                warnings.warn("now an error", stacklevel=1)
+            except UserWarning:
+                return x * 3
+        return x * 2
+
+    return Case(fn)
