@@ -15,6 +15,13 @@ from anyshape.torch_compat.torch_function import disabled_torch_function
 from anyshape.trace import capture
 from tests.differential.replay import Replay
 
+_WINDOW: Any = ([1], [0], [1], False, [0], 1, False, False, False)
+
+
+def _convolve(op: Any, *more: Any, **named: Any) -> Any:
+    return lambda a, b: op(a[None], b[:, :, None], None, *_WINDOW, *more, **named)
+
+
 PROGRAMS: dict[str, Any] = {
     "matmul": lambda a, b: a @ b,
     "reflected matmul": lambda a, b: torch.Tensor.__rmatmul__(b, a),
@@ -29,6 +36,11 @@ PROGRAMS: dict[str, Any] = {
     "vecdot": torch.linalg.vecdot,
     "pinv": lambda a, b: torch.linalg.pinv(a),
     "conv1d": lambda a, b: F.conv1d(a[None], b[:, :, None]),
+    "_convolution": _convolve(torch.ops.aten._convolution.default, False),
+    "_convolution, deprecated": _convolve(torch.ops.aten._convolution.deprecated),
+    "_convolution of a packet": _convolve(torch.ops.aten._convolution, allow_tf32=False),
+    "_convolution of a packet, deprecated": _convolve(torch.ops.aten._convolution),
+    "convolution": lambda a, b: torch.convolution(a[None], b[:, :, None], None, *_WINDOW[:6]),
     "attention": lambda a, b: F.scaled_dot_product_attention(
         a[None, None], b[None, None], b[None, None]
     ),

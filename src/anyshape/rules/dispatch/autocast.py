@@ -61,7 +61,7 @@ _FULL_ON_CUDA: Final = """
     _upsample_nearest_exact3d _upsample_bilinear2d_aa _upsample_bicubic2d_aa
 """
 _WIDEST_ON_CPU: Final = "cat stack index_copy"
-_BY_OVERLOAD_ON_CPU: Final = "_convolution"  # lower precision for a deprecated overload alone
+_BY_OVERLOAD_ON_CPU: Final = "_convolution"
 _WIDEST_ON_CUDA: Final = """
     addcdiv addcmul atan2 bilinear cross dot vdot grid_sampler index_put tensordot scatter_add
 """
@@ -94,6 +94,9 @@ UNCAST: Final[dict[str, frozenset[str]]] = {
     "cpu": frozenset(f"{_WIDEST_ON_CPU} {_BY_OVERLOAD_ON_CPU}".split()),
     "cuda": frozenset(f"{_WIDEST_ON_CUDA} {_REFUSED_ON_CUDA}".split()),
 }
+# The device on which an overload with fewer operands than this is cast to the lower precision,
+# and the overload with all of them is not.
+_SHORT_OVERLOADS: Final[dict[str, tuple[str, int]]] = {"_convolution": ("cpu", 13)}
 if not has_kernel("aten::rms_norm", "AutocastCUDA"):  # since torch 2.12
     del POLICIES["cuda"]["rms_norm"]
 
@@ -141,6 +144,9 @@ def cast_operands(name: str, args: Any, kwargs: Any) -> tuple[Any, Any]:
         for device, dtype in autocast_state()
         if name in POLICIES[device]
     }
+    short = _SHORT_OVERLOADS.get(name)
+    if short is not None and len(args) + len(kwargs) < short[1]:
+        wanted |= {device: dtype for device, dtype in autocast_state() if device == short[0]}
     if not wanted:
         return args, kwargs
     return _cast(args, wanted), _cast(kwargs, wanted)
