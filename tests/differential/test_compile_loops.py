@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import torch
 
+import anyshape
 from anyshape.compile.tree import loop_state, trace_path
 from tests.differential.compile_pair import VALUES, agrees, numbers
 
@@ -268,3 +269,44 @@ def _blind(read: Any) -> Any:
         return id(x) if callable(x) else read(self, x)
 
     return blind
+
+
+def two_items(x: Tensor, y: Tensor) -> Tensor:
+    while x.sum().item() < y.sum().item():
+        x = x + 1
+    return x
+
+
+def two_different_items(x: Tensor, y: Tensor) -> Tensor:
+    while x.long().amax().item() != y.long().amax().item():
+        x = x + 1
+    return x
+
+
+def computed_from_items(x: Tensor, y: Tensor) -> Tensor:
+    while x.sum().item() * 2 < 1 + y.sum().item() * 2:
+        x = x + 1
+    return x
+
+
+@pytest.mark.parametrize("fn", [two_items, two_different_items, computed_from_items])
+def test_a_loop_over_items_closes(fn: Any) -> None:
+    compiled = anyshape.compile(fn)
+    for n in (3, 5, 9, 20, 33):
+        x, y = torch.ones(2), torch.full((2,), 1.0 * n)
+        assert torch.equal(compiled(x, y), fn(x, y))
+    assert compiled.stats.extensions == 0
+    (entry,) = compiled.entries
+    assert len(list(entry.root.below())) == 4
+
+
+def test_lists_of_items_are_compared_element_by_element() -> None:
+    def fn(x: Tensor, y: Tensor) -> Tensor:
+        while x.tolist() < y.tolist():
+            x = x + torch.tensor([1.0, 0.0])
+        return x
+
+    compiled = anyshape.compile(fn)
+    for first, second in ((3, 1), (5, 9), (1, 1), (1, 4), (20, 0)):
+        x, y = torch.ones(2), torch.tensor([1.0 * first, second])
+        assert torch.equal(compiled(x, y), fn(x, y))

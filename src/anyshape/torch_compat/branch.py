@@ -26,10 +26,12 @@ from anyshape.torch_compat.bytecode import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from types import CodeType, FrameType
 
 UNKNOWN: Final = object()
 _INERT: Final = ("NOP", "EXTENDED_ARG")
+_METHODS: Final = ("LOAD_ATTR", "LOAD_METHOD")  # with the object below it
 _LOCAL: Final = frozenset(dis.haslocal + dis.hasfree)
 
 
@@ -55,11 +57,22 @@ class Slot(NamedTuple):
             )
         return UNKNOWN
 
+    def is_number(self, items: Collection[int]) -> bool:
+        """Whether it is computed from constants and items, taken at these offsets."""
+        if self.kind == _ITEM:
+            return self.name in items
+        if self.kind == _BINARY:
+            return all(part.is_number(items) for part in self.name)
+        return self.kind == _CONSTANT and type(self.name) in (int, float)
+
 
 _CONSTANT: Final = "constant"
 _VARIABLE: Final = "variable"
 _GLOBAL: Final = "global"
 _ATTRIBUTE: Final = "attribute"
+_METHOD: Final = "method"  # by its name, about to be called
+_ITEM: Final = "item"  # the result of `x.item()`, called at an offset
+_BINARY: Final = "binary"  # the result of an operator on two slots
 _OTHER: Final = Slot("other")
 _EXIT: Final = Slot("exit")  # what ends a `with` statement
 
@@ -78,6 +91,12 @@ class Branch(NamedTuple):
         if left.kind == _CONSTANT or right.kind != _OTHER.kind:  # nothing ran since `left` was read
             values.append(left.value(frame))
         return [x for x in values if x is not UNKNOWN]
+
+    def compares_number(self, items: Collection[int]) -> bool:
+        """Whether an operand of the comparison is a number; at these offsets, `x.item()` was called
+        of a tensor.
+        """
+        return self.compared is not None and any(slot.is_number(items) for slot in self.compared)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -149,6 +168,14 @@ def _after(stack: tuple[Slot, ...], step: dis.Instruction, jump: bool) -> tuple[
         n = int(step.argval)
         return (*stack[:-n], stack[-1], *stack[1 - n : -1], stack[-n])
     effect = dis.stack_effect(step.opcode, step.arg, jump=jump)
+    if name in _METHODS and effect == 1:
+        return (*stack[:-1], Slot(_METHOD, step.argval), _OTHER)
+    if name == "CALL":
+        end = len(stack) + effect - 1
+        is_item = len(stack) - end == 2 and Slot(_METHOD, "item") in stack[end:]
+        return (*stack[:end], Slot(_ITEM, step.offset) if is_item else _OTHER)
+    if name == "BINARY_OP":
+        return (*stack[:-2], Slot(_BINARY, stack[-2:]))
     loaded = _loaded(step)
     if loaded or name == "PUSH_NULL":
         return stack + (loaded if len(loaded) == effect else (_OTHER,) * effect)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dis
 import sys
 from typing import Any
 
@@ -188,3 +189,25 @@ def test_attributes_are_read_without_running_code() -> None:
     owner = Owner()
     assert 3 not in operands("new() == owner.height", owner=owner)
     assert owner.reads == 1  # by the program itself
+
+
+def test_items_are_numbers() -> None:
+    """Before 3.13 no instruction both compares and branches, so there is nothing to tell."""
+    compares = sys.version_info >= (3, 13)
+    for source, expected in (
+        ("x.item() < y.item()", True),
+        ("x.item() * 2 < y", True),
+        ("x < 1 + x.item()", True),
+        ("x.item() + y < y", False),
+        ("x.items() < y", False),
+        ("x.item(0) < y", False),
+        ("item() < y", False),
+        ("[x.item()] < y", False),
+    ):
+        space: dict[str, Any] = {}
+        exec(f"def f(x, y):\n while {source}:\n  x = y", space)
+        code = space["f"].__code__
+        items = [i.offset for i in dis.get_instructions(code) if i.opname == "CALL"]
+        branches = branches_in_loops(code).values()
+        assert any(b.compares_number(items) for b in branches) is (expected and compares), source
+        assert not any(b.compares_number(()) for b in branches)

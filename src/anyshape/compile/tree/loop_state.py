@@ -32,11 +32,12 @@ from anyshape.trace.state.outside import is_library
 from anyshape.trace.state.substitutes import is_filled
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from types import FrameType
 
     from anyshape.tensor.meta import Meta
     from anyshape.torch_compat.branch import Branch
+    from anyshape.trace.graph import Node
 
 
 class LoopState(NamedTuple):
@@ -57,8 +58,9 @@ _TRUTHS: Final = frozenset(kind.__bool__.__code__ for kind in _SYMBOLIC)  # of `
 _WITHOUT_ELEMENTS: Final = (*_PLAIN, *_SYMBOLIC, torch.Tensor, torch.nn.Parameter)
 
 
-def state_of(live: Callable[[], list[Value]]) -> LoopState | None:
-    """The state now, or None if part of it is out of sight. `live` gives the tensors that are held.
+def state_of(live: Callable[[], list[Value]], recent: Sequence[Node]) -> LoopState | None:
+    """The state now, or None if part of it is out of sight. `live` gives the tensors that are held;
+    `recent` are the calls since the last decision.
 
     One tensor may be held by Python's stack alone: the one whose truth is being asked. It comes
     last among the values of the state.
@@ -72,7 +74,7 @@ def state_of(live: Callable[[], list[Value]]) -> LoopState | None:
         frames = [reader.frame(f) for f in stack]
         there = live()
         held = [v for v in there if v.kind == RESULT and not reader.knows(v)]
-        if not _is_of_result(branch, stack[0], held, there):
+        if not _is_of_result(branch, stack[0], held, there, recent):
             return None
         if len(held) == 1:
             reader.values += held
@@ -94,19 +96,29 @@ def _branch(stack: list[FrameType]) -> Branch | None:
     return branches_in_loops(stack[0].f_code).get(stack[0].f_lasti)
 
 
-def _is_of_result(branch: Branch, frame: FrameType, held: list[Value], live: list[Value]) -> bool:
+def _is_of_result(
+    branch: Branch,
+    frame: FrameType,
+    held: list[Value],
+    live: list[Value],
+    recent: Sequence[Node],
+) -> bool:
     """Whether the branch asks for the truth of its comparison's result.
 
     An instruction that both compares and branches may ask for others first: those of the elements
     of two lists, or those that a rule for sizes needs. A rule does not ask through `__bool__`.
     Elements are compared only if both operands have some, and keep the operands alive; the result
-    is asked for once they are released. So an operand that is dead or has no elements is proof.
+    is asked for once they are released. So an operand that is dead or has no elements is proof, and
+    so is a number that `x.item()`, called by the function itself, has just given.
     """
     if branch.compared is None:
         return True
     if _entry(frame).f_code not in _TRUTHS:
         return False
     if any(type(x) in _WITHOUT_ELEMENTS for x in branch.operands(frame)):
+        return True
+    sites = [n.site for n in recent if n.func is torch.Tensor.item and n.site is not None]
+    if branch.compares_number({s.instruction for s in sites if s.code is frame.f_code}):
         return True
     if len(held) != 1 or held[0].node is None:
         return False

@@ -314,7 +314,7 @@ class PathTracer(Tracer):
     def _state(self) -> LoopState | None:
         self.settling = True
         try:
-            return state_of(self._live)
+            return state_of(self._live, self.graph.nodes[self._start :])
         finally:
             self.settling = False
 
