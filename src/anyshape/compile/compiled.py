@@ -41,6 +41,7 @@ from anyshape.tensor.current import is_tracing
 from anyshape.trace.arguments import Arguments
 from anyshape.trace.capture import capture_call
 from anyshape.trace.execution_modes import enter_modes
+from anyshape.trace.inputs import untraceable
 from anyshape.trace.options import TraceOptions
 from anyshape.trace.size_chooser import BACKED, STATIC, EachSize
 from anyshape.trace.state.outside import Outside
@@ -193,6 +194,8 @@ class Compiled:
                 return self._beyond_limit(args, kwargs)
             attributes = attributes_of(self.fn)
             call = Arguments.of(self.fn, args, kwargs, attributes)
+            if not self.options.fullgraph and any(map(untraceable, call.flat)):
+                return self._eagerly(args, kwargs)
             if stance == "eager_then_compile" and not self.stats.calls:
                 self.history.note(call.names, call.flat)
                 return self._eagerly(args, kwargs)

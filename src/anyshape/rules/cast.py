@@ -6,6 +6,8 @@ from typing import Any
 
 import torch
 
+from anyshape.errors import UnsupportedError
+from anyshape.refusal import refused
 from anyshape.rules.dispatch.result import Done
 from anyshape.rules.dispatch.table import rule
 from anyshape.rules.pointwise import like
@@ -22,16 +24,21 @@ from anyshape.tensor.layout import (
     offset_of,
 )
 from anyshape.tensor.meta import Meta
+from anyshape.tensor.sym_tensor import SymTensor
 from anyshape.torch_compat.torch_function import DisableTorchFunction
 
 
 def _cast(x: Any, dtype: torch.dtype, memory_format: Any = None) -> Any:
+    """A cast; the tensor itself where nothing changes. If that depends on the layout, the call is
+    recorded, and `tensor/identity.py` tells whether its result is the tensor itself.
+    """
     meta = meta_of(x)
-    if dtype is meta.dtype and (
-        memory_format is None
-        or memory_format is torch.preserve_format
-        or memory_format is format_of(meta)
-    ):
+    keeps = memory_format in (None, torch.preserve_format)
+    if memory_format is torch.contiguous_format:
+        keeps = len(meta.shape) not in (4, 5)  # only of these ranks are there other formats
+    if dtype is meta.dtype and keeps:
+        return Done(x)
+    if dtype is meta.dtype and memory_format is format_of(meta):
         return Meta(meta.shape, dtype, meta.layout, meta.device)
     result = like(x, dtype)
     return formatted(result, memory_format)
@@ -86,9 +93,10 @@ def to(  # noqa: PLR0913  torch's signature
     layout: Any = None,
     pin_memory: bool = False,
 ) -> Any:
-    """Another dtype, device or memory format."""
+    """Another dtype, device or memory format; the tensor itself where it has them already."""
     if layout not in (None, torch.strided):
         return NotImplemented
+    copy = copy or [a for a in args if type(a) is bool][1:2] == [True]
     for a in (*args, other):
         if isinstance(a, torch.dtype):
             dtype = a
@@ -96,10 +104,17 @@ def to(  # noqa: PLR0913  torch's signature
             device = a
         elif is_tensor(a):
             dtype, device = meta_of(a).dtype, meta_of(a).device
-    result = _cast(x, dtype or meta_of(x).dtype, memory_format)
+    meta = meta_of(x)
+    where = meta.device
     if device is not None:
         with DisableTorchFunction():
-            result.device = torch.device(device)
+            where = torch.device(device)
+    result = _cast(x, dtype or meta.dtype, memory_format)
+    if type(result) is Done:
+        if where == meta.device and not copy:
+            return result
+        result = Meta(meta.shape, meta.dtype, meta.layout if not copy else like(x).layout)
+    result.device = where
     return result
 
 
@@ -124,9 +139,7 @@ def type_as(x: Any, other: Any) -> Any:
 @rule("cpu", view=True)
 def cpu(x: Any, memory_format: Any = None) -> Any:
     """A copy on the CPU, or the tensor itself."""
-    result = _cast(x, meta_of(x).dtype, memory_format)
-    result.device = torch.device("cpu")
-    return result
+    return to(x, device=torch.device("cpu"), memory_format=memory_format)
 
 
 @rule("clone")
@@ -173,8 +186,13 @@ def detach(x: Any) -> Any:
 def requires_grad_(x: Any, requires_grad: bool = True) -> Any:
     """Set `requires_grad` for the rest of the trace, and when the program runs."""
     tracer = current()
-    tracer.emit(torch.Tensor.requires_grad_, (x, requires_grad))
     meta = meta_of(x)
+    if type(x) is not SymTensor:
+        if meta.requires_grad is not requires_grad:
+            raise refused(UnsupportedError, "requires_grad_() of a tensor from outside")
+        tracer.asked_grad = True
+        return Done(x)
+    tracer.emit(torch.Tensor.requires_grad_, (x, requires_grad))
     if not meta.requires_grad:
         x._leaf = True
     x._meta = Meta(meta.shape, meta.dtype, meta.layout, meta.device, requires_grad)
@@ -182,13 +200,26 @@ def requires_grad_(x: Any, requires_grad: bool = True) -> Any:
     return Done(x)
 
 
-@rule("resolve_conj", "resolve_neg", view=True)
-def resolved(x: Any) -> Any:
-    """The tensor without pending conjugation or negation."""
+@rule("resolve_conj", view=True)
+def resolve_conj(x: Any) -> Any:
+    """The tensor without pending conjugation; itself where it is real."""
+    if not meta_of(x).dtype.is_complex:
+        return Done(x)
+    return Meta(meta_of(x).shape, meta_of(x).dtype, meta_of(x).layout)
+
+
+@rule("resolve_neg", view=True)
+def resolve_neg(x: Any) -> Any:
+    """The tensor without pending negation; itself where none can be pending."""
+    value = x._value if type(x) is SymTensor else current().lift(x)
+    if value.root is value and value.node is not None and not meta_of(x).dtype.is_complex:
+        return Done(x)
     return Meta(meta_of(x).shape, meta_of(x).dtype, meta_of(x).layout)
 
 
 @rule("conj", view=True)
 def conj(x: Any) -> Any:
-    """A lazy conjugate: the same memory."""
+    """A lazy conjugate: the same memory; the tensor itself where it is real."""
+    if not meta_of(x).dtype.is_complex:
+        return Done(x)
     return Meta(meta_of(x).shape, meta_of(x).dtype, meta_of(x).layout)

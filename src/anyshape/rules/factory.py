@@ -171,6 +171,9 @@ def as_tensor(
     data = obj if data is None else data
     if _is_array(data):
         return _from_array(data, dtype, device, requires_grad, copy=bool(copy))
+    if is_tensor(data):
+        given = {"dtype": dtype, "device": device, "copy": bool(copy)}
+        return Done(current().call(torch.Tensor.to, (data,), given))
     return _from_data(data, dtype, device, requires_grad)
 
 

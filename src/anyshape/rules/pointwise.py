@@ -91,7 +91,7 @@ def positive(x: Any) -> Any:
 def conj_physical(x: Any) -> Any:
     """The conjugate; the tensor itself where it is real."""
     meta = meta_of(x)
-    return like(x) if meta.dtype.is_complex else Meta(meta.shape, meta.dtype, meta.layout)
+    return like(x) if meta.dtype.is_complex else Done(x)
 
 
 @rule("log_sigmoid", "F.logsigmoid")

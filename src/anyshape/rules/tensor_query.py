@@ -15,9 +15,9 @@ from anyshape.rules.shared.operand import dim_of, meta_of, shape_of
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.current import current
 from anyshape.tensor.layout import contiguity
-from anyshape.tensor.observed import expect_contiguity
+from anyshape.tensor.observed import expect_contiguity, observed_offset, observed_strides
 from anyshape.tensor.size import equal, known, plain, product
-from anyshape.tensor.sym_tensor import SymTensor, size_of
+from anyshape.tensor.sym_tensor import SymTensor, make, size_of
 
 
 @rule("is_contiguous")
@@ -88,29 +88,77 @@ def never(x: Any, device: Any = None) -> Any:
     return Done(False)
 
 
-@rule("is_conj", "is_neg")
+@rule("is_conj")
 def is_conj(x: Any) -> Any:
-    """Whether a conjugation or negation is pending: never for real numbers."""
-    if meta_of(x).dtype.is_complex:
-        raise _untracked("whether a conjugation of a complex tensor is pending")
-    return Done(False)
+    """Whether a conjugation is pending: never for real numbers."""
+    return Done(meta_of(x).dtype.is_complex and _pending(x, "is_conj"))
+
+
+@rule("is_neg")
+def is_neg(x: Any) -> Any:
+    """Whether a negation is pending: only in the imaginary part of a conjugate, and its views."""
+    return Done(_pending(x, "is_neg"))
+
+
+def _pending(x: Any, name: str) -> bool:
+    value = _value(x)
+    if value.node is None:
+        return bool(current().observations.of(current(), value, name))
+    if value.root is not value or value.meta.dtype.is_complex:
+        raise _untracked(f"{name}() of a view or of a complex tensor")
+    return False
 
 
 @rule("is_inference")
 def is_inference(x: Any) -> Any:
     """Whether a tensor was made in inference mode; False if the program never enters it."""
-    if current().uses_inference:
+    value, tracer = _value(x), current()
+    if tracer.uses_inference:
         raise _untracked("is_inference() in a program that uses inference mode")
-    return Done(False)
+    made = value.root
+    if made.node is not None:
+        return Done(False)
+    found = bool(tracer.observations.of(tracer, made, "is_inference"))
+    if found and made is not value:
+        raise _untracked("is_inference() of a view")
+    return Done(found)
 
 
 @rule("_is_view")
 def is_view(x: Any) -> Any:
     """Whether a tensor is a view; for some ops only the run knows."""
-    value = x._value if type(x) is SymTensor else current().lift(x)
-    if value.node is None or value.root is not value:
+    value = _value(x)
+    if value.root is not value:
         raise _untracked("_is_view()")
-    return Done(False)
+    if value.node is not None:
+        return Done(False)
+    return Done(bool(current().observations.of(current(), value, "is a view")))
+
+
+@rule("stride")
+def stride(x: Any, dim: Any = None) -> Any:
+    """The strides of a tensor from outside, or one of them."""
+    strides = observed_strides(as_traced(x))
+    return Done(strides if dim is None else strides[dim_of(dim, len(strides))])
+
+
+@rule("storage_offset")
+def storage_offset(x: Any) -> Any:
+    """The offset of a tensor from outside in its storage."""
+    return Done(observed_offset(as_traced(x)))
+
+
+def as_traced(x: Any) -> SymTensor:
+    """A tensor as a traced one: a real one as the constant that it is."""
+    if type(x) is SymTensor:
+        return x
+    tracer = current()
+    value = tracer.lift(x)
+    return make(value.meta, value, tracer)
+
+
+def _value(x: Any) -> Any:
+    return as_traced(x)._value
 
 
 def _untracked(what: str) -> UnsupportedError:

@@ -248,7 +248,7 @@ def flatten(x: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
     if first > last:
         raise ShapeError("flatten() has invalid args: start_dim cannot come after end_dim")
     if first == last:
-        return Meta(meta.shape, meta.dtype, meta.layout)
+        return Done(x)
     merged = plain(product(meta.shape[first : last + 1]))
     return reshaped(meta, (*meta.shape[:first], merged, *meta.shape[last + 1 :]), copies=True)
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from anyshape.tensor.layout import CONTIGUOUS
+from anyshape.tensor.layout import CONTIGUOUS, Layout
 
 if TYPE_CHECKING:
     import torch
 
-    from anyshape.tensor.layout import Layout
     from anyshape.tensor.size import Size
 
 
@@ -40,3 +39,15 @@ class Meta:
     def __repr__(self) -> str:
         sizes = ", ".join(map(str, self.shape))
         return f"{str(self.dtype).removeprefix('torch.')}[{sizes}]"
+
+
+def meta_of_real(tensor: torch.Tensor) -> Meta:
+    """What is known of a real tensor; to be called with torch functions disabled."""
+    shape = tuple(tensor.shape)
+    if tensor.is_contiguous():
+        layout = CONTIGUOUS
+        if tensor.storage_offset():
+            layout = Layout(offset=int(tensor.storage_offset()))
+    else:
+        layout = Layout(strides=tuple(tensor.stride()), offset=int(tensor.storage_offset()))
+    return Meta(shape, tensor.dtype, layout, tensor.device, tensor.requires_grad)

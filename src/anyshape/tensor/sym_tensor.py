@@ -22,13 +22,19 @@ from anyshape.symbolic.numpy_calls import with_shapes
 from anyshape.tensor.current import current
 from anyshape.tensor.observed import observed_grad, observed_offset, observed_strides
 from anyshape.tensor.size import plain, product
-from anyshape.torch_compat.tensor_subclass import CONSTRUCTORS, VIEW_BASE, make_subclass
+from anyshape.torch_compat.tensor_subclass import (
+    CONSTRUCTORS,
+    IS_PARAMETER,
+    VIEW_BASE,
+    make_subclass,
+)
 
 if TYPE_CHECKING:
     from anyshape.tensor.meta import Meta
 
 
 ROWS: Final[dict[Any, Any]] = {}  # torch function -> handler of its calls, memoized
+MISSING: Final = object()  # for an attribute that a tensor does not have
 ESCAPED: Final = "reached torch's dispatcher with a traced tensor"
 
 
@@ -87,12 +93,17 @@ def size_of(shape: tuple[Any, ...]) -> Any:
 class SymTensor(torch.Tensor):
     """See the module. `_meta` is its present metadata, `_value` its place in the graph."""
 
-    __slots__ = ("_leaf", "_meta", "_tracer", "_value")
+    __slots__ = ("_kind", "_leaf", "_meta", "_tracer", "_value")
 
+    _kind: type
     _leaf: bool
     _meta: Meta
     _value: Any
     _tracer: Any
+
+    @property  # type: ignore[misc]  # to be taken for torch's class is the point
+    def __class__(self) -> type:
+        return class_of(self)
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -135,8 +146,73 @@ def _on(*kinds: str) -> property:
     return property(lambda t: t._meta.device.type in kinds)
 
 
+def _observe(t: SymTensor, name: str) -> Any:
+    """A part of the state of an input, to be guarded."""
+    return t._tracer.observations.of(t._tracer, t._value, name)
+
+
 def _is_leaf(t: SymTensor) -> bool:
-    return not t._meta.requires_grad or t._value.node is None or hasattr(t, "_leaf")
+    t._tracer.asked_grad = True
+    if not t._meta.requires_grad or hasattr(t, "_leaf"):
+        return True
+    value = t._value
+    return value.node is None and not value.version and bool(_observe(t, "is_leaf"))
+
+
+def _grad(t: SymTensor) -> None:
+    if t._value.node is None and _observe(t, "grad") is not None:
+        raise _untracked("the gradient of an input")
+
+
+def _grad_fn(t: SymTensor) -> None:
+    if not _is_leaf(t):
+        raise _untracked("grad_fn of a traced tensor")
+
+
+def _base(t: SymTensor) -> None:
+    value = t._value
+    if value.root is not value or (value.node is None and _observe(t, "is a view")):
+        raise _untracked("the base of a view")
+
+
+def _untracked(what: str) -> UnsupportedError:
+    site = capture_site()
+    return refused(
+        UnsupportedError,
+        f"{what} is not tracked" + (f": asked at {site}" if site else ""),
+        fix="do not let the program depend on it",
+    )
+
+
+def _missing(t: SymTensor, name: str) -> Any:
+    """An attribute that the class does not have: one that the user has set on the input."""
+    if name in SymTensor.__slots__:
+        raise AttributeError(name)  # not set
+    if not name.startswith("__"):
+        value = t._value
+        if value.node is None:
+            found = t._tracer.observations.attribute(t._tracer, value, name)
+            if found is not MISSING:
+                return found
+    raise AttributeError(f"'{class_of(t).__name__}' object has no attribute {name!r}")
+
+
+def class_of(t: SymTensor) -> type:
+    """The class that the tensor has in eager execution."""
+    found: type = getattr(t, "_kind", torch.Tensor)
+    return found
+
+
+def _is_parameter(t: SymTensor) -> bool:
+    t._tracer.asked_class = True
+    return issubclass(class_of(t), torch.nn.Parameter)
+
+
+def _make_parameter(t: SymTensor, _: bool) -> None:
+    """The last step of `nn.Parameter(t)`: the detached leaf becomes a parameter."""
+    t._value = t._tracer.parameter(t)
+    t._kind = torch.nn.Parameter
+    t._tracer.track(t)
 
 
 def _refuse_set(name: str) -> Any:
@@ -172,14 +248,15 @@ _PROPERTIES: Final[dict[str, property]] = {
     "layout": _flag(torch.strided),
     "requires_grad": property(observed_grad, _set_requires_grad),
     "is_leaf": property(_is_leaf),
-    "grad": property(lambda _: None, _refuse_set("grad")),
-    "grad_fn": property(lambda t: None if _is_leaf(t) else t._value),
+    "grad": property(_grad, _refuse_set("grad")),
+    "grad_fn": property(_grad_fn),
     "data": property(lambda t: t.detach(), _set_data),
     "names": property(lambda t: (None,) * len(t._meta.shape), _refuse_set("names")),
     "name": _flag(None),
-    VIEW_BASE: property(lambda t: None),
+    VIEW_BASE: property(_base),
+    IS_PARAMETER: property(_is_parameter, _make_parameter),
     "output_nr": _flag(0),
-    "retains_grad": _flag(False),
+    "retains_grad": property(lambda t: t._value.node is None and bool(_observe(t, "retains_grad"))),
     "is_cpu": _on("cpu"),
     "is_cuda": _on("cuda"),
     "is_meta": _on("meta"),
@@ -299,6 +376,7 @@ _METHODS: Final[dict[str, Any]] = {
     "__format__": _format,
     "__copy__": lambda t: t.view_as(t),
     "__deepcopy__": lambda t, _: t.clone(),
+    "__getattr__": _missing,
 }
 
 # Attributes that Python or torch needs unchanged.

@@ -21,6 +21,10 @@ CONSTRUCTORS: Final = frozenset(("_make_subclass", "_make_wrapper_subclass", "_d
 VIEW_BASE: Final = "_base"
 """The attribute for the tensor that a view was made from."""
 
+IS_PARAMETER: Final = "_is_param"
+"""The attribute by which a tensor of another class counts as an `nn.Parameter`. torch sets it last
+when it makes a parameter of such a tensor."""
+
 DATA_METHODS: Final = ("_typed_storage",)
 """Private methods that give the data of a tensor, and are refused for a traced one."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any, Final
 
 import torch
@@ -13,6 +14,7 @@ __all__ = [
     "DisableTorchFunction",
     "disabled_torch_function",
     "function_mode_depth",
+    "is_plain",
 ]
 
 function_mode_depth: Final = torch._C._len_torch_function_stack
@@ -22,6 +24,18 @@ because torch's parser takes a number in a list of sizes only if it has none."""
 disabled_torch_function: Final[Any] = torch._C._disabled_torch_function_impl
 """The `__torch_function__` of a class that does not override torch functions. torch compares by
 identity: only this object counts as "no override"."""
+
+_PLAIN_DISPATCH: Final[Any] = torch.Tensor.__torch_dispatch__
+
+
+@functools.cache
+def is_plain(kind: Any) -> bool:
+    """Whether ops on tensors of a class are torch's own and return plain tensors, as for
+    `nn.Parameter`: the class overrides neither functions nor kernels.
+    """
+    plain = kind is torch.Tensor or kind.__torch_function__ is disabled_torch_function
+    return plain and kind.__torch_dispatch__ is _PLAIN_DISPATCH
+
 
 DISPATCHING_WRAPPERS: Final = frozenset(("torch._jit_internal",))
 """Modules whose wrappers choose between two implementations (`boolean_dispatch`). Their body is the

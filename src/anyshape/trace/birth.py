@@ -103,6 +103,11 @@ class Births:
             if not _is_in(self._before, t):
                 self._noted[id(t)] = weakref.ref(t)
 
+    def exclude(self, tensor: torch.Tensor) -> None:
+        """Count a tensor as old: it was there, and has a Python object only now."""
+        self._before[id(tensor)] = weakref.ref(tensor)
+        self._noted.pop(id(tensor), None)
+
     def include(self, tensor: torch.Tensor) -> bool:
         """Whether a tensor was born, as of the last `note_births`."""
         return _is_in(self._noted, tensor)
@@ -218,5 +223,10 @@ def make_leaf(data: torch.Tensor, requires_grad: bool, kind: type) -> torch.Tens
     copy = data.detach().clone()
     if kind is torch.Tensor:
         return copy.requires_grad_(requires_grad)
-    made: torch.Tensor = torch.nn.Parameter(copy, requires_grad)
+    return make_parameter(copy, requires_grad)
+
+
+def make_parameter(data: torch.Tensor, requires_grad: bool) -> torch.Tensor:
+    """A parameter over the memory of a tensor."""
+    made: torch.Tensor = torch.nn.Parameter(data.detach(), requires_grad)
     return made

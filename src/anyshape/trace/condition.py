@@ -114,6 +114,7 @@ class TensorKind(NamedTuple):
             of_class = f"type({x}) is {'Tensor' if kind is torch.Tensor else scope.name(kind)}"
         else:
             of_class = f"isinstance({x}, Tensor)"
+        of_class += f" and {x}.layout is {scope.fixed('strided', torch.strided)}"
         dtype = scope.fixed(str(example.dtype).replace(".", "_"), example.dtype)
         on_cpu = example.device.type == "cpu"
         device = f"{x}.is_cpu" if on_cpu else f"{x}.device == {scope.name(example.device)}"
@@ -134,6 +135,8 @@ class TensorKind(NamedTuple):
     def _words(self, x: Any) -> str:
         kind = _class_of(x)
         of_class = f"{kind.__name__} of " if self.exact and kind is not torch.Tensor else ""
+        if isinstance(x, torch.Tensor) and x.layout is not torch.strided:
+            of_class += f"{x.layout} of "
         return f"{of_class}{x.dtype} of rank {x.dim()} on {x.device}"
 
 

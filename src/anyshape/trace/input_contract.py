@@ -93,9 +93,10 @@ class InputContract:
         tensors = [(i, leaf.name) for i, leaf in enumerate(inputs.leaves) if leaf.value is not None]
         if self.strict and len(tensors) > 1:
             yield DistinctTensors(*zip(*tensors, strict=True))
+        yield from self.tracer.observations.conditions(self.tracer, inputs.leaves)
 
     def _tensor(self, i: int, leaf: Leaf) -> Iterator[Condition]:
-        yield TensorKind(i, leaf, exact=self.strict)
+        yield TensorKind(i, leaf, exact=self.strict or self.tracer.asked_class)
         for dim, n in enumerate(leaf.shape):
             if type(n) is int:
                 yield StaticSize(i, leaf, dim, n)
@@ -132,7 +133,10 @@ class InputContract:
         """The first condition, guards aside, that the inputs violate."""
         if self._check is None:
             self._check, self._numbered = self._written()
-        number = self._check(flat)
+        try:
+            number = self._check(flat)
+        except RuntimeError as e:  # a nested tensor has no sizes
+            raise ArgumentError(f"the inputs have no sizes: {e}") from e
         return None if number < 0 else self._numbered[number]
 
     def failed_guard(self, flat: Sequence[Any]) -> Obligation | None:

@@ -154,14 +154,17 @@ class Inputs:
     def _tensor(self, tracer: Tracer, i: int, t: torch.Tensor, choose: SizeChooser) -> SymTensor:
         if type(t) is SymTensor:
             raise ArgumentError(f"{self.names[i]} is a traced tensor of another trace")
-        if t.layout is not torch.strided:
-            raise ArgumentError(f"{self.names[i]} has layout {t.layout}; only strided tensors work")
+        why = untraceable(t)
+        if why is not None:
+            raise ArgumentError(f"{self.names[i]} {why}; only plain strided tensors can be traced")
         shape = tuple(
             self._size(tracer, Spot(i, f"{self.names[i]}.size({d})", d, n), choose)
             for d, n in enumerate(t.shape)
         )
         meta = Meta(shape, t.dtype, _layout(t), t.device, t.requires_grad)
         stand_in = tracer.input(meta)
+        if type(t) is not torch.Tensor:
+            stand_in._kind = type(t)
         self.leaves.append(Leaf(self.names[i], stand_in._value, t, shape))
         return stand_in
 
@@ -230,6 +233,19 @@ class Inputs:
             e = env.unbacked(source=self.names[i], **known)
         self.binds.append(Bind(symbol_name(e), i, None))
         return SymInt(e, env) == 1 if truth else SymInt(e, env)
+
+
+def untraceable(x: Any) -> str | None:
+    """Why a tensor cannot be an input of a trace: it is not plain memory with strides."""
+    if not isinstance(x, torch.Tensor):
+        return None
+    if type(x) not in (torch.Tensor, torch.nn.Parameter, SymTensor):
+        return f"is of class {type(x).__name__}"
+    if x.layout is not torch.strided:
+        return f"has layout {x.layout}"
+    if x.is_nested:
+        return "is nested"
+    return "is quantized" if x.is_quantized else None
 
 
 def _layout(t: torch.Tensor) -> Layout:

@@ -19,6 +19,7 @@ from anyshape.trace.scan import Scan, hidden_in
 if TYPE_CHECKING:
     from anyshape.trace.tracer import Tracer
 
+_TRACED_TYPES: Final = (SymTensor, SymSize, SymInt, SymFloat, SymBool)
 _UNFINISHED: Final = (types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType)
 
 
@@ -28,6 +29,8 @@ def output_of(tracer: Tracer, leaf: Any) -> Any:
         return SymSize(leaf)
     if type(leaf) is str:
         need_plain(tracer, leaf)
+    if isinstance(leaf, type) and leaf in _TRACED_TYPES:
+        raise refused(UnsupportedError, "the program returns the type of a traced value")
     if isinstance(leaf, _UNFINISHED):
         raise refused(
             UnsupportedError, f"the program returns a {type(leaf).__name__}, which goes on"

@@ -26,16 +26,16 @@ from anyshape.symbolic.sym_bool import SymBool
 from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.current import outside
-from anyshape.tensor.layout import CONTIGUOUS, Layout
-from anyshape.tensor.meta import Meta
+from anyshape.tensor.meta import Meta, meta_of_real
 from anyshape.tensor.sym_tensor import DUMMY, ROWS, SymTensor, make
 from anyshape.torch_compat.tensor_subclass import make_subclass
 from anyshape.torch_compat.thread_state import is_any_autocast_enabled, set_grad_enabled
-from anyshape.torch_compat.torch_function import DisableTorchFunction
-from anyshape.trace.birth import Births, note_foreign, settle
+from anyshape.torch_compat.torch_function import DisableTorchFunction, is_plain
+from anyshape.trace.birth import Births, make_parameter, note_foreign, settle
 from anyshape.trace.execution_modes import set_autocast, set_inference
 from anyshape.trace.graph import CONSTANT, INPUT, RESULT, Graph, Name, Node, Value, leaves
 from anyshape.trace.numbering import number
+from anyshape.trace.observation import Observations
 from anyshape.trace.options import TraceOptions
 from anyshape.trace.scan import PLAIN, Scan
 from anyshape.trace.trace_asker import TraceAsker
@@ -68,6 +68,7 @@ class Tracer:
         self.outer_version = 0  # the epoch of the last mutation of what comes from outside
         self.asked_layout = False
         self.asked_grad = False
+        self.asked_class = False
         self.depth = 0
         self.closed = False
         self.has_run = False  # whether parts of the program were run while it was traced
@@ -84,6 +85,7 @@ class Tracer:
         self._start = 0  # the first node of the part that is traced
         self._settled = 0  # constants of which it is known where they were born
         self.births = Births()
+        self.observations = Observations()
         self._grad = _is_grad_enabled()
         self._inference = self.uses_inference = _is_inference()
         self.dtype = self._dtype = _default_dtype()
@@ -290,8 +292,10 @@ class Tracer:
                     f"an uninitialized {type(tensor).__name__}",
                     fix="run the module once first",
                 )
-            if tensor.layout is not torch.strided:
+            if tensor.layout is not torch.strided or tensor.is_nested or tensor.is_quantized:
                 raise refused(UnsupportedError, f"a constant with layout {tensor.layout}")
+            if not is_plain(type(tensor)):
+                raise refused(UnsupportedError, f"a constant of class {type(tensor).__name__}")
             meta = meta_of_real(tensor)
         self.note(meta)
         value = Value(len(self.graph.constants), CONSTANT, meta)
@@ -311,6 +315,16 @@ class Tracer:
         """Let a result stand for a real tensor as long as that lives."""
         key, lifted = id(tensor), self._lifted
         weakref.finalize(tensor, lifted.pop, key, None).atexit = False
+
+    def parameter(self, t: SymTensor) -> Value:
+        """The value of a parameter over a tensor that has no history."""
+        node = self.emit(make_parameter, (t, bool(t._meta.requires_grad)))
+        node.outs = value = Value(self.next_result(), RESULT, t._meta, node)
+        value.root = t._value.root
+        return value
+
+    def track(self, t: SymTensor) -> None:
+        """Note that a tensor has a new value."""
 
     def next_result(self) -> int:
         """The number of the next result."""
@@ -400,6 +414,11 @@ class Tracer:
         elif condition:
             raise AnyshapeError(f"{op} surely differs from eager execution: {about}")
 
+    @property
+    def is_cut(self) -> bool:
+        """Whether a condition on the inputs comes too late: a part of the program has run."""
+        return False
+
     def number(self, value: Value) -> Any:
         """A key that is equal for values that are surely equal: made by the same calls."""
         return number(self, value)
@@ -479,15 +498,3 @@ def _outside(*_: Any, **__: Any) -> NoReturn:
 def symbol_name(e: Expr) -> str:
     """The name of the symbol that an expression is."""
     return next(iter(terms(e))).name
-
-
-def meta_of_real(tensor: torch.Tensor) -> Meta:
-    """What is known of a real tensor; to be called with torch functions disabled."""
-    shape = tuple(tensor.shape)
-    if tensor.is_contiguous():
-        layout = CONTIGUOUS
-        if tensor.storage_offset():
-            layout = Layout(offset=int(tensor.storage_offset()))
-    else:
-        layout = Layout(strides=tuple(tensor.stride()), offset=int(tensor.storage_offset()))
-    return Meta(shape, tensor.dtype, layout, tensor.device, tensor.requires_grad)

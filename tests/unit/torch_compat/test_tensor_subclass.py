@@ -46,6 +46,13 @@ def test_view_base_is_the_tensor_that_a_view_was_made_from():
     assert getattr(x, tensor_subclass.VIEW_BASE) is None
 
 
+def test_is_parameter_makes_a_tensor_count_as_a_parameter():
+    x = torch.ones(2)
+    assert not isinstance(x, torch.nn.Parameter)
+    setattr(x, tensor_subclass.IS_PARAMETER, True)
+    assert isinstance(x, torch.nn.Parameter)
+
+
 def test_data_methods_give_the_data():
     for name in tensor_subclass.DATA_METHODS:
         assert callable(getattr(torch.Tensor, name))

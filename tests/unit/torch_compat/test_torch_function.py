@@ -83,3 +83,17 @@ def test_functions_of_these_modules_are_named_after_ops():
     assert torch.functional.norm.__module__ in modules
     assert torch.Tensor.__rsub__.__module__ in modules
     assert torch.compile.__module__ in modules
+
+
+def test_is_plain_tells_classes_with_ops_of_their_own():
+    class Scale(torch.nn.Parameter):
+        pass
+
+    class Dispatching(torch.nn.Parameter):
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            return func(*args, **(kwargs or {}))
+
+    plain = [torch.Tensor, torch.nn.Parameter, Scale]
+    assert all(map(torch_function.is_plain, plain))
+    assert not any(map(torch_function.is_plain, [Loud, Dispatching]))

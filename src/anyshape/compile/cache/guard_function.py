@@ -137,7 +137,7 @@ class GuardFunction:
                 "try:",
                 *[f"    {line}" for line in writer.lines],
                 f"    return [{', '.join(writer.scope.inputs)}]",
-                "except (KeyError, AttributeError, IndexError, TypeError, ValueError):",
+                "except (LookupError, AttributeError, TypeError, ValueError, RuntimeError):",
                 f"    return {missing}",
             ],
         )

@@ -185,13 +185,22 @@ class PathTracer(Tracer):
         """Write a node and track the lifetime of its result."""
         t = super().record(func, args, kwargs, out)
         if type(t) is SymTensor:
-            self._alive.append((weakref.ref(t), t._value))
+            self.track(t)
         return t
+
+    def track(self, t: SymTensor) -> None:
+        """See `Tracer`."""
+        self._alive.append((weakref.ref(t), t._value))
 
     def _result(self, node: Any, meta: Meta, scan: Any, outs: list[Any]) -> SymTensor:
         t = super()._result(node, meta, scan, outs)
-        self._alive.append((weakref.ref(t), t._value))
+        self.track(t)
         return t
+
+    @property
+    def is_cut(self) -> bool:
+        """See `Tracer`."""
+        return bool(self.answers)
 
     def _adopt(self, value: Value, tensor: torch.Tensor) -> None:
         super()._adopt(value, tensor)

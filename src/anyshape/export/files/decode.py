@@ -27,7 +27,7 @@ from anyshape.symbolic.sym_bool import SymBool
 from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.layout import CONTIGUOUS, Layout
-from anyshape.tensor.meta import Meta
+from anyshape.tensor.meta import Meta, meta_of_real
 from anyshape.torch_compat.tensor_subclass import make_wrapper_subclass
 from anyshape.torch_compat.torch_function import DisableTorchFunction
 from anyshape.trace.capture import Captured
@@ -35,7 +35,7 @@ from anyshape.trace.codegen import guard_function
 from anyshape.trace.graph import CONSTANT, INPUT, RESULT, SYMBOLIC, Name, Node, Value, operand_of
 from anyshape.trace.graph import leaves as leaves_of
 from anyshape.trace.inputs import Bind, Inputs, Leaf
-from anyshape.trace.tracer import Tracer, meta_of_real
+from anyshape.trace.tracer import Tracer
 
 if TYPE_CHECKING:
     from anyshape.export.files.scope import SavedSite

@@ -85,6 +85,12 @@ class _Variant:
 
     def encode(self) -> dict[str, Any]:
         v, scope = self.variant, self.scope
+        if v.tracer.asked_class or not v.tracer.observations.are_usual:
+            raise UnsupportedError(
+                "the program depends on state of its tensors that a file does not hold",
+                why="it read attributes, gradients or views of tensors, which are checked here",
+                fix="do not let the program depend on them",
+            )
         asserts = [scope.obligation(o) for o in v.runtime_asserts]
         content: dict[str, Any] = {
             "asserts": asserts,

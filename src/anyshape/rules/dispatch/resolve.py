@@ -37,6 +37,7 @@ from anyshape.tensor.meta import Meta
 from anyshape.tensor.size import equal
 from anyshape.tensor.sym_tensor import SymTensor, make
 from anyshape.torch_compat.aten_op import is_op, qualified_name, schema_of
+from anyshape.torch_compat.tensor_subclass import VIEW_BASE
 from anyshape.torch_compat.thread_state import is_any_autocast_enabled
 from anyshape.torch_compat.torch_function import SAME_SIGNATURE_MODULES, DisableTorchFunction
 
@@ -367,14 +368,49 @@ def _attribute(tracer: Any, func: Any, args: Any, kwargs: Any) -> Any:
     x = args[0]
     name = func.__self__.__name__
     if type(x) is not SymTensor:
+        if func.__name__ != "__get__" and name not in _VIEWS:
+            if name == "requires_grad":
+                return tracer.call(torch.Tensor.requires_grad_, args, kwargs)
+            site = capture_site()
+            raise refused(
+                UnsupportedError,
+                f"assigning .{name} of a tensor" + (f" at {site}" if site else ""),
+                fix="do it outside the traced function",
+            )
         if name not in _VIEWS:
-            with DisableTorchFunction():
-                return func(*args, **kwargs)
+            return _state(tracer, x, name) if name in _STATE else _plain(tracer, func, args, kwargs)
         value = tracer.lift(x)
         x = make(value.meta, value, tracer)
     if func.__name__ == "__get__":
         return getattr(x, name)
     return setattr(x, name, args[1])
+
+
+_STATE: Final = {
+    "grad": "grad",
+    "is_leaf": "is_leaf",
+    "retains_grad": "retains_grad",
+    "requires_grad": "requires_grad",
+    "grad_fn": "has a grad_fn",
+    VIEW_BASE: "is a view",
+}
+
+
+def _state(tracer: Any, x: torch.Tensor, name: str) -> Any:
+    """A part of the state of a real tensor: guarded."""
+    found = tracer.observations.of_real(x, _STATE[name])
+    if name not in ("grad_fn", VIEW_BASE):
+        if name == "grad" and found is not None:
+            tracer.births.exclude(found)
+        return found
+    if found:
+        site = capture_site()
+        raise refused(
+            UnsupportedError,
+            f".{name} of a tensor from outside" + (f" at {site}" if site else ""),
+            fix="do not let the program depend on it",
+        )
+    return None
 
 
 _VIEWS: Final = frozenset(("T", "mT", "H", "mH", "real", "imag", "data"))  # attributes, as ops
