@@ -6,6 +6,7 @@
 #   make lint      style, layers, limits       make fuzz      look for wrong verdicts (N=20000)
 #   make type      mypy, strict                make docs      build the documentation
 #   make compat    torch's private names (TORCH=torch==2.11.0 VENV=.venv-2.11)
+#   make probe     absurd calls of the ops that a file may name (CALLS=500)
 #   make imports   draw the import graphs of the docs (needs Graphviz)
 #   make coverage  100% branches in the engine (after make test)
 #   make all       lint, type, test, coverage, docs
@@ -22,6 +23,8 @@ VENV   ?= .venv
 TORCH  ?= torch==2.13.0
 JOBS   ?= 2
 N      ?= 20000
+CALLS  ?= 500
+SEED   ?= 1
 ARGS   ?=
 
 BIN := $(VENV)/bin
@@ -40,7 +43,7 @@ ENGINE := src/anyshape/expr/*,src/anyshape/domain/*,src/anyshape/env/*
 
 .DEFAULT_GOAL := all
 .NOTPARALLEL:
-.PHONY: setup demo test compat coverage lint type bench fuzz docs imports fmt all clean
+.PHONY: setup demo test compat coverage lint type bench fuzz probe docs imports fmt all clean
 
 setup: $(DEV_STAMP)
 
@@ -98,6 +101,9 @@ bench: $(BENCH_STAMP)
 
 fuzz: setup
 	$(BIN)/python -m tests.soundness.fuzz $(N)
+
+probe: setup
+	$(BIN)/python -m tests.unit.export.files.op_probe --calls $(CALLS) --seed $(SEED)
 
 imports: setup
 	$(BIN)/python tools/import_graph.py

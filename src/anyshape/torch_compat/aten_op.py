@@ -13,19 +13,23 @@ __all__ = [
     "ASSERT_SCALAR",
     "BATCH_NORM_WITH_UPDATE",
     "CALLABLE_PRIVATE_OPS",
+    "FOREACH",
     "NAMESPACES",
+    "TORCH_LIBRARIES",
     "VARIABLE_FUNCTIONS",
     "VARIABLE_FUNCTIONS_PATH",
     "OpOverload",
     "OpOverloadPacket",
     "all_op_names",
     "assert_true",
+    "enumerations",
     "has_kernel",
     "is_op",
     "op_path",
     "qualified_name",
     "schema_of",
     "schemas_named",
+    "writes_out",
 ]
 
 # `OpOverload` is the class of `torch.ops.aten.add.Tensor`, `OpOverloadPacket` of
@@ -34,6 +38,7 @@ __all__ = [
 # whether an op has a kernel of its own for a dispatch key, as for autocast.
 
 _CLASSES: Final = (OpOverload, OpOverloadPacket)
+_ENUMERATIONS: Final = ("ScalarType", "Layout", "MemoryFormat")
 
 NAMESPACES: Final[dict[str, Any]] = {"torch._C._nn": torch._C._nn}
 """Namespaces of ops besides the public ones. Functions of `torch.nn.functional` call these, so that
@@ -54,19 +59,29 @@ ASSERT_SCALAR: Final[Any] = torch.ops.aten._assert_scalar.default
 BATCH_NORM_WITH_UPDATE: Final[Any] = torch.ops.aten._batch_norm_with_update
 """Batch normalization that changes the running statistics in place, which is recorded as such."""
 
+FOREACH: Final = "_foreach_"
+"""The prefix of the ops that apply another op to each tensor of a list."""
+
+_LIBRARIES: Final = """
+    c10d c10d_functional cuda debug_mode_ops debugprims export flex_lib fsdp higher_order inductor
+    inductor_prims mkl mkldnn mkldnn_prepacked onednn onnx onnx_symbolic prim prims profiler
+    quantization quantized quantized_decomposed rngprims sparse static_runtime streams symm_mem
+    tensorexpr
+"""
+TORCH_LIBRARIES: Final = frozenset(_LIBRARIES.split())
+"""The libraries of ops that torch defines besides `aten`, without those whose names begin with an
+underscore. A saved program calls none of their ops, many of which trust their arguments."""
+
 _CALLABLE: Final = """
-    _adaptive_avg_pool2d _adaptive_avg_pool3d _cdist_forward _chunk_cat _conj _ctc_loss _grouped_mm
-    _int_mm _log_softmax _log_softmax_backward_data _lu_with_info _masked_scale _masked_softmax
-    _native_multi_head_attention _neg_view _reshape_alias _scaled_mm
-    _scaled_dot_product_attention_math _scaled_dot_product_efficient_attention
-    _scaled_dot_product_flash_attention _scaled_dot_product_flash_attention_for_cpu
-    _scaled_dot_product_cudnn_attention _softmax _softmax_backward_data _to_copy
-    _transformer_encoder_layer_fwd _trilinear _unsafe_index _unsafe_masked_index
-    _unsafe_masked_index_put_accumulate _unsafe_view _weight_norm_interface
+    _adaptive_avg_pool2d _adaptive_avg_pool3d _cdist_forward _chunk_cat _conj _grouped_mm _int_mm
+    _log_softmax _lu_with_info _masked_softmax _neg_view _scaled_mm
+    _scaled_dot_product_attention_math _softmax _to_copy _trilinear _unsafe_index
+    _unsafe_masked_index _unsafe_view
 """
 CALLABLE_PRIVATE_OPS: Final = frozenset(_CALLABLE.split())
-"""Private ops without a shape rule that torch's Python functions call. Of the ops whose names begin
-with an underscore, a saved program may call these and those that have a rule."""
+"""Private ops without a shape rule that torch's Python functions call, and that check their
+arguments. Of the ops whose names begin with an underscore, a saved program may call these and those
+that have a rule."""
 
 
 def is_op(func: Any) -> bool:
@@ -100,6 +115,30 @@ def schema_of(func: Any) -> Any:
         schemas = [getattr(func, name)._schema for name in func.overloads()]  # type: ignore[no-untyped-call]
         return next((s for s in schemas if s.is_mutable), schemas[0])
     return func._schema if isinstance(func, OpOverload) else None
+
+
+def enumerations(func: Any) -> tuple[set[int], set[str]]:
+    """The positions and names of the parameters of an op for dtypes, layouts and memory formats.
+
+    `torch.ops` takes any integer there, and an integer that is none of them crashes.
+    """
+    if isinstance(func, OpOverloadPacket):
+        parts = [enumerations(getattr(func, name)) for name in func.overloads()]  # type: ignore[no-untyped-call]
+        return set().union(*[p for p, _ in parts]), set().union(*[n for _, n in parts])
+    listed = [
+        (i, a)
+        for i, a in enumerate(func._schema.arguments)
+        if any(kind in str(a.real_type) for kind in _ENUMERATIONS)
+    ]
+    return {i for i, a in listed if not a.kwarg_only}, {a.name for _, a in listed}
+
+
+def writes_out(func: Any) -> bool:
+    """Whether an op, or a packet that has only such, writes into a keyword argument, as `out`."""
+    if isinstance(func, OpOverloadPacket):
+        return all(writes_out(getattr(func, name)) for name in func.overloads())  # type: ignore[no-untyped-call]
+    written = [a for a in func._schema.arguments if a.alias_info is not None]
+    return any(a.kwarg_only and a.alias_info.is_write for a in written)
 
 
 def schemas_named(name: str) -> list[Any]:

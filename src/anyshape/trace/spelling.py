@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import torch
 
-from anyshape.torch_compat.aten_op import NAMESPACES, is_op, op_path
+from anyshape.torch_compat.aten_op import NAMESPACES, is_op, op_path, schemas_named
 
 OPERATORS: Final = {
     "__add__": "+",
@@ -50,10 +50,25 @@ def paths() -> dict[Any, str]:
             func = getattr(namespace, name)
             if callable(func) and not isinstance(func, type):
                 try:
-                    found.setdefault(func, f"{path}.{name}")
+                    known = found.get(func)
                 except TypeError:  # not hashable, so never called as an op
                     continue
+                if known is not None and _is_alias(known, f"{path}.{name}"):
+                    del found[func]  # the key is the alias, which equals the function
+                    known = None
+                if known is None:
+                    found[func] = f"{path}.{name}"
     return found
+
+
+def _is_alias(path: str, other: str) -> bool:
+    """Whether of two names in one namespace only the other one is that of an op: `dsmm` is `mm`."""
+    (namespace, _, name), (same, _, op) = path.rpartition("."), other.rpartition(".")
+    return (
+        namespace == same
+        and not schemas_named(f"aten::{name}")
+        and bool(schemas_named(f"aten::{op}"))
+    )
 
 
 @functools.cache

@@ -125,3 +125,18 @@ def test_batch_norm_with_update_changes_the_statistics():
 @pytest.mark.parametrize("name", sorted(aten_op.CALLABLE_PRIVATE_OPS))
 def test_a_private_op_exists(name):
     assert aten_op.schemas_named(f"aten::{name}")
+
+
+def test_enumerations_of_an_op():
+    positions, names = aten_op.enumerations(torch.ops.aten.to.dtype)
+    assert 1 in positions
+    assert names == {"dtype", "memory_format"}
+    assert aten_op.enumerations(torch.ops.aten.add.Tensor) == (set(), set())
+    assert "dtype" in aten_op.enumerations(torch.ops.aten.sum)[1]
+
+
+def test_overloads_that_write_into_out():
+    assert aten_op.writes_out(torch.ops.aten.add.out)
+    assert not aten_op.writes_out(torch.ops.aten.add.Tensor)
+    assert not aten_op.writes_out(torch.ops.aten.add_.Tensor)
+    assert not aten_op.writes_out(torch.ops.aten.add)

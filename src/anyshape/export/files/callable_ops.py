@@ -1,8 +1,10 @@
 """The functions that a saved program may call, by name: one fixed table.
 
-It has the functions and methods of torch with a rule, the ops of torch without one, whose shapes
-meta kernels compute, and the few functions of anyshape that programs call. Ops of other libraries
-are found among those registered in the process. A name is never resolved as a path of attributes.
+An op is in it if it has a rule, or is listed as one whose shapes torch's meta kernel computes, and
+checks its arguments: with any arguments it returns or raises, and accesses no memory but that of
+its operands and results. The same holds for `torch.ops.aten`, without overloads that write into
+`out`. Ops of libraries that torch does not define are found among those registered in the process.
+A name is never resolved as a path of attributes.
 """
 
 from __future__ import annotations
@@ -14,16 +16,22 @@ from typing import Any, Final
 import torch
 
 from anyshape.errors import LoadError, UnsupportedError
+from anyshape.export.files.guarded_op import unguarded
 from anyshape.rules import data, linalg, random
 from anyshape.rules.dispatch.op_name import NOT_OPS, REFUSED
-from anyshape.rules.dispatch.resolve import loaded_rules, resolve
+from anyshape.rules.dispatch.resolve import loaded_rules, op_name, resolve
 from anyshape.symbolic.torch_calls import HANDLED
 from anyshape.tensor import observed
 from anyshape.torch_compat.aten_op import (
     CALLABLE_PRIVATE_OPS,
+    FOREACH,
+    TORCH_LIBRARIES,
     VARIABLE_FUNCTIONS,
     VARIABLE_FUNCTIONS_PATH,
     all_op_names,
+    enumerations,
+    is_op,
+    writes_out,
 )
 from anyshape.torch_compat.thread_state import SET_GRAD_ENABLED, set_grad_enabled
 from anyshape.trace import execution_modes
@@ -43,40 +51,43 @@ _OWN: Final[dict[str, Any]] = {
     "torch.set_default_dtype": torch.set_default_dtype,
     "anyshape.set_seed": random.set_seed,
 }
-# Ops that access files, other processes or raw memory, or that do not occur in a program.
-_DENIED: Final = frozenset(("from_file", "set_", "data", "set_data", "_backward", "retain_grad"))
-_LIBRARIES: Final = """
-    prim c10d _c10d_functional _c10d_functional_autograd symm_mem profiler static_runtime inductor
-    cuda onnx tensorexpr debugprims higher_order
+_PUBLIC: Final = """
+    alias cartesian_prod cholesky_solve cross cumulative_trapezoid dsplit einsum
+    fake_quantize_per_channel_affine fake_quantize_per_tensor_affine frobenius_norm hsplit index
+    inner isin lift_fresh linalg_cond linalg_cross linalg_householder_product linalg_ldl_factor
+    linalg_ldl_factor_ex linalg_lu_solve linalg_matrix_rank linalg_solve_ex linalg_solve_triangular
+    linalg_vander linalg_vecdot lu_solve lu_unpack native_dropout nuclear_norm orgqr ormqr qr stft
+    sum_to_size trapezoid trapz triangular_solve unique_dim vsplit
 """
-_DENIED_LIBRARIES: Final = frozenset(_LIBRARIES.split())
+_WITHOUT_RULE: Final = frozenset(_PUBLIC.split()) | CALLABLE_PRIVATE_OPS
+"""Ops without a rule: torch's meta kernels compute their shapes."""
 
-
-@functools.cache
-def _torch_ops() -> frozenset[str]:
-    """The names of torch's own ops, without those of TorchScript, some of which access files."""
-    names = all_op_names()
-    return frozenset(n[6:].split(".")[0] for n in names if n.startswith("aten::"))
-
-
-def _is_torch_op(name: str) -> bool:
-    """Whether torch has an op of that name which a program may call."""
-    if name in _DENIED:
-        return False
-    return name in _torch_ops() and (not name.startswith("_") or _is_allowed_private(name))
-
-
-def _is_allowed_private(name: str) -> bool:
-    return name.startswith("_foreach_") or name in CALLABLE_PRIVATE_OPS or name in loaded_rules()
+_REFUSED: Final = """
+    _backward _batch_norm_no_update _batch_norm_with_update _native_batch_norm_legit data from_file
+    native_batch_norm range retain_grad set_ set_data
+"""
+_TRUSTING: Final = frozenset(_REFUSED.split())
+"""Ops with a rule that trust their arguments or access files, or that do not occur in a program. A
+common op that trusts its arguments has a condition in `guarded_op.py` instead."""
 
 
 def _is_allowed(func: Any) -> bool:
-    name = getattr(func, "__name__", "")
-    if name in _DENIED or func in REFUSED or func in NOT_OPS or func in HANDLED:
+    """Whether a function of torch has a rule or is named in `_WITHOUT_RULE`, and checks its
+    arguments.
+    """
+    name = op_name(func)
+    if name in _TRUSTING or func in REFUSED or func in NOT_OPS or func in HANDLED:
+        return False
+    if name.endswith("_backward"):  # programs have none: gradients come from autograd
         return False
     if type(resolve(func)) is functools.partial:  # the row of a rule
         return True
-    return not isinstance(func, types.FunctionType) and _is_torch_op(name)
+    if isinstance(func, types.FunctionType):
+        return False
+    base = name.removesuffix("_")
+    if base.startswith(FOREACH):
+        return base.removeprefix(FOREACH) in loaded_rules() and hasattr(VARIABLE_FUNCTIONS, name)
+    return base in _WITHOUT_RULE
 
 
 @functools.cache
@@ -97,6 +108,7 @@ def _names() -> dict[Any, str]:
 
 def name_of(func: Any) -> str:
     """The name under which a function is saved; raises for one that could not be loaded."""
+    func = unguarded(func)
     name = _names().get(func) or path_of(func)
     if name is None:
         raise UnsupportedError(
@@ -122,7 +134,18 @@ def find(name: str) -> Any:
         return func
     if name.startswith("torch.ops."):
         return _registered(name)
-    raise LoadError(f"the program calls {name[:200]!r}, which is not in the table of ops")
+    raise _not_in_table(name)
+
+
+def need_types(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], where: str) -> None:
+    """Raise if an op of `torch.ops` gets a number for a dtype, a layout or a memory format."""
+    if not is_op(func):
+        return
+    positions, names = enumerations(func)
+    given = [args[i] for i in positions if i < len(args)]
+    for x in (*given, *[kwargs[name] for name in names if name in kwargs]):
+        if x is not None and type(x) not in (torch.dtype, torch.layout, torch.memory_format):
+            raise LoadError(f"{where} gives {func} {str(x)[:60]!r} for a dtype or the like")
 
 
 @functools.lru_cache(maxsize=1024)
@@ -131,15 +154,23 @@ def _registered(name: str) -> Any:
     op, _, overload = rest.partition(".")
     if not all(part.isidentifier() for part in (library, op, overload or "default")):
         raise LoadError(f"{name[:200]!r} is not the name of an op")
-    allowed = _is_torch_op(op) if library == "aten" else library not in _DENIED_LIBRARIES
-    if not allowed:
-        raise LoadError(f"the program calls {name[:200]!r}, which is not in the table of ops")
+    if library in TORCH_LIBRARIES or library.startswith("_"):
+        raise _not_in_table(name)
     full = f"{library}::{op}" + (f".{overload}" if overload not in ("", "default") else "")
     names = all_op_names()
     if full not in names and (overload or not any(n.startswith(f"{full}.") for n in names)):
+        if library == "aten":
+            raise _not_in_table(name)
         raise LoadError(
             f"the op {full} is not registered in this process",
             fix=f"import the library that defines the ops of {library!r} before loading",
         )
     packet = getattr(getattr(torch.ops, library), op)
-    return getattr(packet, overload) if overload else packet
+    found = getattr(packet, overload) if overload else packet
+    if library == "aten" and not (_is_allowed(found) and not writes_out(found)):
+        raise _not_in_table(name)
+    return found
+
+
+def _not_in_table(name: str) -> LoadError:
+    return LoadError(f"the program calls {name[:200]!r}, which is not in the table of ops")

@@ -16,8 +16,9 @@ from anyshape.errors import AnyshapeError, LoadError
 from anyshape.events import Deviation
 from anyshape.export.explore import Exploration, Refused
 from anyshape.export.files import checked, plain, structure, weights
-from anyshape.export.files.callable_ops import find
+from anyshape.export.files.callable_ops import find, need_types
 from anyshape.export.files.encode import FORMAT
+from anyshape.export.files.guarded_op import guarded
 from anyshape.export.files.scope import ScopeReader, read_sites
 from anyshape.export.files.stand_in import Member
 from anyshape.export.files.written_out import WrittenOut
@@ -346,7 +347,8 @@ class _Variant:
             func = find(checked.text(op, where))
         except LoadError as e:
             raise LoadError(f"{where}: {e.what}", why=e.why, fix=e.fix) from None
-        node = Node(func, args, kwargs, self.scope.site(at), 0)
+        need_types(func, args, kwargs, where)
+        node = Node(guarded(func, kwargs), args, kwargs, self.scope.site(at), 0)
         node.outs = self._outs(outs, node, where, 0)
         self.graph.nodes.append(node)
 

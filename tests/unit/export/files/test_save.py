@@ -51,19 +51,24 @@ def same(a: Any, b: Any) -> None:
             assert x == y
 
 
+# A loaded program calls it through a check of its arguments.
+GUARDED = ("f_scaled_dot", "torch.nn.functional.scaled_dot")
+GUARDED_FX = ("anyshape.export.files.guarded_op", "torch._C._nn")
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_round_trip(name: str, tmp_path: Path) -> None:
     case = CASES[name]
     program = case.export()
     loaded = saved(program, tmp_path / "a")
-    assert loaded.code == program.code
+    assert loaded.code.replace(*GUARDED) == program.code
     assert loaded.explain() == program.explain()
     assert str(loaded.contract()) == str(program.contract())
     assert str(loaded.graph) == str(program.graph)
     assert [o.describe() for o in loaded.guards] == [o.describe() for o in program.guards]
     assert len(loaded.variants) == len(program.variants)
     assert loaded.range_constraints == program.range_constraints
-    assert str(loaded.to_fx().graph) == str(program.to_fx().graph)
+    assert str(loaded.to_fx().graph).replace(*GUARDED_FX) == str(program.to_fx().graph)
     loaded.save(tmp_path / "b")
     program.save(tmp_path / "c")
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
