@@ -64,10 +64,16 @@ class Scope:
             "defined": defined,
         }
         self.inputs: list[str] = []
+        self._shapes: set[int] = set()
 
     def shape(self, leaf: int) -> str:
         """The name of the shape of an input; a `TensorKind` condition binds it."""
+        self._shapes.add(leaf)
         return f"z{leaf}"
+
+    def has_shape(self, leaf: int) -> bool:
+        """Whether the shape of an input has been named."""
+        return leaf in self._shapes
 
     def name(self, value: Any) -> str:
         """A name for an object."""

@@ -158,18 +158,28 @@ class InputContract:
             raise ConstraintError(f"a guard fails: {guard.text}", why=guard.describe())
 
     def _written(self) -> tuple[Callable[[Sequence[Any]], int], list[Condition]]:
-        writer = CheckWriter()
-        writer.scope.inputs = [f"x{i}" for i in range(len(self.inputs.leaves))]
-        if writer.scope.inputs:
-            writer.lines.append(f"{', '.join(writer.scope.inputs)}, = flat")
-        writer.need_all(self.modes)
-        writer.need_all(self.conditions)
-        if self.relations:
-            writer.bind(self.inputs)
-            writer.need_all(self.relations)
-        writer.lines.append("return -1")
-        made: Callable[[Sequence[Any]], int] = writer.function("check(flat)", writer.lines)
-        return made, writer.conditions
+        return flat_check(self.inputs, [*self.modes, *self.conditions], self.relations)
+
+
+def flat_check(
+    inputs: Inputs, conditions: Sequence[Condition], over_symbols: Sequence[Condition]
+) -> tuple[Callable[[Sequence[Any]], int], list[Condition]]:
+    """A function of the flat inputs, and the conditions by number.
+
+    It returns the number of the first condition that does not hold, or -1. Those in `over_symbols`
+    are tested last and may name the symbols that the inputs bind.
+    """
+    writer = CheckWriter()
+    writer.scope.inputs = [f"x{i}" for i in range(len(inputs.leaves))]
+    if writer.scope.inputs:
+        writer.lines.append(f"{', '.join(writer.scope.inputs)}, = flat")
+    writer.need_all(conditions)
+    if over_symbols:
+        writer.bind(inputs)
+        writer.need_all(over_symbols)
+    writer.lines.append("return -1")
+    made: Callable[[Sequence[Any]], int] = writer.function("check(flat)", writer.lines)
+    return made, writer.conditions
 
 
 def _error(condition: Condition, flat: Sequence[Any]) -> AnyshapeError:
@@ -202,6 +212,8 @@ class CheckWriter:
         for bind in inputs.binds:
             by_leaf.setdefault(bind.leaf, []).append(bind)
         for i, found in by_leaf.items():
+            if not self.scope.has_shape(i) and any(b.dim is not None for b in found):
+                self.lines.append(f"{self.scope.shape(i)} = {self.scope.inputs[i]}.shape")
             plain = all(b.factor == 1 and not b.constant for b in found)
             if plain and found[0].dim == 0 and len(found) == len(inputs.leaves[i].shape):
                 names = ", ".join(b.name for b in found)
