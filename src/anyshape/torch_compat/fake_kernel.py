@@ -8,9 +8,9 @@ from torch._dispatch.python import enable_python_dispatcher
 from torch._library.fake_impl import set_ctx_getter as set_context
 from torch._library.simple_registry import singleton
 
-from anyshape.torch_compat.aten_op import qualified_name
+from anyshape.torch_compat.aten_op import has_kernel, qualified_name, schema_of
 
-__all__ = ["enable_python_dispatcher", "fake_kernel_of", "set_context"]
+__all__ = ["enable_python_dispatcher", "fake_kernel_of", "returns_new_tensors", "set_context"]
 
 # Under `enable_python_dispatcher()` composite ops run their Python decompositions, which work on
 # symbolic sizes; their C++ ones would ask for numbers. `set_context(make)` is what
@@ -25,3 +25,19 @@ def fake_kernel_of(func: Any) -> Any:
     name = qualified_name(func)
     entry = singleton.find(name) if name else None
     return None if entry is None else entry.fake_impl.kernel
+
+
+def returns_new_tensors(func: Any) -> bool:
+    """Whether the results of a custom op share no memory with its operands.
+
+    They do not unless its schema says so. Its fake kernel, or its kernel for meta tensors, tells
+    shapes alone: one that returns an operand means a new tensor of that shape.
+    """
+    name = qualified_name(func)
+    if not name or name.startswith("aten::"):
+        return False
+    schema = schema_of(func)
+    if any(r.alias_info is not None for r in schema.returns):
+        return False
+    full = f"{name}.{schema.overload_name}" if schema.overload_name else name
+    return fake_kernel_of(func) is not None or has_kernel(full, "Meta")

@@ -44,3 +44,10 @@ def test_enable_python_dispatcher_runs_python_decompositions():
         )
     assert out.shape == (1, 1, 3, 3)
     assert not torch._C._dispatch_tls_is_dispatch_key_included("PythonDispatcher")
+
+
+def test_custom_ops_return_new_tensors(nonzero_rows):
+    assert fake_kernel.returns_new_tensors(nonzero_rows.default)
+    assert fake_kernel.returns_new_tensors(nonzero_rows)
+    assert not fake_kernel.returns_new_tensors(torch.ops.aten.contiguous.default)
+    assert not fake_kernel.returns_new_tensors(torch.add)

@@ -24,7 +24,12 @@ from anyshape.tensor.layout import CONTIGUOUS, Layout, dense_strides, strides_of
 from anyshape.tensor.meta import Meta
 from anyshape.tensor.size import surely_equal
 from anyshape.tensor.sym_tensor import SymSize, SymTensor
-from anyshape.torch_compat.fake_kernel import enable_python_dispatcher, fake_kernel_of, set_context
+from anyshape.torch_compat.fake_kernel import (
+    enable_python_dispatcher,
+    fake_kernel_of,
+    returns_new_tensors,
+    set_context,
+)
 from anyshape.torch_compat.message import has_no_kernel
 from anyshape.torch_compat.tensor_subclass import storage_id
 from anyshape.torch_compat.torch_function import DisableTorchFunction
@@ -40,6 +45,7 @@ class _Conversion:
         self.device: torch.device | None = None
         self.requested: torch.device | None = None
         self.base: Any = None
+        self.is_new = False  # results share no memory with operands, whatever a fake kernel returns
 
     def to_torch(self, x: Any) -> Any:
         """An operand as the kernel gets it: on the meta device, with torch's symbolic numbers."""
@@ -94,6 +100,8 @@ class _Conversion:
         return x
 
     def _note_view(self, x: torch.Tensor) -> None:
+        if self.is_new:
+            return
         memory = storage_id(x.untyped_storage())
         for original, converted in self.seen.values():
             if storage_id(converted.untyped_storage()) == memory:
@@ -117,8 +125,9 @@ def run_meta_kernel(
                 named = {**named, "device": _META}
                 conversion.requested = torch.get_default_device()
             out = _run(func, positional, named)
+            conversion.is_new = returns_new_tensors(func)
             for original, converted in conversion.seen.values():
-                if out is converted and not name.endswith("_"):
+                if out is converted and not conversion.is_new and not name.endswith("_"):
                     return Done(original), None
             result = conversion.from_torch(out)
     except UnsupportedError as e:

@@ -1,0 +1,68 @@
+"""Custom ops whose fake kernels return an operand, which is not what the op returns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+import anyshape
+from anyshape import export
+
+LIBRARY = torch.library.Library("anyshape_fakes", "DEF")
+LIBRARY.define("meta_kernel(Tensor x) -> Tensor")
+LIBRARY.impl("meta_kernel", lambda x: x * 2, "CPU")
+LIBRARY.impl("meta_kernel", lambda x: x, "Meta")
+LIBRARY.define("composite(Tensor x) -> Tensor")
+LIBRARY.impl("composite", lambda x: x, "CompositeImplicitAutograd")
+
+
+@torch.library.custom_op("anyshape_fakes::twice", mutates_args=())
+def twice(x: torch.Tensor) -> torch.Tensor:
+    return x * 2
+
+
+@torch.library.custom_op("anyshape_fakes::both", mutates_args=())
+def both(x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    return x + 1, y + x
+
+
+twice.register_fake(lambda x: x)
+both.register_fake(lambda x, y: (x, y))
+
+
+def f_twice(x: torch.Tensor) -> Any:
+    return twice(x) + torch.ops.anyshape_fakes.twice(x) + torch.ops.anyshape_fakes.twice.default(x)
+
+
+def f_both(x: torch.Tensor) -> Any:
+    a, b = both(x, x)
+    a.add_(1)
+    return a, b, x
+
+
+def f_written(x: torch.Tensor) -> Any:
+    y = twice(x)
+    y.add_(10)
+    return y, x + y
+
+
+def f_meta(x: torch.Tensor) -> Any:
+    return torch.ops.anyshape_fakes.meta_kernel(x)
+
+
+def f_composite(x: torch.Tensor) -> Any:
+    return torch.ops.anyshape_fakes.composite(x) + 1
+
+
+@pytest.mark.parametrize("f", [f_twice, f_both, f_written, f_meta, f_composite])
+def test_the_op_is_called(f: Any) -> None:
+    compiled = anyshape.compile(f, dynamic=True, fullgraph=True)
+    program = export(f, (torch.ones(4),), dynamic_shapes=({0: "n"},))
+    for n in (2, 3, 5):
+        x = torch.arange(n) + 1.0
+        wanted = torch.utils._pytree.tree_leaves(f(x.clone()))
+        for found in (compiled(x.clone()), program(x.clone())):
+            for a, b in zip(torch.utils._pytree.tree_leaves(found), wanted, strict=True):
+                assert torch.equal(a, b)
