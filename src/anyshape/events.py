@@ -282,14 +282,14 @@ KINDS: Final[tuple[type, ...]] = (
 class Subscription:
     """A listener and the kinds of its events, until `close` or the end of a `with` block."""
 
-    __slots__ = ("_everywhere", "_kinds", "_listener")
+    __slots__ = ("_kinds", "everywhere", "listener")
 
     def __init__(
         self, listener: Listener, kinds: tuple[type, ...], *, everywhere: bool = False
     ) -> None:
-        self._listener = listener
+        self.listener = listener
         self._kinds = kinds
-        self._everywhere = everywhere
+        self.everywhere = everywhere
         if not everywhere:
             _here.set(_here.get() | {self})
         with _writing:
@@ -307,22 +307,17 @@ class Subscription:
                     listeners.pop(kind, None)
         _here.set(_here.get() - {self})
 
-    def deliver(self, event: Any) -> None:
-        """Call the listener, if the event belongs to its context."""
-        if not self._everywhere and self not in _here.get():
-            return
-        try:
-            self._listener(event)
-        except Exception as e:
-            from logging import getLogger  # noqa: PLC0415  the engine alone does not need it
+    def fail(self, event: Any, e: Exception) -> None:
+        """Close a listener that raised."""
+        from logging import getLogger  # noqa: PLC0415  the engine alone does not need it
 
-            self.close()
-            if isinstance(e, AnyshapeError):
-                forgive(e)  # it is not the program's
-            kind = type(event).__name__
-            getLogger("anyshape.events").error(
-                "a listener failed on %s and is closed", kind, exc_info=e
-            )
+        self.close()
+        if isinstance(e, AnyshapeError):
+            forgive(e)  # it is not the program's
+        kind = type(event).__name__
+        getLogger("anyshape.events").error(
+            "a listener failed on %s and is closed", kind, exc_info=e
+        )
 
     def __enter__(self) -> Subscription:
         return self
@@ -368,15 +363,21 @@ def subscribe(listener: Listener, *kinds: type, everywhere: bool = False) -> Sub
 
 
 def emit(event: Any) -> None:
-    """Call the listeners of this kind of event."""
-    if _delivery.running:
+    """Call the listeners of this kind of event, in its context or everywhere."""
+    delivery = _delivery
+    if delivery.running:
         return
-    _delivery.running = True
+    delivery.running = True
+    here = _here.get()
     try:
         for subscription in listeners.get(type(event), ()):
-            subscription.deliver(event)
+            if subscription.everywhere or subscription in here:
+                try:
+                    subscription.listener(event)
+                except Exception as e:
+                    subscription.fail(event, e)
     finally:
-        _delivery.running = False
+        delivery.running = False
 
 
 @contextmanager

@@ -41,8 +41,13 @@ def open_to_lock(path: str | os.PathLike[str]) -> IO[bytes]:
         raise
 
 
-def replace_file(path: str | os.PathLike[str], write: Callable[[IO[bytes]], object]) -> None:
-    """Replace a file or a link by what `write` writes, with the permissions of the old file."""
+def replace_file(
+    path: str | os.PathLike[str], write: Callable[[IO[bytes]], object], *, sync: bool = True
+) -> None:
+    """Replace a file or a link by what `write` writes, with the permissions of the old file.
+
+    With `sync`, the content is on the disk before the old file is gone, also if the machine stops.
+    """
     target = Path(path)
     mode = _mode_of(target)
     new = target.with_name(f".{secrets.token_hex(8)}.new")
@@ -50,8 +55,9 @@ def replace_file(path: str | os.PathLike[str], write: Callable[[IO[bytes]], obje
     try:
         with os.fdopen(file, "wb") as stream:
             write(stream)
-            stream.flush()
-            os.fsync(stream.fileno())
+            if sync:
+                stream.flush()
+                os.fsync(stream.fileno())
         if mode is not None:
             os.chmod(new, mode)
         os.replace(new, target)
@@ -62,8 +68,8 @@ def replace_file(path: str | os.PathLike[str], write: Callable[[IO[bytes]], obje
 
 
 def replace_text(path: str | os.PathLike[str], text: str) -> None:
-    """Replace a file or a link by a text."""
-    replace_file(path, lambda stream: stream.write(text.encode()))
+    """Replace a file or a link by a text, which may be lost if the machine stops."""
+    replace_file(path, lambda stream: stream.write(text.encode()), sync=False)
 
 
 def _mode_of(target: Path) -> int | None:

@@ -11,7 +11,7 @@ import os
 import sys
 from pathlib import Path
 from time import perf_counter_ns
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from anyshape.errors import ArgumentError
 from anyshape.events import Answer, OpCall, Phase, subscribe
@@ -22,6 +22,9 @@ from anyshape.trace.graph import op_name
 if TYPE_CHECKING:
     from anyshape.events import Site, Subscription
 
+    _Span = tuple[int, Part, Site | None, int, dict[Any, Node]]
+
+_NOTHING: Final[dict[Any, Node]] = {}
 _TABLE: Final = "table"
 _RUNGS: Final = {
     "_run_user": "user's rule",
@@ -32,21 +35,12 @@ _RUNGS: Final = {
 }
 
 
-class _Span(NamedTuple):
-    """A timed event that ended, with those inside it. It may turn out to be inside another."""
-
-    start: int
-    part: Part
-    site: Site | None
-    nanoseconds: int
-    inner: dict[Any, Node]
-
-
 class Recorder:
     """Sums up what this context does: a tree of ops and questions, by the user's lines.
 
     An event is emitted when it ends. The events that ended since it started, and are not inside
-    another one, are inside it.
+    another one, are inside it. `_ended` has those that may turn out to be inside another one: when
+    each started, its part, its line, its time, and the sums of what is inside it.
     """
 
     def __init__(self, name: str) -> None:
@@ -71,45 +65,50 @@ class Recorder:
         self._ended = []
 
     def _handle(self, event: OpCall | Answer | Phase) -> None:
+        site: Site | None = None
+        if type(event) is OpCall:
+            _, op, handler, site, start, nanoseconds = event
+            key = (op, handler)
+        elif type(event) is Answer:
+            _, verb, _, _, site, start, nanoseconds = event
+            key = (QUESTION, verb)
+        else:
+            name, start, nanoseconds = event  # type: ignore[misc]  # a phase
+            key = (PHASE, name)
+        part = self._parts.get(key)
+        if part is None:
+            part = self._parts[key] = (_part_of if type(event) is OpCall else Part)(*key)
         ended = self._ended
-        start = event.start
-        inner: dict[Any, Node] = {}
-        first = len(ended)
-        while first and ended[first - 1].start >= start:
-            first -= 1
-        if first < len(ended):
+        inner = _NOTHING
+        if ended and ended[-1][0] >= start:
+            first = len(ended) - 1
+            while first and ended[first - 1][0] >= start:
+                first -= 1
+            inner = {}
             for span in ended[first:]:
                 _add(inner, span)
             del ended[first:]
-        site = None if isinstance(event, Phase) else event.site
-        ended.append(_Span(start, self._part(event), site, event.nanoseconds, inner))
-
-    def _part(self, event: OpCall | Answer | Phase) -> Part:
-        """The part of the report that an event counts for; equal events have the same object."""
-        key: tuple[Any, Any]
-        if isinstance(event, OpCall):
-            key = (event.op, event.handler)
-        else:
-            key = (QUESTION, event.verb) if isinstance(event, Answer) else (PHASE, event.name)
-        part = self._parts.get(key)
-        if part is None:
-            part = self._parts[key] = (_part_of if isinstance(event, OpCall) else Part)(*key)
-        return part
+        ended.append((start, part, site, nanoseconds, inner))
 
 
 def _add(nodes: dict[Any, Node], span: _Span, *, by_line: bool = False) -> None:
     """Add a span to the sums of its part; with `by_line`, one sum for each of the user's lines.
 
-    A node keeps the code of its line alive, so the id of the code is unique.
+    A node keeps its site alive, so the id of the site is unique.
     """
-    site = span.site if by_line else None
-    key = span.part if site is None else (id(site.code), site.instruction, span.part)
+    _, part, site, nanoseconds, inner = span
+    key: Any = part
+    if not by_line:
+        site = None
+    elif site is not None:
+        key = (id(site), part)
     node = nodes.get(key)
     if node is None:
-        node = nodes[key] = Node(span.part, site)
-    node.time += span.nanoseconds
+        node = nodes[key] = Node(part, site)
+    node.time += nanoseconds
     node.count += 1
-    _merge(node.inner, span.inner)
+    if inner:
+        _merge(node.inner, inner)
 
 
 def _merge(nodes: dict[Any, Node], others: dict[Any, Node]) -> None:

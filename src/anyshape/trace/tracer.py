@@ -104,13 +104,19 @@ class Tracer:
         return row(self, func, args, kwargs)
 
     def _timed(self, row: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Call a row, and tell what it handled."""
-        site = user_site(2)
+        """Call a row, and tell what it handled; its node, if it has one, knows the user's line."""
+        nodes = self.graph.nodes
+        count = len(nodes)
         start = perf_counter_ns()
         try:
             return row(self, func, args, kwargs)
         finally:
-            emit(OpCall(self, func, row, site, start, perf_counter_ns() - start))
+            spent = perf_counter_ns() - start
+            site = None
+            if len(nodes) == count + 1 and nodes[-1].func is func:
+                site = nodes[-1].site
+            called = (self, func, row, site or user_site(2), start, spent)
+            emit(tuple.__new__(OpCall, called))  # what a named tuple does in Python, done in C
 
     def record(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
         """Write a node for a call whose rule gave `out`; the tensors for its results."""
