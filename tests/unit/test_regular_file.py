@@ -169,3 +169,13 @@ def test_a_failed_write_leaves_the_old_file(path: Path) -> None:
         regular_file.replace_file(path, fail)
     assert path.read_text() == "old"
     assert [p.name for p in path.parent.iterdir()] == [path.name]
+
+
+def test_a_text_does_not_wait_for_the_disk(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[int] = []
+    monkeypatch.setattr(os, "fsync", synced.append)
+    regular_file.replace_text(path, "text")
+    assert not synced
+    regular_file.replace_file(path, lambda stream: stream.write(b"bytes"))
+    assert len(synced) == 1
+    assert path.read_bytes() == b"bytes"

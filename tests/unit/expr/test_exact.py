@@ -279,3 +279,21 @@ def test_shifts_and_multiples_that_meet_again() -> None:
     assert e.scale(-1).scale(-1) is e
     assert floordiv(e.scale(2), pool.const(2)) is e
     assert maximum((e, e.shift(1))) is e.shift(1)
+
+
+def test_operands_prove_what_is_made_of_them_again() -> None:
+    """Nothing is compared, and nothing has to be remembered."""
+    pool = Pool()
+    a, b = symbol(pool, "a"), symbol(pool, "b")
+    total, difference = a + b, a - b
+    assert a + b is b + a is total
+    assert (total - a, total - b, difference + b) == (b, a, a)
+    assert total - total is pool.zero
+    assert total.scale(-3) is total.scale(-3)
+    assert -(-total) is total
+    assert total.shift(3).shift(-3) is total
+    assert total.shift(2).shift(5) is total.shift(7)
+    assert not pool.confirmed
+    assert total.scale(3).scale(-1) is total.scale(-3)
+    assert difference + total is a.scale(2)
+    assert len(pool.confirmed) == 2
