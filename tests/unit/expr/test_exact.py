@@ -290,7 +290,7 @@ def test_operands_prove_what_is_made_of_them_again() -> None:
     assert (total - a, total - b, difference + b) == (b, a, a)
     assert total - total is pool.zero
     assert total.scale(-3) is total.scale(-3)
-    assert -(-total) is total
+    assert total.scale(-1).scale(-1) is total
     assert total.shift(3).shift(-3) is total
     assert total.shift(2).shift(5) is total.shift(7)
     assert not pool.confirmed
