@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import weakref
 from contextlib import contextmanager
-from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import torch
@@ -38,6 +37,7 @@ from anyshape.trace.numbering import number
 from anyshape.trace.observation import Observations
 from anyshape.trace.options import TraceOptions
 from anyshape.trace.scan import PLAIN, Scan
+from anyshape.trace.timed_call import timed_call
 from anyshape.trace.trace_asker import TraceAsker
 
 if TYPE_CHECKING:
@@ -100,23 +100,8 @@ class Tracer:
         if row is None:
             row = ROWS[func] = resolve(func)
         if OpCall in listeners:
-            return self._timed(row, func, args, kwargs)
+            return timed_call(self, row, func, args, kwargs)
         return row(self, func, args, kwargs)
-
-    def _timed(self, row: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Call a row, and tell what it handled; its node, if it has one, knows the user's line."""
-        nodes = self.graph.nodes
-        count = len(nodes)
-        start = perf_counter_ns()
-        try:
-            return row(self, func, args, kwargs)
-        finally:
-            spent = perf_counter_ns() - start
-            site = None
-            if len(nodes) == count + 1 and nodes[-1].func is func:
-                site = nodes[-1].site
-            called = (self, func, row, site or user_site(2), start, spent)
-            emit(tuple.__new__(OpCall, called))  # what a named tuple does in Python, done in C
 
     def record(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
         """Write a node for a call whose rule gave `out`; the tensors for its results."""
