@@ -9,11 +9,12 @@ from anyshape.errors import ConstraintError
 from anyshape.export.contract import Contract, contract_of
 from anyshape.export.files.save import save
 from anyshape.export.files.stand_in import Member, member_of
-from anyshape.export.match import flatten_as
+from anyshape.export.match import ACCEPTED
 from anyshape.export.verify import Report, verify
 from anyshape.interop.fx_graph import to_fx
 from anyshape.observe.explain import explain
 from anyshape.trace import tree
+from anyshape.trace.call_structure import flatten_call
 
 if TYPE_CHECKING:
     import os
@@ -102,7 +103,7 @@ class ExportedProgram:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the program on inputs that the contract allows."""
-        flat = flatten_as(self._first.inputs.spec, args, kwargs, self.name)
+        flat = flatten_call(self._first.inputs.spec, args, kwargs, self.name, ACCEPTED)
         for i in self._members:
             if isinstance(flat[i], Enum):
                 flat[i] = member_of(flat[i])

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from anyshape.env.fact import CHECK, Fact
 from anyshape.env.obligation import Obligation
-from anyshape.errors import ArgumentError
 from anyshape.events import TraceEnd, TraceStart, emit, listeners
 from anyshape.expr.boolean import negate
 from anyshape.refusal import remembered
@@ -17,6 +16,7 @@ from anyshape.tensor import current
 from anyshape.trace import tree
 from anyshape.trace.arguments import Arguments, parameter_names
 from anyshape.trace.attribute import replaced
+from anyshape.trace.call_structure import flatten_call
 from anyshape.trace.codegen import Program
 from anyshape.trace.input_contract import InputContract
 from anyshape.trace.inputs import Inputs
@@ -86,11 +86,7 @@ class Captured:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Check the inputs and run the generated code."""
-        flat, spec = tree.flatten((args, kwargs))
-        if spec != self.inputs.spec:
-            raise ArgumentError(
-                f"the inputs have another structure: {spec}, not {self.inputs.spec}"
-            )
+        flat = flatten_call(self.inputs.spec, args, kwargs, "the program")
         self.contract.need(flat)
         return tree.unflatten(self.program.function()(flat), self.out_spec)
 

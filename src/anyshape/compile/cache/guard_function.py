@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from anyshape.env.fact import BY_RULE
 from anyshape.expr.traverse import names_of
+from anyshape.trace.call_structure import Structure
 from anyshape.trace.codegen import fail, guard_function
 from anyshape.trace.condition import LITERAL, Condition, Holds, Violation
 from anyshape.trace.input_contract import CheckWriter, InputContract
@@ -25,21 +26,6 @@ if TYPE_CHECKING:
     from anyshape.trace.state.outside import Outside
 
 _MISSING = "something that the function reads is missing"
-
-
-class Structure(NamedTuple):
-    """The arguments have this structure. The guard function tests it while it takes them apart."""
-
-    spec: Any
-
-    def source(self, scope: Scope) -> str:
-        """See `Condition`."""
-        return f"flatten((args, kwargs))[1] == {scope.name(self.spec)}"
-
-    def violation(self, flat: Sequence[Any]) -> Violation:
-        """See `Condition`; `flat` are the positional and the keyword arguments."""
-        actual = flatten((flat[0], flat[1]))[1]
-        return Violation("the structure of the arguments", str(self.spec), str(actual))
 
 
 class Read(NamedTuple):
@@ -92,6 +78,7 @@ class GuardFunction:
         exact: Sequence[Obligation],
     ) -> None:
         self._attributes = attributes
+        self._spec = captured.inputs.spec
         self._temporaries = 0
         self._writer = writer = CheckWriter()
         writer.scope.objects["flatten"] = flatten
@@ -122,10 +109,10 @@ class GuardFunction:
     def explain(self, number: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Violation:
         """How a call violates the condition with this number."""
         condition = self.conditions[number]
-        if type(condition) is Structure:
-            return condition.violation((args, kwargs))
-        flat = flatten((args, kwargs))[0] + [a.owner[a.key] for a in self._attributes]
-        return condition.violation(flat)
+        leaves, spec = flatten((args, kwargs))
+        if type(condition) is Structure or spec != self._spec:  # a container in place of a leaf
+            return Structure(self._spec).violation((args, kwargs))
+        return condition.violation(leaves + [a.owner[a.key] for a in self._attributes])
 
     def _function(self) -> Callable[[Any, Any], list[Any] | int]:
         writer = self._writer

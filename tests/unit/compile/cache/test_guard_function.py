@@ -128,12 +128,28 @@ def test_reasons_name_the_change() -> None:
             "the layout of x changed from strides (4, 1)",
         ),
         ((x[:1], y, k, scale, name), "2 <= x.size(0) does not hold (x.size(0) = 1, k = 2)"),
-        ((x, y, k, scale), "the structure of the arguments changed from"),
+        ((x, y, k, scale), "the number of positional arguments changed from 5 to 4"),
     ]
     for args, text in table:
         assert text in str(entry.why_not(args, {}))
     with torch.no_grad():
         assert "grad mode changed from on to off" in str(entry.why_not(example(), {}))
+
+
+def test_a_reason_names_the_place_at_which_a_structure_differs() -> None:
+    compiled = anyshape.compile(lambda a, **rest: a["x"][0] + rest["y"], fullgraph=True)
+    x, y = torch.ones(2), torch.ones(2)
+    compiled({"x": [x]}, y=y)
+    (entry,) = compiled.entries
+    for args, kwargs, text in (
+        (({"x": (x,)},), {"y": y}, "argument 0['x'] changed from a list of [0] to a tuple of [0]"),
+        (({"x": [x], "z": x},), {"y": y}, "argument 0 changed from a dict of ['x'] to a dict of"),
+        (({"x": x},), {"y": y}, "argument 0['x'] changed from a list of [0] to a Tensor"),
+        (({"x": [x]},), {"y": [y]}, "y changed from a tensor or another single value to a list"),
+        (({"x": [x]},), {"z": y}, "the set of keyword arguments changed from y to z"),
+        (({"x": [x]}, x), {"y": y}, "the number of positional arguments changed from 1 to 2"),
+    ):
+        assert text in str(entry.why_not(args, kwargs)), text
 
 
 def test_inputs_that_must_be_distinct() -> None:

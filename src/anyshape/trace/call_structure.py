@@ -1,0 +1,141 @@
+"""The structure of the arguments of a call, as a condition of the input contract.
+
+The arguments must have the structure that the program was traced for. `Containers` tells which
+containers count as the same; exported programs accept more. A violation names the first place at
+which a call differs.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from anyshape.errors import ArgumentError
+from anyshape.torch_compat import pytree
+from anyshape.trace import tree
+from anyshape.trace.condition import Violation
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from anyshape.trace.condition import Scope
+    from anyshape.trace.tree import Level
+
+
+class Containers:
+    """Which containers count as the same: here, those of the same kind and context."""
+
+    def parts(self, spec: Any, x: Any, found: Level | None) -> list[Any] | None:
+        """The parts of `x` in the order of the structure; None if it is another container."""
+        if found is None or found.kind is not spec.type or found.context != spec.context:
+            return None
+        return found.parts if len(found.parts) == spec.num_children else None
+
+    def keys(self, spec: Any) -> list[Any]:
+        """The keys of the parts of a structure."""
+        is_mapping = spec.type in (dict, OrderedDict)
+        return list(spec.context) if is_mapping else list(range(spec.num_children))
+
+    def expected(self, spec: Any) -> str:
+        """A level of a structure, in words."""
+        if spec.is_leaf():
+            return "a tensor or another single value"
+        name = getattr(spec.context, "__name__", None) or spec.type.__name__
+        keys = [f"[{key!r}]" for key in self.keys(spec)]
+        return f"a {name} of {', '.join(keys) or 'nothing'}"
+
+    def actual(self, x: Any, found: Level | None) -> str:
+        """An argument of a call, in words."""
+        if found is None:
+            return f"a {type(x).__name__}"
+        keys = [str(pytree.keystr((key,))) for key in found.keys]
+        return f"a {type(x).__name__} of {', '.join(keys) or 'nothing'}"
+
+
+SAME_KIND: Final = Containers()
+
+
+class Structure(NamedTuple):
+    """The arguments have this structure. A guard function tests it while it takes them apart."""
+
+    spec: Any
+
+    def source(self, scope: Scope) -> str:
+        """See `Condition`."""
+        return f"flatten((args, kwargs))[1] == {scope.name(self.spec)}"
+
+    def violation(self, flat: Sequence[Any]) -> Violation:
+        """See `Condition`; `flat` are the positional and the keyword arguments."""
+        found = _Walk(SAME_KIND).call(self.spec, flat[0], flat[1])
+        if found is not None:
+            return found
+        actual = tree.flatten((flat[0], flat[1]))[1]
+        return Violation("the structure of the arguments", str(self.spec), str(actual))
+
+
+def flatten_call(
+    spec: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    program: str,
+    containers: Containers = SAME_KIND,
+) -> list[Any]:
+    """The leaves of the arguments of a call; raises if their structure is not `spec`."""
+    flat, actual = tree.flatten((args, kwargs))
+    if actual == spec:
+        return flat
+    walk = _Walk(containers)
+    found = walk.call(spec, args, kwargs)
+    if found is not None:
+        place, expected, actual, *_ = found
+        raise ArgumentError(
+            f"the inputs of {program} have another structure: {place} is {actual}, not {expected}"
+        )
+    return walk.leaves
+
+
+class _Walk:
+    """One walk over a structure and the arguments of a call; collects the leaves."""
+
+    def __init__(self, containers: Containers) -> None:
+        self.containers = containers
+        self.leaves: list[Any] = []
+
+    def call(self, spec: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Violation | None:
+        """The first difference of a call."""
+        positional, named = spec.children()
+        count = positional.num_children
+        if len(args) != count:
+            place = "the number of positional arguments"
+            return Violation(place, str(count), str(len(args)), wrong_type=True)
+        if set(kwargs) != set(named.context):
+            place = "the set of keyword arguments"
+            return Violation(place, _listed(named.context), _listed(kwargs), wrong_type=True)
+        pairs = [(f"argument {i}", x) for i, x in enumerate(args)]
+        pairs += [(str(key), kwargs[key]) for key in named.context]
+        children = [*positional.children(), *named.children()]
+        for child, (place, x) in zip(children, pairs, strict=True):
+            found = self._part(child, x, place)
+            if found is not None:
+                return found
+        return None
+
+    def _part(self, spec: Any, x: Any, place: str) -> Violation | None:
+        level = tree.level(x)
+        if spec.is_leaf() and level is None:
+            self.leaves.append(x)
+            return None
+        containers = self.containers
+        parts = None if spec.is_leaf() else containers.parts(spec, x, level)
+        if parts is None:
+            actual = containers.actual(x, level)
+            return Violation(place, containers.expected(spec), actual, wrong_type=True)
+        for key, child, part in zip(containers.keys(spec), spec.children(), parts, strict=True):
+            found = self._part(child, part, f"{place}[{key!r}]")
+            if found is not None:
+                return found
+        return None
+
+
+def _listed(names: Any) -> str:
+    return ", ".join(map(str, names)) or "none"
