@@ -17,6 +17,7 @@ import torch
 
 from tests.differential.hostile.known import KNOWN, read, write
 from tests.differential.hostile.run import MODES, SILENT, Outcome, classes, modes_of, names, run
+from tests.differential.hostile.threads import complaints
 
 KINDS = ("same", "eager", "refused", "deviates", *SILENT)
 
@@ -24,14 +25,14 @@ KINDS = ("same", "eager", "refused", "deviates", *SILENT)
 def main(arguments: list[str]) -> int:
     """Run what was asked for; 1 if something differs that is not known to."""
     parser = argparse.ArgumentParser(prog="python -m tests.differential.hostile")
-    parser.add_argument("--mode", action="append", choices=list(MODES))
+    parser.add_argument("--mode", action="append", choices=[*MODES, "threads"])
     parser.add_argument("--only", default="", help="programs whose class/name contains this")
     parser.add_argument("-v", "--verbose", action="store_true", help="every outcome")
     parser.add_argument("--write", action="store_true", help=f"keep them in {KNOWN.name}")
     parser.add_argument("--grow", action="store_true", help="with --write: also new ones")
     asked = parser.parse_args(arguments)
     torch.set_num_threads(1)
-    modes = asked.mode or list(MODES)
+    modes = asked.mode or [*MODES, "threads"]
     found: dict[tuple[str, str, str], Outcome] = {}
     spent: collections.Counter[str] = collections.Counter()
     for kind in classes():
@@ -46,6 +47,9 @@ def main(arguments: list[str]) -> int:
                     print(
                         f"{kind}/{name} [{mode}]: {outcome.kind} {outcome.about}"[:600], flush=True
                     )
+    if "threads" in modes and asked.only in "threads/":
+        for name, wrong in complaints().items():
+            found["threads", name, "threads"] = Outcome("crash" if wrong else "same", str(wrong))
     print(table(found))
     print("seconds:", {mode: round(s, 1) for mode, s in spent.items()})
     return report(found, asked)

@@ -81,9 +81,14 @@ def classes() -> list[str]:
     return sorted(path.stem for path in CORPUS.glob("*.py") if path.stem != "__init__")
 
 
+def _path(kind: str) -> Path:
+    """The file of a class; a class outside of the corpus is named by its file."""
+    return Path(kind) if kind.endswith(".py") else CORPUS / f"{kind}.py"
+
+
 @functools.cache
 def _code(kind: str) -> types.CodeType:
-    path = CORPUS / f"{kind}.py"
+    path = _path(kind)
     return compile(path.read_text(encoding="utf-8"), str(path), "exec")
 
 
@@ -94,8 +99,8 @@ def modes_of(kind: str) -> tuple[str, ...]:
 
 def load(kind: str) -> types.ModuleType:
     """The module of a class, executed anew."""
-    name = f"hostile_{kind}_{next(_serial)}"
-    spec = importlib.util.spec_from_file_location(name, CORPUS / f"{kind}.py")
+    name = f"hostile_{_path(kind).stem}_{next(_serial)}"
+    spec = importlib.util.spec_from_file_location(name, _path(kind))
     assert spec is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
@@ -109,6 +114,13 @@ def names(kind: str) -> tuple[str, ...]:
     module = load(kind)
     del sys.modules[module.__name__]
     return tuple(PROGRAMS.pop(module.__name__))
+
+
+def forget() -> None:
+    """Drop what is kept of programs: those of a class that is no longer there."""
+    _code.cache_clear()
+    names.cache_clear()
+    eagerly.cache_clear()
 
 
 # ---------------------------------------------------------------------- execution

@@ -10,6 +10,7 @@ import pytest
 
 from tests.differential.hostile.known import read
 from tests.differential.hostile.run import MODES, SILENT, classes, modes_of, names, run
+from tests.differential.hostile.threads import CHECKS
 
 KNOWN = read()
 PROGRAMS = [(kind, name) for kind in classes() for name in names(kind)]
@@ -28,8 +29,9 @@ def test_it_does_what_eager_does(kind: str, name: str) -> None:
 
 
 def test_known_differences_are_of_programs_that_exist() -> None:
-    assert set(KNOWN) <= {f"{kind}/{name}" for kind, name in PROGRAMS}
-    assert {mode for modes in KNOWN.values() for mode in modes} <= set(MODES)
+    programs = {f"{kind}/{name}" for kind, name in PROGRAMS}
+    assert set(KNOWN) <= programs | {f"threads/{name}" for name in CHECKS}
+    assert {mode for modes in KNOWN.values() for mode in modes} <= {*MODES, "threads"}
 
 
 def test_the_corpus_is_large() -> None:
