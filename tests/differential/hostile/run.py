@@ -43,8 +43,10 @@ MODES: dict[str, dict[str, Any]] = {
 TENSORS = (torch.Tensor, torch.nn.Parameter)
 SILENT = ("DIFFERENT", "crash")
 LIMIT = 64  # entries, so that no program runs eagerly because of the number of its calls
-SECONDS = 10  # per execution
+SECONDS = 60.0  # of an execution that waits
+BUSY = 5.0  # seconds of an execution that computes
 
+TIMERS = ((signal.SIGALRM, signal.ITIMER_REAL), (signal.SIGVTALRM, signal.ITIMER_VIRTUAL))
 _serial = itertools.count()
 _executed: set[tuple[str, str]] = set()  # programs that eager execution can follow
 
@@ -141,15 +143,17 @@ class Execution:
         self, steps: Callable[[Case], Sequence[Step]], want: Sequence[Told] = ()
     ) -> Execution:
         """Do all calls, until one is refused that eager does; stop with `Hangs` after a while."""
-        before = signal.signal(signal.SIGALRM, _stop)
-        signal.setitimer(signal.ITIMER_REAL, SECONDS)
+        before = [signal.signal(number, _stop) for number, _ in TIMERS]
+        for (_, timer), seconds in zip(TIMERS, (SECONDS, BUSY), strict=True):
+            signal.setitimer(timer, seconds)
         try:
             with put_back():
                 self.retain = steps is not _FEW  # what aot_eager makes runs backward once
                 contextvars.copy_context().run(self._follow, steps, want)
         finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, before)
+            for (number, timer), handler in zip(TIMERS, before, strict=True):
+                signal.setitimer(timer, 0)
+                signal.signal(number, handler)
         return self
 
     def _follow(self, steps: Callable[[Case], Sequence[Step]], want: Sequence[Told]) -> None:
@@ -226,7 +230,7 @@ class Execution:
 
 
 def _stop(signum: int, frame: Any) -> None:
-    raise Hangs(f"more than {SECONDS} s")
+    raise Hangs(f"more than {SECONDS} s, or {BUSY} s of work")
 
 
 def _described(eye: Eye, error: BaseException | None) -> Any:
