@@ -38,6 +38,7 @@ from anyshape.expr.traverse import symbols_of
 from anyshape.interop.backend import EAGER, Lowered, find_backend, lower
 from anyshape.observe import recompile_log
 from anyshape.tensor.current import is_tracing
+from anyshape.torch_compat.torch_function import has_function_mode
 from anyshape.trace.arguments import Arguments
 from anyshape.trace.capture import capture_call
 from anyshape.trace.execution_modes import enter_modes
@@ -194,7 +195,8 @@ class Compiled:
                 return self._beyond_limit(args, kwargs)
             attributes = attributes_of(self.fn)
             call = Arguments.of(self.fn, args, kwargs, attributes)
-            if not self.options.fullgraph and any(map(untraceable, call.flat)):
+            strange = any(map(untraceable, call.flat)) or has_function_mode()
+            if strange and not self.options.fullgraph:
                 return self._eagerly(args, kwargs)
             if stance == "eager_then_compile" and not self.stats.calls:
                 self.history.note(call.names, call.flat)

@@ -21,6 +21,7 @@ from anyshape.expr.text.python import SCOPE, source
 from anyshape.expr.traverse import names_of, nodes_below
 from anyshape.interop.assert_failure import AssertFailures
 from anyshape.interop.fx_graph import to_backend_fx
+from anyshape.interop.lowerable import unused_draws
 from anyshape.interop.storage_bounds import find_storage_bounds
 from anyshape.rules.dispatch.table import PURE
 from anyshape.tensor.sym_tensor import SymSize
@@ -85,6 +86,8 @@ class RuntimeWrapper:
         for o in self.late:
             self._need(o.condition)
         self._returned = ", ".join([self._output(leaf) for leaf in captured.graph.outputs])
+        for value in unused_draws(captured.graph):
+            self._returned_by_graph(value)
 
     # ------------------------------------------------------------------ asserts
 

@@ -10,6 +10,7 @@ from anyshape.rules.cast import formatted
 from anyshape.rules.dispatch.result import Done
 from anyshape.rules.dispatch.table import rule
 from anyshape.rules.factory import new_meta, zeros_like
+from anyshape.rules.generator import set_seed
 from anyshape.rules.pointwise import elementwise, like
 from anyshape.rules.shared.broadcast import broadcast
 from anyshape.rules.shared.operand import is_tensor, meta_of, shape_of, sizes_of
@@ -127,11 +128,3 @@ def manual_seed(*args: Any) -> Any:
     """Seed the generator when the program runs."""
     current().emit(set_seed, args)
     return Done(torch.default_generator)
-
-
-def set_seed(*seed: int) -> None:
-    """`manual_seed` and `seed` as they are recorded, because other parts of torch replace those."""
-    if seed:
-        torch.manual_seed(*seed)
-    else:
-        torch.seed()

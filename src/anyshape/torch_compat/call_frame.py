@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -30,3 +32,8 @@ def message_of_check(frame: FrameType | None) -> str | None:
             return str(message()) if callable(message) else None
         frame = frame.f_back
     return None
+
+
+APPLY: Final[Any] = vars(torch.autograd.Function)["apply"].__func__
+"""The function behind `apply` of every `autograd.Function`. A bound method keeps it under any name,
+and a frame with its code is a forward that runs."""

@@ -5,7 +5,8 @@ The functions are torch's own objects, so that a call costs what it costs in tor
 
 from __future__ import annotations
 
-from typing import Final
+from functools import partial
+from typing import Any, Final
 
 import torch
 from torch._C import _get_tracing_state as get_tracing_state
@@ -16,6 +17,9 @@ __all__ = [
     "SET_GRAD_ENABLED",
     "get_tracing_state",
     "is_any_autocast_enabled",
+    "pop_saved_tensors_hooks",
+    "push_saved_tensors_hooks",
+    "saved_tensors_hooks",
     "set_compiling",
     "set_grad_enabled",
 ]
@@ -29,6 +33,15 @@ __all__ = [
 #
 # `get_tracing_state()` is called by torch's own Python functions and reaches the tracer's mode,
 # which must recognize it as no op.
+
+saved_tensors_hooks: Final[Any] = partial(torch._C._autograd._top_saved_tensors_default_hooks, True)
+"""The innermost pair of hooks that get the tensors that autograd saves, or None. A program enters
+them by a context manager, which no mode sees."""
+
+push_saved_tensors_hooks: Final = torch._C._autograd._push_saved_tensors_default_hooks
+pop_saved_tensors_hooks: Final = torch._C._autograd._pop_saved_tensors_default_hooks
+"""The two halves of `torch.autograd.graph.saved_tensors_hooks`. Steps of a program need one at a
+time."""
 
 SET_GRAD_ENABLED: Final = "torch._C._set_grad_enabled"
 """The name of `set_grad_enabled` in saved programs."""

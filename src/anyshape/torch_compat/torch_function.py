@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import torch
 from torch._C import DisableTorchFunction
+from torch.utils._device import DeviceContext
 
 __all__ = [
     "DISPATCHING_WRAPPERS",
@@ -14,6 +15,7 @@ __all__ = [
     "DisableTorchFunction",
     "disabled_torch_function",
     "function_mode_depth",
+    "has_function_mode",
     "is_plain",
 ]
 
@@ -24,6 +26,17 @@ because torch's parser takes a number in a list of sizes only if it has none."""
 disabled_torch_function: Final[Any] = torch._C._disabled_torch_function_impl
 """The `__torch_function__` of a class that does not override torch functions. torch compares by
 identity: only this object counts as "no override"."""
+
+
+def has_function_mode() -> bool:
+    """Whether a mode is active that may change what torch functions do. The mode that stands for
+    the default device only fills in an argument.
+    """
+    if not function_mode_depth():
+        return False
+    modes = [torch._C._get_function_stack_at(i) for i in range(function_mode_depth())]
+    return any(type(mode) is not DeviceContext for mode in modes)
+
 
 _PLAIN_DISPATCH: Final[Any] = torch.Tensor.__torch_dispatch__
 

@@ -186,6 +186,7 @@ def trace_call(
             contents.need_same(result, objects=tracer.options.refuses_changed_objects)
             tracer.graph.outputs = [output_of(tracer, leaf) for leaf in flat]
             tracer.settle()
+            tracer.need_modes()
         for key in keys_of(out_spec):
             need_plain(tracer, key)
     finally:

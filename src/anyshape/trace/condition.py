@@ -17,6 +17,7 @@ from anyshape.rules.dispatch.autocast import autocast_state
 from anyshape.tensor.layout import dense_strides, has_strides
 from anyshape.tensor.size import text
 from anyshape.torch_compat.thread_state import is_any_autocast_enabled
+from anyshape.torch_compat.torch_function import function_mode_depth
 from anyshape.trace.codegen import SAME, defined, truth
 
 if TYPE_CHECKING:
@@ -346,6 +347,8 @@ class Mode(NamedTuple):
         """See `Condition`."""
         if self.read is torch.is_grad_enabled or self.read is torch.is_inference_mode_enabled:
             return f"{scope.fixed(self.read.__name__, self.read)}() is {self.value}"
+        if self.read is function_mode_depth:
+            return f"{scope.fixed('function_mode_depth', self.read)}() == {self.value}"
         if self.read is autocast_state:
             if not self.value:
                 active = scope.fixed("autocast", is_any_autocast_enabled)
@@ -369,6 +372,7 @@ def _state(value: Any) -> str:
 GRAD_MODE: Final = ("grad mode", torch.is_grad_enabled)
 INFERENCE_MODE: Final = ("inference mode", torch.is_inference_mode_enabled)
 AUTOCAST: Final = ("autocast", autocast_state)
+FUNCTION_MODES: Final = ("the number of torch function modes", function_mode_depth)
 DEFAULT_DTYPE: Final = ("the default dtype", torch.get_default_dtype)
 
 

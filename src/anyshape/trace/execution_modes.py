@@ -8,7 +8,11 @@ from typing import Any, Final
 import torch
 
 from anyshape.rules.dispatch.autocast import POLICIES, autocast_state
-from anyshape.torch_compat.thread_state import set_grad_enabled
+from anyshape.torch_compat.thread_state import (
+    pop_saved_tensors_hooks,
+    push_saved_tensors_hooks,
+    set_grad_enabled,
+)
 
 
 def set_autocast(state: tuple[Any, ...]) -> None:
@@ -41,11 +45,31 @@ def set_inference(enabled: bool) -> None:
     _inference.entered.append(mode)
 
 
+class _Hooks(threading.local):
+    """The pairs of hooks for saved tensors that generated code has pushed in this thread."""
+
+    pushed = 0
+
+
+_hooks = _Hooks()
+
+
+def set_saved_hooks(hooks: tuple[Any, Any] | None) -> None:
+    """Let these hooks get the tensors that autograd saves; None: those of the caller, if any."""
+    while _hooks.pushed:
+        pop_saved_tensors_hooks()
+        _hooks.pushed -= 1
+    if hooks is not None:
+        push_saved_tensors_hooks(*hooks)
+        _hooks.pushed += 1
+
+
 class keep_modes:  # noqa: N801  used as a statement of generated code
     """Restore what a program changes of these modes, also after an exception."""
 
     def __enter__(self) -> None:
         self.depth = len(_inference.entered)
+        self.hooks, _hooks.pushed = _hooks.pushed, 0  # what a caller has pushed stays
         self.grad = torch.is_grad_enabled()
         self.autocast = autocast_state()
         self.dtype = torch.get_default_dtype()
@@ -53,6 +77,8 @@ class keep_modes:  # noqa: N801  used as a statement of generated code
     def __exit__(self, *_: object) -> None:
         while len(_inference.entered) > self.depth:
             _inference.entered.pop().__exit__(None, None, None)
+        set_saved_hooks(None)
+        _hooks.pushed = self.hooks
         set_grad_enabled(self.grad)
         if autocast_state() != self.autocast:
             set_autocast(self.autocast)
@@ -62,17 +88,19 @@ class keep_modes:  # noqa: N801  used as a statement of generated code
 
 def enter_modes(modes: tuple[Any, ...]) -> None:
     """Enter the modes in which a part of a program begins."""
-    grad, inference, autocast, dtype = modes
+    grad, inference, autocast, dtype, hooks = modes
     if torch.is_inference_mode_enabled() is not inference:
         set_inference(inference)
     set_grad_enabled(grad)
     set_autocast(autocast)
     torch.set_default_dtype(dtype)
+    set_saved_hooks(hooks)
 
 
 MODE_CHANGES: Final = (
     set_grad_enabled,
     set_inference,
     set_autocast,
+    set_saved_hooks,
     torch.set_default_dtype,
 )

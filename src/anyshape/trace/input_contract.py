@@ -19,6 +19,7 @@ from anyshape.trace.codegen import guard_function
 from anyshape.trace.condition import (
     AUTOCAST,
     DEFAULT_DTYPE,
+    FUNCTION_MODES,
     GRAD_MODE,
     INFERENCE_MODE,
     Condition,
@@ -106,11 +107,12 @@ class InputContract:
             yield SameLayout(i, leaf)
 
     def _modes(self) -> Iterator[tuple[str, Callable[[], Any], Any]]:
-        grad, inference, autocast, dtype = self.tracer.started_in
+        grad, inference, autocast, dtype, depth = self.tracer.started_in
         if self.strict:
             yield *GRAD_MODE, grad
             yield *INFERENCE_MODE, inference
             yield *AUTOCAST, autocast
+            yield *FUNCTION_MODES, depth
         yield *DEFAULT_DTYPE, dtype
 
     def _evaluator(self, size: Any) -> Callable[[Sequence[Any]], Any]:

@@ -17,7 +17,6 @@ from anyshape.events import Deviation, OpCall, emit, listeners
 from anyshape.expr.boolean import ge0
 from anyshape.expr.terms import terms
 from anyshape.refusal import refused
-from anyshape.rules.dispatch.autocast import autocast_state
 from anyshape.rules.dispatch.resolve import resolve
 from anyshape.rules.dispatch.result import Done, Instead, Many
 from anyshape.rules.dispatch.table import when_registered
@@ -28,17 +27,18 @@ from anyshape.tensor.current import outside
 from anyshape.tensor.meta import Meta, meta_of_real
 from anyshape.tensor.sym_tensor import DUMMY, ROWS, SymTensor, make
 from anyshape.torch_compat.tensor_subclass import make_subclass
-from anyshape.torch_compat.thread_state import is_any_autocast_enabled, set_grad_enabled
+from anyshape.torch_compat.thread_state import is_any_autocast_enabled
 from anyshape.torch_compat.torch_function import DisableTorchFunction, is_plain
 from anyshape.trace.birth import Births, make_parameter, note_foreign, settle
-from anyshape.trace.execution_modes import set_autocast, set_inference
 from anyshape.trace.graph import CONSTANT, INPUT, RESULT, Graph, Name, Node, Value, leaves
+from anyshape.trace.mode_recorder import ModeRecorder
 from anyshape.trace.numbering import number
 from anyshape.trace.observation import Observations
 from anyshape.trace.options import TraceOptions
 from anyshape.trace.scan import PLAIN, Scan
 from anyshape.trace.timed_call import timed_call
 from anyshape.trace.trace_asker import TraceAsker
+from anyshape.trace.whole import need_backward
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,10 +55,11 @@ _KINDS: Final = (torch.Tensor, torch.nn.Parameter)
 _DEFAULT: Final = TraceOptions()
 
 
-class Tracer:
+class Tracer(ModeRecorder):
     """One run of one program. `call` receives every torch function."""
 
     def __init__(self, env: Env | None = None, options: TraceOptions = _DEFAULT) -> None:
+        super().__init__()
         self.env = Env(TraceAsker()) if env is None else env
         self.options = options
         self.graph = Graph()
@@ -70,6 +71,7 @@ class Tracer:
         self.asked_grad = False
         self.asked_class = False
         self.depth = 0
+        self.whole = 0  # forwards of autograd functions that are recorded as one call
         self.closed = False
         self.has_run = False  # whether parts of the program were run while it was traced
         self.mode: Any = None
@@ -86,11 +88,6 @@ class Tracer:
         self._settled = 0  # constants of which it is known where they were born
         self.births = Births()
         self.observations = Observations()
-        self._grad = _is_grad_enabled()
-        self._inference = self.uses_inference = _is_inference()
-        self.dtype = self._dtype = _default_dtype()
-        self._autocast: tuple[Any, ...] = ()
-        self.started_in = (self._grad, self._inference, autocast_state(), self._dtype)
 
     # ------------------------------------------------------------------ calls
 
@@ -130,6 +127,7 @@ class Tracer:
                 if not out.requires_grad:
                     out.requires_grad = False
         if not simple:
+            self._switch_hooks()
             scan = Scan(self)
             frozen, named = scan.args(args), scan.named(kwargs)
             self._complete(out, scan)
@@ -215,6 +213,8 @@ class Tracer:
             self._switch_modes()
         if _default_dtype() is not self._dtype or _is_inference() is not self._inference:
             self._switch_modes()
+        if self._grads:
+            self._switch_hooks()
         if site is None and self._sites:
             site = user_site(1)
         node = Node(func, args, kwargs, site, self.epoch)
@@ -328,6 +328,9 @@ class Tracer:
 
     # ------------------------------------------------------------------ what the run will know
 
+    def _need_backward(self) -> None:
+        need_backward(self)
+
     def mint(
         self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None, **known: Any
     ) -> SymInt:
@@ -431,7 +434,7 @@ class Tracer:
     def unrecorded(self) -> Iterator[None]:
         """Forget the nodes that are written inside; what only they would give is refused."""
         length = len(self.graph.nodes)
-        modes = self._grad, self._inference, self._autocast, self._dtype
+        modes = self.modes
         try:
             yield
             for node in self.graph.nodes[length:]:
@@ -443,30 +446,7 @@ class Tracer:
                     )
         finally:
             del self.graph.nodes[length:]
-            self._grad, self._inference, self._autocast, self._dtype = modes
-
-    # ------------------------------------------------------------------ modes that ops run in
-
-    def _switch_modes(self) -> None:
-        if _is_inference() is not self._inference:
-            self._inference = _is_inference()
-            self.uses_inference = True
-            self._mode_change(set_inference, self._inference)
-        if _is_grad_enabled() is not self._grad:
-            self._grad = _is_grad_enabled()
-            self._mode_change(set_grad_enabled, self._grad)
-        now = autocast_state()
-        if now != self._autocast:
-            self._autocast = now
-            self.epoch += 1  # the same call may give another value from here on
-            self._mode_change(set_autocast, now)
-        if _default_dtype() is not self._dtype:
-            self._dtype = _default_dtype()
-            self.epoch += 1
-            self._mode_change(torch.set_default_dtype, self._dtype)
-
-    def _mode_change(self, func: Any, state: Any) -> None:
-        self.graph.nodes.append(Node(func, (state,), {}, capture_site(), self.epoch))
+            self.set_modes(modes)
 
 
 when_registered(ROWS.clear)

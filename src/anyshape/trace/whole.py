@@ -2,17 +2,74 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
+
+import torch
 
 from anyshape.errors import UnsupportedError
 from anyshape.refusal import refused
 from anyshape.rules.dispatch.result import Many
+from anyshape.tensor.current import current
 from anyshape.tensor.meta import Meta
 from anyshape.tensor.sym_tensor import SymTensor
 from anyshape.torch_compat import pytree
+from anyshape.torch_compat.call_frame import APPLY
+from anyshape.torch_compat.torch_function import DisableTorchFunction
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from anyshape.trace.tracer import Tracer
+
+
+def recorded_apply(method: Any) -> Callable[..., Any] | None:
+    """What to call instead of the `apply` of an `autograd.Function` while a trace runs; None for
+    any other function. `method` may have been bound before the trace.
+    """
+    if getattr(method, "__func__", None) is not APPLY:
+        return None
+    return lambda *args, **kwargs: apply(current(), method, args, kwargs)
+
+
+def apply(tracer: Tracer, method: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Apply an `autograd.Function`: as one call where gradients flow through it, because the calls
+    of its forward would be recorded without its backward.
+    """
+    if not torch.is_grad_enabled() or not gradients_flow((args, kwargs)):
+        return method(*args, **kwargs)
+    tracer.whole += 1
+    try:
+        return record_whole(tracer, method, args, kwargs)
+    finally:
+        tracer.whole -= 1
+
+
+def gradients_flow(arguments: Any) -> bool:
+    """Whether a tensor among the arguments of a call requires gradients."""
+    current().asked_grad = True
+    tensors = [x for x in pytree.tree_leaves(arguments) if isinstance(x, torch.Tensor)]
+    with DisableTorchFunction():
+        return any(
+            x._meta.requires_grad if type(x) is SymTensor else x.requires_grad for x in tensors
+        )
+
+
+def need_backward(tracer: Tracer) -> None:
+    """Raise if a forward runs whose `apply` the tracer did not see. To be called when gradients are
+    switched off, as `apply` does.
+    """
+    frame = None if tracer.whole else sys._getframe(1)
+    while frame is not None:
+        if frame.f_code is APPLY.__code__ and gradients_flow(frame.f_locals["args"]):
+            name = frame.f_locals["cls"].__name__
+            raise refused(
+                UnsupportedError,
+                f"{name}.apply is called under another name, unseen by the tracer",
+                why="the calls of its forward would be recorded without its backward",
+                fix=f"write {name}.apply(...) where it is called",
+            )
+        frame = frame.f_back
 
 
 def record_whole(tracer: Tracer, call: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

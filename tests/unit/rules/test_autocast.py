@@ -149,6 +149,7 @@ def test_dtypes_on_a_gpu_without_one(name: str, monkeypatch: pytest.MonkeyPatch)
         torch.set_autocast_dtype("cuda", torch.float16)
         out: torch.Tensor = program(a, b)
         seen.append(out.dtype)
+        torch.set_autocast_enabled("cuda", False)
         return out
 
     capture(f, (given, given), dynamic="static")

@@ -55,3 +55,22 @@ def test_torch_is_known_by_its_path():
     assert is_torch(torch.__file__)
     assert is_torch(torch.nn.functional.__file__)
     assert not is_torch(__file__)
+
+
+def test_apply_is_the_function_behind_every_bound_apply():
+    found = []
+
+    class Same(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            frame = sys._getframe(1)
+            found.append((frame.f_code, frame.f_locals["cls"], frame.f_locals["args"]))
+            return x * 1
+
+    method = Same.apply
+    assert method.__func__ is call_frame.APPLY
+    x = torch.ones(2)
+    method(x)
+    assert found[0][0] is call_frame.APPLY.__code__
+    assert found[0][1] is Same
+    assert found[0][2][0] is x

@@ -59,3 +59,22 @@ def test_set_compiling_is_what_torch_compiler_answers():
     finally:
         assert thread_state.set_compiling(before) is True
     assert not torch.compiler.is_compiling()
+
+
+def test_saved_tensors_hooks_are_the_innermost_pair():
+    assert thread_state.saved_tensors_hooks() is None
+
+    def pack(t):
+        return t * 3
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, abs):
+        assert thread_state.saved_tensors_hooks()[0] is pack
+    thread_state.push_saved_tensors_hooks(pack, lambda t: t)
+    try:
+        x = torch.ones(2, requires_grad=True)
+        y = (x * x).sum()
+    finally:
+        thread_state.pop_saved_tensors_hooks()
+    assert thread_state.saved_tensors_hooks() is None
+    y.backward()
+    assert x.grad.tolist() == [6, 6]

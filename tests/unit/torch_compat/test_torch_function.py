@@ -97,3 +97,11 @@ def test_is_plain_tells_classes_with_ops_of_their_own():
     plain = [torch.Tensor, torch.nn.Parameter, Scale]
     assert all(map(torch_function.is_plain, plain))
     assert not any(map(torch_function.is_plain, [Loud, Dispatching]))
+
+
+def test_has_function_mode_tells_modes_from_the_default_device():
+    assert not torch_function.has_function_mode()
+    with torch.device("cpu"):
+        assert not torch_function.has_function_mode()
+    with Deaf():
+        assert torch_function.has_function_mode()

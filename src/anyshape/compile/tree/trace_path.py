@@ -177,7 +177,7 @@ class PathTracer(Tracer):
         self._alive: list[tuple[Any, Value]] = []
         self._versions: dict[Value, int] = {}
         self._moments: list[_Moment] = []
-        self._modes = self._mode_state()
+        self._modes = self.modes
 
     # ------------------------------------------------------------------ which tensors are alive
 
@@ -263,7 +263,7 @@ class PathTracer(Tracer):
         if self.segment.run is None and segment.is_full:
             self.overflow = segment
         self._start = len(self.graph.nodes)
-        self._modes = self._mode_state()
+        self._modes = self.modes
         self._versions = {v: v.version for v in self._outer()}
 
     def _again(self, segment: Segment) -> list[Any]:
@@ -475,9 +475,6 @@ class PathTracer(Tracer):
         self.undo, self._moments, self.parts = [], [], []
 
     # ------------------------------------------------------------------ modes
-
-    def _mode_state(self) -> tuple[Any, ...]:
-        return (self._grad, self._inference, self._autocast, self._dtype)
 
     def _set_modes(self) -> None:
         """The execution modes at the last decision."""

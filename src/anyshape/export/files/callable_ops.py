@@ -17,7 +17,7 @@ import torch
 
 from anyshape.errors import LoadError, UnsupportedError
 from anyshape.export.files.guarded_op import unguarded
-from anyshape.rules import data, linalg, random
+from anyshape.rules import data, generator, linalg
 from anyshape.rules.dispatch.op_name import NOT_OPS, REFUSED
 from anyshape.rules.dispatch.resolve import loaded_rules, op_name, resolve
 from anyshape.symbolic.torch_calls import HANDLED
@@ -49,7 +49,7 @@ _OWN: Final[dict[str, Any]] = {
     "anyshape.set_inference": execution_modes.set_inference,
     SET_GRAD_ENABLED: set_grad_enabled,
     "torch.set_default_dtype": torch.set_default_dtype,
-    "anyshape.set_seed": random.set_seed,
+    "anyshape.set_seed": generator.set_seed,
 }
 _PUBLIC: Final = """
     alias cartesian_prod cholesky_solve cross cumulative_trapezoid dsplit einsum

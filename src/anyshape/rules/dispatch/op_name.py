@@ -68,8 +68,6 @@ NOT_OPS: Final[set[Any]] = {
         "get_num_threads",
         "are_deterministic_algorithms_enabled",
         "is_deterministic_algorithms_warn_only_enabled",
-        "get_rng_state",
-        "initial_seed",
         "compiled_with_cxx11_abi",
         "Generator",
     ),

@@ -23,7 +23,7 @@ from anyshape.rules.dispatch.call_form import normalized, reordered, takes
 from anyshape.rules.dispatch.op_name import NOT_OPS, PYTHON_OPERATORS, REFLECTED, REFUSED
 from anyshape.rules.dispatch.result import Done, Instead, Many
 from anyshape.rules.dispatch.signature import warn_out_of_date
-from anyshape.rules.dispatch.table import PURE, RULES, USER, Rule
+from anyshape.rules.dispatch.table import PURE, RANDOM, RULES, USER, Rule
 from anyshape.rules.dispatch.user import run_user_rule
 from anyshape.rules.shared.broadcast import fits
 from anyshape.rules.shared.operand import is_tensor, meta_of
@@ -112,8 +112,7 @@ def resolve(func: Any) -> Handler:
         name = op_name(func)
     row = _by_name(func, name)
     if row is not None:
-        if not row.args[0].random:
-            PURE.add(func)
+        (RANDOM if row.args[0].random else PURE).add(func)
         return row
     return run_body if isinstance(func, types.FunctionType) else _meta_kernel
 

@@ -33,6 +33,7 @@ class Rule(NamedTuple):
 
 RULES: Final[dict[str, Rule]] = {}
 USER: Final[dict[Any, Rule]] = {}
+RANDOM: Final[set[Any]] = set()  # resolved functions that draw random numbers
 PURE: Final[set[Any]] = set()  # resolved functions that are deterministic
 _callbacks: Final[list[Callable[[], None]]] = []
 

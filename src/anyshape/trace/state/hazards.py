@@ -27,15 +27,14 @@ from torch.nn import functional as F  # noqa: N812  as everybody calls it
 from anyshape.env.site import Site, is_framework, user_site
 from anyshape.errors import AnyshapeError, UnsupportedError
 from anyshape.refusal import refused
-from anyshape.rules.random import set_seed
+from anyshape.rules.generator import recorded, set_seed
 from anyshape.symbolic.sym_bool import SymBool
 from anyshape.tensor.current import current, is_tracing
 from anyshape.tensor.sym_tensor import ESCAPED
-from anyshape.torch_compat import pytree
 from anyshape.torch_compat.message import TORCHSCRIPT
 from anyshape.torch_compat.torch_function import DisableTorchFunction
 from anyshape.trace.state.substitutes import is_filled
-from anyshape.trace.whole import record_whole
+from anyshape.trace.whole import apply
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -90,6 +89,11 @@ _SOURCES: Final[tuple[tuple[Any, tuple[str, ...]], ...]] = (
     (uuid, ("uuid1", "uuid4")),
     (secrets, _SECRETS),
 )
+_OVER_DEFAULT: Final = {
+    "get_rng_state": "get_state",
+    "set_rng_state": "set_state",
+    "initial_seed": "initial_seed",
+}
 _WRAPPED: Final = (ESCAPED, TORCHSCRIPT)
 _TRANSFORMS: Final = ("vmap", "grad", "grad_and_value", "vjp", "jvp", "jacrev", "jacfwd", "hessian")
 
@@ -129,36 +133,25 @@ def _seeded(original: Any) -> Any:
     return manual_seed
 
 
-def _no_state(original: Any) -> Any:
-    @functools.wraps(original)
-    def set_rng_state(new_state: Any) -> Any:
-        if is_tracing():
-            raise _refusal(
-                "the traced function sets the state of torch's random generator",
-                "only torch.manual_seed(seed) can be recorded",
-                "set the state outside the traced function",
-            )
-        return original(new_state)
+def _recorded(original: Any, method: str) -> Any:
+    """A function over the default generator, recorded while a trace runs."""
 
-    return set_rng_state
+    @functools.wraps(original)
+    def called(*args: Any) -> Any:
+        form = recorded(getattr(torch.default_generator, method)) if is_tracing() else None
+        return original(*args) if form is None else form(*args)
+
+    return called
 
 
 def _applied(original: classmethod[Any, Any, Any]) -> Any:
-    """`apply` of a user's autograd.Function, recorded as one call where gradients flow through it:
-    what its forward does would otherwise be recorded without its backward.
-    """
+    """`apply` of a user's autograd.Function, see `trace/whole.py`."""
 
-    def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
-        call = original.__get__(None, cls)
-        leaves = pytree.tree_leaves((args, kwargs))
-        flows = torch.is_grad_enabled() and any(
-            isinstance(x, torch.Tensor) and x.requires_grad for x in leaves
-        )
-        if not is_tracing() or not flows:
-            return call(*args, **kwargs)
-        return record_whole(current(), call, args, kwargs)
+    def called(cls: Any, *args: Any, **kwargs: Any) -> Any:
+        method = original.__get__(None, cls)
+        return apply(current(), method, args, kwargs) if is_tracing() else method(*args, **kwargs)
 
-    return classmethod(apply)
+    return classmethod(called)
 
 
 def _transform(original: Any, name: str) -> Any:
@@ -275,11 +268,12 @@ def _plan() -> list[_Patch]:
         found.append(
             _Patch(owner, "manual_seed", owner.manual_seed, _made(owner.manual_seed, _seeded))
         )
-        state = owner.set_rng_state
-        found.append(_Patch(owner, "set_rng_state", state, _made(state, _no_state)))
+        for name, method in _OVER_DEFAULT.items():
+            now = getattr(owner, name)
+            found.append(_Patch(owner, name, now, _made(now, _recorded, method)))
     function = torch.autograd.Function
-    apply = _now(function, "apply")
-    found.append(_Patch(function, "apply", apply, _made(apply, _applied)))
+    method = _now(function, "apply")
+    found.append(_Patch(function, "apply", method, _made(method, _applied)))
     attention = F.scaled_dot_product_attention
     stand_in = _made(attention, _plain_truths)
     found.append(_Patch(F, "scaled_dot_product_attention", attention, stand_in))

@@ -1,0 +1,84 @@
+"""What torch's compilers would do otherwise than eager execution: refused, or kept alive.
+
+They trace a graph into ops on tensors. What a call does to the autograd graph, to the modes of the
+process or to a random generator happens once, when they trace, and never again.
+"""
+
+from __future__ import annotations
+
+import dis
+import types
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+
+from anyshape.errors import BackendError
+from anyshape.rules.dispatch.table import RANDOM
+from anyshape.rules.generator import STATE_CHANGES
+from anyshape.trace.birth import make_leaf, make_parameter
+from anyshape.trace.execution_modes import set_saved_hooks
+from anyshape.trace.graph import INPUT, Graph, Node, Value, leaves, op_name, values_in
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_EAGER_ONLY: Final = frozenset(
+    (make_leaf, make_parameter, set_saved_hooks, torch.set_default_dtype, *STATE_CHANGES)
+)
+_ABOUT_LEAVES: Final = (torch.Tensor.requires_grad_, torch.Tensor.detach_)
+
+
+def need_lowerable(graph: Graph) -> None:
+    """Raise if a compiler of torch would drop what a call does besides computing its result."""
+    for node in graph.nodes:
+        func = node.func
+        if func in _EAGER_ONLY or (func in _ABOUT_LEAVES and _changes_leaf(node)):
+            raise _refusal(f"{op_name(func)} has an effect that they do not see")
+        backward = getattr(getattr(func, "__self__", None), "backward", None)
+        if isinstance(backward, types.FunctionType):
+            name = next(_read_outside(backward), None)
+            if name is not None:
+                raise _refusal(f"{backward.__qualname__} reads {name}, which may change")
+
+
+def _refusal(why: str) -> BackendError:
+    return BackendError("the program is not one for torch's compilers", why=why)
+
+
+def _changes_leaf(node: Node) -> bool:
+    """Whether a call turns a tensor into a leaf that gradients flow into, or changes an input."""
+    x = node.args[0]
+    of_input = type(x) is Value and x.root.kind == INPUT
+    on = node.func is torch.Tensor.requires_grad_ and (len(node.args) == 1 or bool(node.args[1]))
+    return of_input or on
+
+
+def _read_outside(function: types.FunctionType) -> Iterator[str]:
+    """The globals and cells of a function, parts of torch and plain functions aside."""
+    names = {i.argval for i in dis.get_instructions(function) if i.opname == "LOAD_GLOBAL"}
+    for name in sorted(names):
+        if name in function.__globals__ and not _is_fixed(function.__globals__[name]):
+            yield name
+    yield from function.__code__.co_freevars
+
+
+def _is_fixed(x: Any) -> bool:
+    return isinstance(x, types.ModuleType | types.BuiltinFunctionType) or getattr(
+        x, "__module__", ""
+    ).startswith("torch")
+
+
+def unused_draws(graph: Graph) -> list[Value]:
+    """The results of random ops that no output depends on. Compilers drop such calls; eager
+    execution draws.
+    """
+    needed = {leaf for leaf in leaves(graph.outputs) if type(leaf) is Value}
+    unused: list[Value] = []
+    for node in reversed(graph.nodes):
+        made = [leaf for leaf in leaves(node.outs) if type(leaf) is Value]
+        draws = node.func in RANDOM
+        if draws and not any(value in needed for value in made):
+            unused += made[:1]
+        if draws or not made or any(value in needed for value in made):
+            needed.update(values_in(node.args, node.kwargs))
+    return unused

@@ -1,0 +1,123 @@
+"""`ModeRecorder`: the part of a tracer that records changes of the modes that ops run in.
+
+A mode that the program changes becomes a call in the graph, before the next op. A program must
+leave the modes as it found them, for what comes after it would run in other modes than in eager
+execution.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+
+from anyshape.env.site import capture as capture_site
+from anyshape.errors import UnsupportedError
+from anyshape.refusal import refused
+from anyshape.rules.dispatch.autocast import autocast_state
+from anyshape.torch_compat.thread_state import saved_tensors_hooks, set_grad_enabled
+from anyshape.torch_compat.torch_function import function_mode_depth
+from anyshape.trace.execution_modes import set_autocast, set_inference, set_saved_hooks
+from anyshape.trace.graph import Node
+
+if TYPE_CHECKING:
+    from anyshape.trace.graph import Graph
+
+_is_grad_enabled: Final = torch.is_grad_enabled
+_is_inference: Final = torch.is_inference_mode_enabled
+_default_dtype: Final = torch.get_default_dtype
+_RECOMPUTES: Final = "torch.utils.checkpoint"  # its hooks give the tensors that were saved
+
+
+class ModeRecorder:
+    """The modes at this point of the trace, and at its start."""
+
+    graph: Graph
+    epoch: int
+
+    def __init__(self) -> None:
+        self._grad = _is_grad_enabled()
+        self._inference = self.uses_inference = _is_inference()
+        self.dtype = self._dtype = _default_dtype()
+        self._autocast = autocast_state()
+        self._autocast_is_set = not self._autocast  # else the program sets it, whatever it is
+        self._hooks = self._outer_hooks = _hooks()
+        self.started_in = (
+            self._grad,
+            self._inference,
+            self._autocast,
+            self._dtype,
+            function_mode_depth(),
+        )
+
+    @property
+    def modes(self) -> tuple[Any, ...]:
+        """The modes, for `enter_modes`."""
+        return (self._grad, self._inference, self._autocast, self._dtype, self._inner_hooks)
+
+    @property
+    def _inner_hooks(self) -> Any:
+        return None if _is_same(self._hooks, self._outer_hooks) else self._hooks
+
+    def set_modes(self, modes: tuple[Any, ...]) -> None:
+        """Take back what was recorded since `modes` was read."""
+        self._grad, self._inference, self._autocast, self._dtype, hooks = modes
+        self._hooks = self._outer_hooks if hooks is None else hooks
+
+    def _switch_modes(self) -> None:
+        if _is_inference() is not self._inference:
+            self._inference = _is_inference()
+            self.uses_inference = True
+            self._mode_change(set_inference, self._inference)
+        if _is_grad_enabled() is not self._grad:
+            if self._grad:
+                self._need_backward()
+            self._grad = _is_grad_enabled()
+            self._mode_change(set_grad_enabled, self._grad)
+        now = autocast_state()
+        if now != self._autocast or not self._autocast_is_set:
+            self._autocast = now
+            self._autocast_is_set = True
+            self.epoch += 1  # the same call may give another value from here on
+            self._mode_change(set_autocast, now)
+        if _default_dtype() is not self._dtype:
+            self._dtype = _default_dtype()
+            self.epoch += 1
+            self._mode_change(torch.set_default_dtype, self._dtype)
+
+    def _need_backward(self) -> None:
+        """Raise if gradients are off for a forward whose backward would be lost."""
+        raise NotImplementedError
+
+    def _switch_hooks(self) -> None:
+        """Note which hooks get the tensors that autograd saves."""
+        now = _hooks()
+        if not _is_same(now, self._hooks):
+            self._hooks = now
+            self._mode_change(set_saved_hooks, self._inner_hooks)
+
+    def _mode_change(self, func: Any, state: Any) -> None:
+        self.graph.nodes.append(Node(func, (state,), {}, capture_site(), self.epoch))
+
+    def need_modes(self) -> None:
+        """Raise if the program leaves a mode that it has changed."""
+        now = (_is_grad_enabled(), _is_inference(), autocast_state(), _default_dtype())
+        names = ("grad mode", "inference mode", "autocast", "the default dtype")
+        for name, was, is_ in zip(names, self.started_in, now, strict=False):
+            if was != is_:
+                raise refused(
+                    UnsupportedError,
+                    f"the program changes {name} and leaves it changed",
+                    fix="change it in a with block, or outside the traced function",
+                )
+
+
+def _hooks() -> Any:
+    found = saved_tensors_hooks()
+    return None if found is None or found[0].__module__ == _RECOMPUTES else found
+
+
+def _is_same(a: Any, b: Any) -> bool:
+    """Whether two pairs of hooks are the same; each is read as a new pair."""
+    both = a is not None and b is not None
+    return (a[0] is b[0] and a[1] is b[1]) if both else a is b
