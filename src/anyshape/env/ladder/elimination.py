@@ -78,11 +78,7 @@ def by_elimination(q: Question, e: Expr, op: Op, depth: int) -> bool | None:
 def is_eliminable(k: Knowledge, e: Expr) -> bool:
     """Whether `e` is short and has an atom with a definition or a relation to eliminate it by."""
     of_e = terms(e)
-    if len(of_e) <= 2 * MATERIALIZE:
-        for atom in of_e:
-            if atom.op is not SYMBOL or atom in k.linear:
-                return True
-    return False
+    return len(of_e) <= 2 * MATERIALIZE and any(a.op is not SYMBOL or a in k.linear for a in of_e)
 
 
 class _Elimination:
