@@ -77,34 +77,35 @@ class Real(Interned):
         return brief(self)
 
 
-def _intern(pool: Pool, op: Op, args: tuple[Any, ...], span: Span, hint: float | None) -> Real:
-    key = (op, *args) if op is not CONST else (op, args[0].hex())
-    node = pool.reals.get(key)
-    if node is None:
-        node = Real.__new__(Real)
-        node.pool = pool
-        node.op = op
-        node.args = args
-        node.index = pool.next_index()
-        node.span = span
-        node.hint = hint
-        pool.reals[key] = node
+def _make(
+    pool: Pool, key: object, op: Op, args: tuple[Any, ...], span: Span, hint: float | None
+) -> Real:
+    """A new real under a key that is not taken."""
+    node = Real.__new__(Real)
+    node.pool = pool
+    node.op = op
+    node.args = args
+    node.index = pool.next_index()
+    node.span = span
+    node.hint = hint
+    pool.reals[key] = node
     return node
 
 
 def real_const(pool: Pool, value: float) -> Real:
     """The constant `value`."""
-    known = pool.reals.get((CONST, value.hex()))
+    key = (CONST, value.hex())
+    known = pool.reals.get(key)
     if known is not None:
         return known
-    nan = math.isnan(value)
-    return _intern(pool, CONST, (value,), ANY if nan else Span(value, value, False), value)
+    span = ANY if math.isnan(value) else Span(value, value, False)
+    return _make(pool, key, CONST, (value,), span, value)
 
 
 def real_symbol(pool: Pool, name: str, hint: float | None, span: Span = ANY) -> Real:
     """A new named real; the name must be an identifier that is free."""
     check_name(pool, name)
-    node = _intern(pool, SYMBOL, (name,), span, hint)
+    node = _make(pool, (SYMBOL, name), SYMBOL, (name,), span, hint)
     pool.by_name[name] = node
     return node
 
@@ -122,14 +123,15 @@ def make_real(op: Op, *args: Any) -> Real:
     `max(0, 0.0)` is an integer in Python and does not fold.
     """
     pool: Pool = args[0].pool
-    known = pool.reals.get((op, *args))
+    key = (op, *args)
+    known = pool.reals.get(key)
     if known is not None:
         return known
     hints = [a.hint for a in args]
     hint = None if None in hints else _value(op, hints)
     if type(hint) is float and all(_is_const(a) for a in args):
         return real_const(pool, hint)
-    return _intern(pool, op, args, span_of(op, [span(a) for a in args]), hint)
+    return _make(pool, key, op, args, span_of(op, [span(a) for a in args]), hint)
 
 
 @builds(RATIO)
