@@ -8,10 +8,12 @@ served by a variant or refused by the program, or the limit of variants is reach
 from __future__ import annotations
 
 import itertools
+import math
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from anyshape.env.fact import DECLARED
 from anyshape.errors import UnsupportedError
+from anyshape.export.coverage import Size, is_covered
 from anyshape.export.spec.size_symbols import SizeSymbols
 from anyshape.expr.node import Expr
 from anyshape.expr.real import Real
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from anyshape.env import Obligation
     from anyshape.export.spec.dynamic_shapes import Spec
     from anyshape.expr import Bool
+    from anyshape.trace.inputs import Bind
 
 MAX_VARIANTS: Final = 16
 MAX_GUARD_SYMBOLS: Final = 3  # of a guard whose other side is searched
@@ -63,9 +66,9 @@ class Region:
 class Exploration:
     """The result: the variants, the first of which serves the example, and the refusals.
 
-    `is_complete`: the search ended without reaching a limit, and found no allowed size that no
-    variant serves. It tries likely sizes, so this is not a proof; a program refuses inputs that no
-    variant accepts.
+    `is_complete`: it is proved that a variant serves every size that the spec allows, or that the
+    exported function raises for it. Otherwise, the program refuses the sizes that no variant
+    accepts.
     """
 
     def __init__(self) -> None:
@@ -91,9 +94,11 @@ def explore(
     while True:
         values = _uncovered(allowed, regions, examples, signed)
         if values is None:
-            guards_ = [g for r in regions for g in r.guards if g.origin != DECLARED]
-            found.is_complete = all(
-                len(names_of(g.condition)) <= MAX_GUARD_SYMBOLS for g in guards_
+            sizes = [_size(bind, first.inputs.examples) for bind in binds]
+            found.is_complete = is_covered(
+                sizes,
+                [o.condition for o in allowed.guards],
+                [[g.condition for g in r.guards] for r in regions],
             )
             return found
         if len(regions) >= limit:
@@ -118,6 +123,14 @@ def explore(
             return found
         regions.append(region)
         examples.append(values)
+
+
+def _size(bind: Bind, examples: Sequence[Any]) -> Size:
+    """The bounds of the type of an input."""
+    if bind.dim is not None:
+        return Size(bind.name, 0, math.inf)
+    is_bool = type(examples[bind.leaf]) is bool
+    return Size(bind.name, 0, 1) if is_bool else Size(bind.name, -math.inf, math.inf)
 
 
 def _uncovered(

@@ -13,6 +13,7 @@ from anyshape.export.explore import explore
 from anyshape.export.program import ExportedProgram
 from anyshape.export.spec import dynamic_shapes as specs
 from anyshape.export.spec.specialized_dim import need_no_violation
+from anyshape.export.spec.tied_dims import warn_of_ties
 from anyshape.observe.profile import Profiled
 from anyshape.observe.progress import Progress
 
@@ -53,6 +54,7 @@ def export(
     with Progress(name), Profiled(folder, name) as is_profiled:
         found = explore(fn, args, kwargs, spec)
         need_no_violation(found, spec)
+        warn_of_ties(found, spec)
         for variant in found.variants:
             variant.raises_on_deviation = on_deviation == "raise"
         program = ExportedProgram(name, found, _state(fn, found), on_deviation, fn)

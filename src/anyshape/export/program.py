@@ -5,7 +5,8 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from anyshape.errors import ConstraintError
+from anyshape.env.fact import DECLARED
+from anyshape.errors import ArgumentError, ConstraintError
 from anyshape.export.contract import Contract, contract_of
 from anyshape.export.files.save import save
 from anyshape.export.files.stand_in import Member, member_of
@@ -34,9 +35,9 @@ if TYPE_CHECKING:
 class ExportedProgram:
     """Callable like the function that was exported. It checks its inputs first.
 
-    A program that branches on its sizes has several variants, each with the guards under which it
-    applies; `graph`, `code`, `guards` and the like are those of the first, which serves the
-    example.
+    A program that branches on its sizes has several `variants`, each with a graph, and with the
+    guards under which it applies. The first one serves the example. `code` is that of all variants;
+    `graph`, `guards` and `runtime_asserts` are for programs of one variant.
     """
 
     def __init__(
@@ -64,25 +65,38 @@ class ExportedProgram:
     def _first(self) -> Captured:
         return self.variants[0]
 
+    def _only(self, what: str) -> Captured:
+        """The variant of a program that has one; raises for several, each of which has `what`."""
+        if len(self.variants) > 1:
+            listed = [f"{i}: {_applies(v)}" for i, v in enumerate(self.variants)]
+            raise ArgumentError(
+                f"{self.name} has {len(self.variants)} variants, each with {what} of its own",
+                why="; ".join(listed),
+                fix="choose one of program.variants, or to_fx(variant=0)",
+            )
+        return self._first
+
     @property
     def graph(self) -> Graph:
-        """The calls of the first variant, in order."""
-        return self._first.graph
+        """The calls of a program of one variant, in order."""
+        return self._only("a graph").graph
 
     @property
     def code(self) -> str:
-        """The generated Python of the first variant."""
-        return self._first.code
+        """The generated Python. Of several variants, each has a line that says when it applies."""
+        if len(self.variants) == 1:
+            return self._first.code
+        return "".join([f"# if {_applies(v)}:\n{v.code}" for v in self.variants])
 
     @property
     def guards(self) -> list[Obligation]:
-        """The conditions on the inputs under which the first variant applies."""
-        return self._first.guards
+        """The conditions on the inputs of a program of one variant."""
+        return self._only("guards").guards
 
     @property
     def runtime_asserts(self) -> list[Obligation]:
-        """What the first variant checks while it runs."""
-        return self._first.runtime_asserts
+        """What a program of one variant checks while it runs."""
+        return self._only("runtime asserts").runtime_asserts
 
     @property
     def deviations(self) -> list[Deviation]:
@@ -147,9 +161,11 @@ class ExportedProgram:
         """Inputs, symbols, guards, asserts, specializations, deviations, with the user's lines."""
         return explain(self.name, self.contract(), self.variants)
 
-    def to_fx(self) -> GraphModule:
-        """The first variant as a `torch.fx.GraphModule` over flat lists of inputs and outputs."""
-        return to_fx(self._first)
+    def to_fx(self, variant: int | None = None) -> GraphModule:
+        """A `torch.fx.GraphModule` over flat lists of inputs and outputs. A program of several
+        variants needs the number of one; the module does not check its guards.
+        """
+        return to_fx(self._only("a graph") if variant is None else self.variants[variant])
 
     def verify(self, *calls: Any, eager: Any = None) -> Report:
         """Run calls (tuples of arguments) here and in eager execution, and compare."""
@@ -161,3 +177,9 @@ class ExportedProgram:
 
     def __repr__(self) -> str:
         return f"<ExportedProgram {self.name}: {len(self.variants)} variant(s)>\n{self.contract()}"
+
+
+def _applies(variant: Captured) -> str:
+    """When a variant applies, by the user's names."""
+    found = [o.text for o in variant.guards if o.origin != DECLARED]
+    return " and ".join(found) or "every size is allowed"

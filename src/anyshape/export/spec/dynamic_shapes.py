@@ -1,8 +1,9 @@
 """`dynamic_shapes` as users write it, matched with the inputs: one entry for each size and number.
 
-By argument name or position; for a tensor a dict `{dim: spec}`, or a list or tuple with one spec
-for each dimension; containers mirror the inputs. Marks on the tensors count for sizes
-without a spec.
+By argument name, or by position in the signature; for a tensor a dict `{dim: spec}`, or a list or
+tuple with one spec for each dimension; containers mirror the inputs. Every argument and every item
+of a dict has a spec, and None is that of a static one; fields of a dataclass that are left out are
+static. Marks on the tensors count for sizes without a spec.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from anyshape.trace.marks import marks_of
 from anyshape.trace.size_chooser import BACKED
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from anyshape.trace.marks import Mark
 
@@ -38,6 +39,7 @@ class Spec:
     def __init__(self) -> None:
         self.entries: dict[tuple[int, int | None], Entry] = {}
         self.names: dict[str, Dim] = {}
+        self.places: dict[tuple[int, int | None], str] = {}  # how users call them
 
     def entry(self, leaf: int, dim: int | None) -> Entry:
         """The entry of a size or number; static if there is none."""
@@ -68,42 +70,30 @@ class _Reader:
         self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], given: Any
     ) -> Mapping[str, Any]:
         """The specs by the names of the arguments."""
-        if given is None:
+        if given is None or given in ({}, ()):
             return {}
-        names = [*parameter_names(fn, args), *kwargs]
+        names = in_signature_order(fn, [*parameter_names(fn, args), *kwargs])
         if isinstance(given, dict):
-            unknown = [k for k in given if k not in names]
-            rest = [k for k in unknown if k in _variadic(fn)]
-            if rest and len(unknown) == len(rest):
-                return self._spread(fn, args, given)
+            found = _spread(fn, names, given)
+            unknown = [k for k in found if k not in names]
             if unknown:
                 raise ArgumentError(
                     f"dynamic_shapes names {unknown[0]!r}, which is not an argument of this call",
                     fix=f"the arguments are {', '.join(map(repr, names)) or 'none'}",
                 )
-            return given
+            need_all(names, found, "dynamic_shapes")
+            return found
         if isinstance(given, tuple | list):
             if len(given) != len(names):
                 raise ArgumentError(
                     f"dynamic_shapes has {len(given)} entries for {len(names)} arguments",
-                    fix="give one entry for each argument, or a dict by name",
+                    fix=f"give one entry for each of {', '.join(map(repr, names))}, in this order,"
+                    " or a dict by name",
                 )
             return dict(zip(names, given, strict=True))
         raise ArgumentError(
             f"dynamic_shapes must be a dict, a list or a tuple, not {type(given).__name__}"
         )
-
-    def _spread(self, fn: Any, args: tuple[Any, ...], given: dict[str, Any]) -> dict[str, Any]:
-        """The entries of `*args` one by one."""
-        found = dict(given)
-        for name in _variadic(fn):
-            if name in found:
-                entries = found.pop(name)
-                own = [n for n in parameter_names(fn, args) if n.startswith(f"{name}[")]
-                if not isinstance(entries, tuple | list) or len(entries) != len(own):
-                    raise ArgumentError(f"dynamic_shapes[{name!r}] needs {len(own)} entries")
-                found.update(zip(own, entries, strict=True))
-        return found
 
     # ------------------------------------------------------------------ one input
 
@@ -121,12 +111,12 @@ class _Reader:
             mirror = tree.level(given)  # of the same class, with specs as its parts
             assert mirror is not None
             given = {_key(k): part for k, part in zip(mirror.keys, mirror.parts, strict=True)}
-        entries = self._matched(keys, given, path)
+        entries = self._matched(keys, given, path, isinstance(value, dict))
         for key, part, entry in zip(found.keys, found.parts, entries, strict=True):
             self._walk(part, entry, path + pytree.keystr((key,)))
 
-    def _matched(self, keys: list[Any], given: Any, path: str) -> list[Any]:
-        """The specs of the parts of a container, in their order."""
+    def _matched(self, keys: list[Any], given: Any, path: str, is_dict: bool) -> list[Any]:
+        """The specs of the parts of a container, in their order. Only fields may be left out."""
         if given is None:
             return [None] * len(keys)
         if isinstance(given, dict):
@@ -136,6 +126,8 @@ class _Reader:
                     f"dynamic_shapes of {path} names {unknown[0]!r}, which is not in it",
                     fix=f"it has {', '.join(map(repr, keys))}",
                 )
+            if is_dict:
+                need_all(keys, given, f"dynamic_shapes of {path}")
             return [given.get(k) for k in keys]
         if isinstance(given, tuple | list):
             if len(given) != len(keys):
@@ -239,6 +231,7 @@ class _Reader:
                     fix="give an example within the bounds, or other bounds",
                 )
         self.spec.entries[leaf, d] = entry
+        self.spec.places[leaf, d] = where
 
 
 def _key(path: Any) -> Any:
@@ -255,10 +248,45 @@ def _of_mark(mark: Mark) -> Hint:
     return Hint(mark.kind, mark.min, mark.max)
 
 
-def _variadic(fn: Any) -> list[str]:
+def in_signature_order(fn: Any, names: list[str]) -> list[str]:
+    """The names of arguments in the order of the parameters of `fn`; others come last."""
+    order = {p.name: i for i, p in enumerate(_parameters(fn))}
+    return sorted(names, key=lambda name: order.get(name.partition("[")[0], len(order)))
+
+
+def need_all(names: Iterable[Any], given: Mapping[Any, Any], where: str) -> None:
+    """Raise if an argument or a part is left out, as torch does."""
+    missing = [name for name in names if name not in given]
+    if missing:
+        listed = ", ".join(map(repr, missing))
+        raise ArgumentError(
+            f"{where} leaves out {listed}",
+            fix=f"add {missing[0]!r}: None if its sizes are static",
+        )
+
+
+def _spread(fn: Any, names: list[str], given: dict[str, Any]) -> dict[str, Any]:
+    """The entries of `*args` and `**kwargs` one by one."""
+    found = dict(given)
+    for p in _parameters(fn):
+        if p.name not in given or p.name in names:
+            continue
+        entries = found.pop(p.name)
+        if p.kind is inspect.Parameter.VAR_POSITIONAL:
+            own = [n for n in names if n.startswith(f"{p.name}[")]
+            if not isinstance(entries, tuple | list) or len(entries) != len(own):
+                raise ArgumentError(f"dynamic_shapes[{p.name!r}] needs {len(own)} entries")
+            found.update(zip(own, entries, strict=True))
+        elif p.kind is inspect.Parameter.VAR_KEYWORD and isinstance(entries, dict):
+            found.update(entries)
+        else:
+            found[p.name] = entries
+    return found
+
+
+def _parameters(fn: Any) -> list[inspect.Parameter]:
     target = fn.forward if isinstance(fn, torch.nn.Module) else fn
     try:
-        parameters = inspect.signature(target).parameters.values()
+        return list(inspect.signature(target).parameters.values())
     except (TypeError, ValueError):
         return []
-    return [p.name for p in parameters if p.kind is inspect.Parameter.VAR_POSITIONAL]

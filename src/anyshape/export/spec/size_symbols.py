@@ -61,6 +61,27 @@ class SizeSymbols:
                 hint = self.values.get(name, self._solved(name, *inside[name]))
             self.named[name] = SymInt(env.backed(hint, source=name, min=d.min or 0, max=d.max), env)
 
+        if not self.values:
+            self._need_example(sizes)
+
+    def _need_example(self, sizes: Mapping[tuple[int, int | None], Any]) -> None:
+        """Raise if a size of the example is not what the spec says by the other sizes."""
+        for place, entry in self.spec.entries.items():
+            if isinstance(entry, Dim):
+                text, wanted = entry.name, self.named[entry.name].expr.hint
+            elif isinstance(entry, Derived):
+                text, wanted = entry.text, self._expression(entry).hint
+            else:
+                continue
+            if wanted != sizes[place]:
+                values = [f"{n} is {s.expr.hint}" for n, s in self.named.items() if n in entry.dims]
+                raise ConstraintError(
+                    f"{self.spec.places[place]} is {sizes[place]} in the example, and {text} in the"
+                    f" spec is {wanted}",
+                    why=", ".join(values),
+                    fix="give an example that the spec allows, or another name",
+                )
+
     def _solved(self, name: str, entry: Derived, value: int) -> int:
         found = linear_in(entry.text, entry.dims)
         if found is None:
@@ -105,11 +126,16 @@ class SizeSymbols:
     def _derived(self, entry: Derived) -> tuple[Any, str | None]:
         """The size of a derived entry, and the name in it that this size must bind."""
         assert self.env is not None
-        text = entry.text
-        pool = self.env.pool
+        found = self._expression(entry)
         names = {n: self.named[n] for n in entry.dims}
-        found = parse(pool, renamed(text, {n: show(s.expr) for n, s in names.items()}))
-        assert type(found) is Expr
         alone = {e.name for e in self.spec.entries.values() if isinstance(e, Dim)}
         unbound = [n for n in names if n not in alone and n not in self.bound]
         return plain(SymInt(found, self.env)), unbound[0] if unbound else None
+
+    def _expression(self, entry: Derived) -> Expr:
+        """A derived entry over the symbols of its names."""
+        assert self.env is not None
+        names = {n: show(self.named[n].expr) for n in entry.dims}
+        found = parse(self.env.pool, renamed(entry.text, names))
+        assert type(found) is Expr
+        return found

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 
 def need_no_violation(found: Exploration, spec: Spec) -> None:
-    """Raise if a named, `Dim.DYNAMIC` or `Dim.UNBACKED` size has a single possible value."""
+    """Raise if a named, `Dim.DYNAMIC` or `Dim.UNBACKED` size has a single possible value, or one in
+    each of some variants that do not cover its range.
+    """
     specialized: dict[str, int] = {}
     for label in _must_vary(found, spec):
         values = {_value(v, label) for v in found.variants}
@@ -27,6 +29,8 @@ def need_no_violation(found: Exploration, spec: Spec) -> None:
             (value,) = values
             assert value is not None
             specialized[label] = value
+        elif None not in values and not found.is_complete and not _is_bool(found, label):
+            raise _pinned(found, label, sorted(v for v in values if v is not None))
     if not specialized:
         return
     what, why = [], []
@@ -39,6 +43,22 @@ def need_no_violation(found: Exploration, spec: Spec) -> None:
         why="; ".join(why),
         fix=f"write {', '.join(instead)}, or change the lines above",
     )
+
+
+def _pinned(found: Exploration, label: str, values: list[int]) -> ConstraintViolation:
+    """The error for a size whose value the program needs to know."""
+    shown = ", ".join(map(str, values[:8])) + (", ..." if len(values) > 8 else "")
+    return ConstraintViolation(
+        f"{label} is dynamic in the spec, and the program needs its value: it would serve {shown}"
+        " and refuse all others",
+        why="; ".join(_reasons(found, label)[:3]),
+        fix=f"give {label} bounds with few values, or change the lines above",
+    )
+
+
+def _is_bool(found: Exploration, label: str) -> bool:
+    leaves = found.variants[0].inputs.leaves
+    return any(leaf.name == label and type(leaf.example) is bool for leaf in leaves)
 
 
 def _must_vary(found: Exploration, spec: Spec) -> list[str]:

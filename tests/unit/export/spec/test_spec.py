@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 import pytest
 import torch
 
-from anyshape import ArgumentError, ConstraintError, Dim, export
+from anyshape import ArgumentError, ConstraintError, ConstraintViolation, Dim, export
+from anyshape.errors import AnyshapeWarning
 
 X, Y = torch.randn(4, 6), torch.randn(4, 3)
 
@@ -161,6 +162,8 @@ def test_the_example_decides_nothing() -> None:
     ],
 )
 def test_bad_specs(spec: Any, error: type[Exception], text: str) -> None:
+    if isinstance(spec, dict) and [*spec] == ["x"]:
+        spec = {**spec, "y": None}
     with pytest.raises(error, match=text):
         export(f, (X, Y), dynamic_shapes=spec)
 
@@ -183,3 +186,147 @@ def test_bad_specs(spec: Any, error: type[Exception], text: str) -> None:
 def test_bad_arguments(make: Any, error: type[Exception]) -> None:
     with pytest.raises(error):
         make()
+
+
+# ---------------------------------------------------------------------- the call and the example
+
+
+def three(x: torch.Tensor, y: torch.Tensor, z: torch.Tensor) -> Any:
+    return x.sum() + y.sum() + z.sum()
+
+
+@pytest.mark.parametrize("keywords", ["z", "y z", "z y", "z x y"])
+def test_positions_are_those_of_the_signature(keywords: str) -> None:
+    """As in torch, however the call spells and orders its arguments."""
+    given = {"x": torch.ones(4), "y": torch.ones(5), "z": torch.ones(6)}
+    kwargs = {name: given[name] for name in keywords.split()}
+    args = tuple(t for name, t in given.items() if name not in kwargs)
+    program = export(three, args, kwargs, dynamic_shapes=({0: "a"}, {0: "b"}, None))
+    inputs = {i.name: i.shape for i in program.contract().inputs}
+    assert inputs == {"x": ("a",), "y": ("b",), "z": ("6",)}
+    module = torch.nn.Module()
+    module.forward = three  # type: ignore[method-assign]
+    dims = [torch.export.Dim(name) for name in "ab"]
+    theirs = torch.export.export(
+        module, args, kwargs, dynamic_shapes=({0: dims[0]}, {0: dims[1]}, None)
+    )
+    assert len(theirs.range_constraints) == 2
+
+
+@pytest.mark.parametrize(
+    ("spec", "missing"),
+    [
+        ({"x": {0: "a"}, "y": None}, "'z'"),
+        ({"x": {0: "a"}}, "'y', 'z'"),
+        ({"z": None, "y": None}, "'x'"),
+    ],
+)
+def test_an_argument_that_is_left_out(spec: Any, missing: str) -> None:
+    args = (torch.ones(4), torch.ones(5), torch.ones(6))
+    with pytest.raises(ArgumentError, match=f"dynamic_shapes leaves out {missing}"):
+        export(three, args, dynamic_shapes=spec)
+
+
+def test_an_item_that_is_left_out() -> None:
+    def g(batch: dict[str, torch.Tensor]) -> Any:
+        return batch["a"].sum() + batch["b"].sum()
+
+    args = ({"a": torch.ones(4), "b": torch.ones(5)},)
+    with pytest.raises(ArgumentError, match="dynamic_shapes of batch leaves out 'b'"):
+        export(g, args, dynamic_shapes=({"a": {0: "n"}},))
+    export(g, args, dynamic_shapes=({"a": {0: "n"}, "b": None},))
+    export(g, args, dynamic_shapes={})
+
+
+def test_keywords_that_the_signature_collects() -> None:
+    def g(x: torch.Tensor, **rest: torch.Tensor) -> Any:
+        return x.sum() + rest["y"].sum()
+
+    for spec in ({"x": None, "y": {0: "n"}}, {"x": None, "rest": {"y": {0: "n"}}}):
+        program = export(g, (X,), {"y": torch.ones(5)}, dynamic_shapes=spec)
+        assert {i.name: i.shape for i in program.contract().inputs}["y"] == ("n",)
+
+
+@pytest.mark.parametrize("text", ["2*n", "n", "n // 2", "n + 3"])
+def test_an_example_that_the_spec_does_not_allow(text: str) -> None:
+    args = (torch.ones(4), torch.ones(5))
+    with pytest.raises(ConstraintError, match=r"y\.size\(0\) is 5 in the example, and"):
+        export(lambda x, y: x.sum() + y.sum(), args, dynamic_shapes=({0: "n"}, {0: text}))
+
+
+def test_two_names_that_a_broadcast_ties() -> None:
+    args = (torch.ones(4, 3), torch.ones(4, 3))
+    with pytest.warns(AnyshapeWarning, match="(?s)batch and bacth are two.*write batch for both"):
+        export(lambda x, y: x + y, args, dynamic_shapes=({0: "batch"}, {0: "bacth"}))
+    export(lambda x, y: x + y, args, dynamic_shapes=({0: "batch"}, {0: "batch"}))
+
+
+# ---------------------------------------------------------------------- what is served
+
+
+def square(x: torch.Tensor) -> Any:
+    h, w = x.shape
+    return x + 1 if h * w == 196 and h == w else x
+
+
+def steps(x: torch.Tensor) -> Any:
+    if x.size(0) > 100:
+        return x
+    if x.size(0) > 50:
+        return x + 1
+    return x + 2 if x.size(1) > x.size(0) else x + 3
+
+
+def by_row(x: torch.Tensor) -> Any:
+    return sum(x[i] for i in range(x.size(0)))
+
+
+@pytest.mark.parametrize(
+    ("fn", "spec", "is_complete"),
+    [
+        (square, ({0: "h", 1: "w"},), False),
+        (steps, ({0: "h", 1: "w"},), True),
+        (lambda x: x * 2, ({0: "h", 1: "w"},), True),
+        (lambda x: x if x.size(0) % 4 else x + 1, ({0: "h"},), True),
+        (lambda x: x.view(-1, 2), ({0: "h", 1: "w"},), True),
+        (by_row, ({0: Dim("h", min=2, max=7)},), True),
+    ],
+)
+def test_complete_is_proved(fn: Any, spec: Any, is_complete: bool) -> None:
+    """If a program says that it is complete, it serves every size or raises as eager does."""
+    program = export(fn, (torch.ones(4, 6),), dynamic_shapes=spec)
+    assert program.is_complete is is_complete
+    refused = 0
+    for h, w in [(h, w) for h in (0, 1, 2, 5, 7, 14, 51, 196) for w in (1, 6, 14)]:
+        x = torch.ones(h, w)
+        try:
+            wanted = fn(x)
+        except RuntimeError:
+            continue
+        try:
+            assert torch.equal(torch.as_tensor(program(x)), torch.as_tensor(wanted))
+        except ConstraintError as e:
+            refused += "was not exported" in str(e)
+    assert not (refused and is_complete and "min" not in str(spec))
+
+
+def test_a_size_whose_value_the_program_needs() -> None:
+    with pytest.raises(
+        ConstraintViolation, match="n is dynamic in the spec, and the program needs"
+    ):
+        export(by_row, (torch.ones(4, 6),), dynamic_shapes=({0: "n"},))
+
+
+def test_programs_of_several_variants_say_so() -> None:
+    program = export(lambda x: x if x.size(0) > 1 else x + 1, (X,), dynamic_shapes=({0: "n"},))
+    assert len(program.variants) == 2
+    for read in (lambda: program.graph, lambda: program.guards, program.to_fx):
+        with pytest.raises(
+            ArgumentError, match=r"2 variants, each with .*\n.*0: 2 <= n; 1: n <= 1"
+        ):
+            read()
+    assert program.code.count("def run(flat)") == 2
+    assert "# if n <= 1:" in program.code
+    one = torch.zeros(1, X.size(1))
+    (found,) = program.to_fx(variant=1)(one)
+    assert torch.equal(found, one + 1)
