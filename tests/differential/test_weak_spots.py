@@ -10,7 +10,13 @@ from typing import Any
 import pytest
 import torch
 
-from anyshape.errors import AnyshapeError, ArgumentError, ConstraintError, RuntimeAssertError
+from anyshape.errors import (
+    AnyshapeError,
+    AnyshapeWarning,
+    ArgumentError,
+    ConstraintError,
+    RuntimeAssertError,
+)
 from anyshape.export import Dim, export
 
 Tensor = torch.Tensor
@@ -217,7 +223,8 @@ def test_a_size_of_one_that_is_stretched() -> None:
     for n, m in ((1, 5), (5, 1)):
         with pytest.raises(AnyshapeError, match=r"size(.|\n)*x \+ y"):
             program(torch.randn(n), torch.randn(m))
-    named = export(fn, (torch.randn(4), torch.randn(4)), dynamic_shapes=({0: "a"}, {0: "b"}))
+    with pytest.warns(AnyshapeWarning, match="a and b are two names"):
+        named = export(fn, (torch.randn(4), torch.randn(4)), dynamic_shapes=({0: "a"}, {0: "b"}))
     for n, m in ((1, 5), (5, 1), (1, 1), (4, 4)):
         agree(named, fn, torch.randn(n), torch.randn(m))
     with pytest.raises(RuntimeError):

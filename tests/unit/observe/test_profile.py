@@ -220,7 +220,7 @@ def test_the_folder_in_the_settings(tmp_path: Path) -> None:
 
 def lines(made: Any) -> list[str]:
     """Everything that an export says of the user's lines."""
-    found = [str(made.graph), made.explain()]
+    found = [*[str(v.graph) for v in made.variants], made.explain()]
     for variant in made.variants:
         found += [str(o.site) for o in [*variant.guards, *variant.runtime_asserts]]
         found += [str(s.site) for s in variant.tracer.env.symbols.values()]
