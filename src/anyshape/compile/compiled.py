@@ -145,7 +145,12 @@ class Compiled:
         return self._run(entry, flat, args, kwargs)
 
     def _run(self, entry: Entry, flat: list[Any], args: Any, kwargs: Any) -> Any:
-        before = Snapshot(entry.written(flat), draws=entry.draws) if entry.catches else None
+        before = None
+        if entry.catches:
+            written = entry.written(flat)
+            if not Snapshot.can_restore(written):
+                return self._eagerly(args, kwargs)
+            before = Snapshot(written, entry.generators, draws=entry.draws)
         try:
             result = entry.run(flat)
         except Exception:

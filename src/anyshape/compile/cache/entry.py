@@ -10,6 +10,7 @@ from anyshape.compile.tree.segment import Segment, walk
 from anyshape.rules.dispatch.table import PURE
 from anyshape.trace.condition import Violation
 from anyshape.trace.execution_modes import keep_modes
+from anyshape.trace.state.snapshot import generators_in
 from anyshape.trace.tree import unflatten
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ class Entry:
         self.switches = False
         self.catches = outside.catches
         self.draws = False
+        self.generators: list[torch.Generator] = []
         self._places: set[int] = set()
         self._tensors: dict[int, torch.Tensor] = {}
         self.run: Callable[[list[Any]], Any]
@@ -77,7 +79,9 @@ class Entry:
         places = [i for i, leaf in enumerate(leaves) if leaf.value is not None]
         self._places |= {places[i] for i in written}
         self._tensors.update({id(t): t for v, t in tracer.graph.constants if v.version})
-        self.draws = self.draws or any(n.func not in PURE for n in tracer.graph.nodes)
+        drawing = [n for n in tracer.graph.nodes if n.func not in PURE]
+        self.draws = self.draws or bool(drawing)
+        self.generators += generators_in(drawing)
         if self.root is not None:
             self.switches = any(segment.switches for segment in self.root.below())
 

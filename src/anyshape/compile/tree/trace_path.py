@@ -49,6 +49,7 @@ from anyshape.trace.graph import (
     operand_of,
 )
 from anyshape.trace.inputs import Bind
+from anyshape.trace.state.snapshot import Snapshot, generators_in
 from anyshape.trace.tracer import Tracer
 
 if TYPE_CHECKING:
@@ -165,7 +166,7 @@ class PathTracer(Tracer):
         self.answers: list[Any] = []
         self.questions: list[Any] = []
         self.overflow: Segment | None = None  # a question with too many answers
-        self.undo: list[tuple[torch.Tensor, torch.Tensor]] = []
+        self.undo: list[Snapshot] = []
         self.parts: list[SegmentProgram] = []  # the segments that were made
         self.failed = False  # whether a segment raised, and not the program
         self.settling = False
@@ -456,16 +457,15 @@ class PathTracer(Tracer):
         leaves_ = self.inputs.leaves
         real = {leaf.value: self._flat[i] for i, leaf in enumerate(leaves_) if leaf.value}
         real.update(dict(self.graph.constants))
-        with DisableTorchFunction(), torch.no_grad():
-            for value in self._outer():
-                if value.version != self._versions.get(value, 0):
-                    self.undo.append((real[value], real[value].detach().clone()))
+        changed = [v for v in self._outer() if v.version != self._versions.get(v, 0)]
+        with DisableTorchFunction():
+            named = generators_in(self.graph.nodes[self._start :])
+            self.undo.append(Snapshot([real[v] for v in changed], named, draws=False))
 
     def take_back(self) -> None:
-        """Restore the outer tensors to their values before the trace."""
-        with torch.no_grad():
-            for tensor, copy in reversed(self.undo):
-                tensor.detach().copy_(copy)
+        """Restore the outer tensors and the generators that calls name."""
+        for before in reversed(self.undo):
+            before.restore()
         self.undo = []
 
     def release(self) -> None:

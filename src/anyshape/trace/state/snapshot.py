@@ -1,22 +1,85 @@
-"""How things were before a call, to be restored when it has to be run again."""
+"""How things were before a call, to be restored when it has to be run again.
+
+Restored are the state of random generators, and of tensors: their data, their version, which
+autograd compares with that of the tensors it saved, and that they have no history. A history that
+was there cannot be restored after an op in place has added to it: `can_restore` is asked first.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
+
+from anyshape.errors import UnsupportedError
+from anyshape.torch_compat.tensor_subclass import VIEW_BASE
+from anyshape.torch_compat.tensor_version import set_version, version_of
+from anyshape.trace.graph import leaves
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from anyshape.trace.graph import Node
+
+
+class _Tensor(NamedTuple):
+    """A tensor as it was."""
+
+    tensor: torch.Tensor
+    copy: torch.Tensor
+    version: int | None
+    history: Any
+    requires_grad: bool
+
+    @classmethod
+    def of(cls, t: torch.Tensor) -> _Tensor:
+        return cls(t, t.detach().clone(), version_of(t), t.grad_fn, t.requires_grad)
+
+    def restore(self) -> None:
+        t = self.tensor
+        if self.version is not None and self.version == version_of(t):
+            return
+        if t.grad_fn is not self.history:
+            if not _is_free(t, self.history):
+                raise UnsupportedError(
+                    "a call that has changed a tensor in place cannot be run again",
+                    why="the tensor is part of an autograd graph that has grown",
+                    fix="call the function with force_eager, or change a copy of the tensor",
+                )
+            t.detach_().requires_grad_(self.requires_grad)
+        with torch.no_grad():
+            t.detach().copy_(self.copy)
+        if self.version is not None:
+            set_version(t, self.version)
+
+
+def _is_free(t: torch.Tensor, history: Any) -> bool:
+    """Whether a tensor with this history can lose what an op in place adds to it."""
+    return history is None and getattr(t, VIEW_BASE) is None
+
 
 class Snapshot:
-    """The state of torch's generators, and copies of the tensors that a call may write to."""
+    """The state of generators, and copies of the tensors that a call may write to.
 
-    def __init__(self, tensors: Iterable[torch.Tensor] = (), *, draws: bool = True) -> None:
+    `draws`: also of the generators that random ops use without naming one.
+    """
+
+    def __init__(
+        self,
+        tensors: Iterable[torch.Tensor] = (),
+        generators: Iterable[torch.Generator] = (),
+        *,
+        draws: bool = True,
+    ) -> None:
         self._cpu = torch.get_rng_state() if draws else None
         self._cuda = _cuda_states() if draws else []
-        self._copies = [(t, t.detach().clone()) for t in tensors]
+        self._generators = [(g, g.get_state()) for g in generators]
+        self._tensors = [_Tensor.of(t) for t in tensors]
+
+    @staticmethod
+    def can_restore(tensors: Iterable[torch.Tensor]) -> bool:
+        """Whether tensors can be restored after any ops in place on them."""
+        return not torch.is_grad_enabled() or all(_is_free(t, t.grad_fn) for t in tensors)
 
     def restore(self) -> None:
         """Put everything back."""
@@ -24,9 +87,16 @@ class Snapshot:
             torch.set_rng_state(self._cpu)
         if self._cuda:
             torch.cuda.set_rng_state_all(self._cuda)
-        with torch.no_grad():
-            for tensor, copy in self._copies:
-                tensor.detach().copy_(copy)
+        for generator, state in self._generators:
+            generator.set_state(state)
+        for kept in self._tensors:
+            kept.restore()
+
+
+def generators_in(nodes: Iterable[Node]) -> list[torch.Generator]:
+    """The generators that calls name."""
+    found = [x for n in nodes for x in leaves((n.args, n.kwargs)) if type(x) is torch.Generator]
+    return list({id(g): g for g in found}.values())
 
 
 def _cuda_states() -> list[torch.Tensor]:
