@@ -141,6 +141,20 @@ def numpy_shapes(x: torch.Tensor) -> Any:
     return x * np.prod(y.shape) + np.sum(y.shape), x.new_zeros(total - first) + first
 
 
+def numpy_results(x: torch.Tensor) -> Any:
+    n = x.size(0)
+    return n * np.float32(0.1), np.float16(0.3) * n, np.sqrt(n), n * 0.5, torch.Size((n, 2))
+
+
+def numpy_tensors(x: torch.Tensor) -> Any:
+    n = x.size(0)
+    half, single, double = n * np.float16(0.3), n * np.float32(0.3), np.log2(n + 1)
+    made = [torch.tensor(half), torch.as_tensor(single), torch.tensor(double)]
+    made += [torch.tensor([half, 1.0]), torch.tensor([half, half]), torch.tensor([[double, n]])]
+    made += [torch.full((2,), double), torch.scalar_tensor(double), torch.tensor(np.float64(0.1))]
+    return (*made, x.half() * single, x.int() * double, torch.tensor(half, dtype=torch.float64))
+
+
 def interpolated(x: torch.Tensor) -> Any:
     y = x[None, None].repeat(1, 1, 2)
     return interpolate(y, scale_factor=1.5), interpolate(y, size=int(x.size(0) * 0.5) + 1)
@@ -156,6 +170,7 @@ PROGRAMS = [
     *(bits, extremes, symbolic_extremes, rounded, conversions, results, numpy_scalars),
     *(numpy_functions, interpolated, below_a_limit),
     *(numpy_precisions, numpy_logarithms, numpy_extremes, numpy_shapes),
+    *(numpy_results, numpy_tensors),
 ]
 PARTS = {centre_crop: 2, interpolated: 1}  # a negative start; an empty input is refused
 
@@ -212,7 +227,8 @@ def test_exported_once(program: Callable[..., Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    "program", [rounded, bits, modular_powers, roots, extremes, narrow, numpy_precisions]
+    "program",
+    [rounded, bits, modular_powers, roots, extremes, narrow, numpy_precisions, numpy_tensors],
 )
 def test_lowered(program: Callable[..., Any]) -> None:
     """torch's compilers get the same numbers, at a value where torch has no symbolic op."""
@@ -223,7 +239,18 @@ def test_lowered(program: Callable[..., Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    "program", [results, bits, rounded, extremes, floor_division, logarithms, numpy_precisions]
+    "program",
+    [
+        results,
+        bits,
+        rounded,
+        extremes,
+        floor_division,
+        logarithms,
+        numpy_precisions,
+        numpy_results,
+        numpy_tensors,
+    ],
 )
 def test_saved(program: Callable[..., Any], tmp_path: Path) -> None:
     exported = anyshape.export(program, (torch.arange(5) * 1.0,), dynamic_shapes=({0: "n"},))

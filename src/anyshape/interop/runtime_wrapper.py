@@ -17,7 +17,7 @@ from anyshape.env.obligation import in_program_order
 from anyshape.errors import RuntimeAssertError
 from anyshape.expr.node import Atom
 from anyshape.expr.table.op import PRODUCT
-from anyshape.expr.text.python import SCOPE, source
+from anyshape.expr.text.python import SCOPE
 from anyshape.expr.traverse import names_of, nodes_below
 from anyshape.interop.assert_failure import AssertFailures
 from anyshape.interop.fx_graph import to_backend_fx
@@ -25,7 +25,7 @@ from anyshape.interop.lowerable import unused_draws
 from anyshape.interop.storage_bounds import find_storage_bounds
 from anyshape.rules.dispatch.table import PURE
 from anyshape.tensor.sym_tensor import SymSize
-from anyshape.trace.codegen import SAME, defined, fail, truth
+from anyshape.trace.codegen import defined, fail, number_source, numpy_scalar, truth
 from anyshape.trace.execution_modes import MODE_CHANGES, keep_modes
 from anyshape.trace.graph import SYMBOLIC, Name, Value, operand_of
 
@@ -69,6 +69,7 @@ class RuntimeWrapper:
             **SCOPE,
             "torch": torch,
             "defined": defined,
+            "numpy_scalar": numpy_scalar,
             "fail": fail,
             "refuse": self._refuse,
             "explain": self._explain,
@@ -171,7 +172,7 @@ class RuntimeWrapper:
         if kind in SYMBOLIC:
             operand = operand_of(leaf)
             self._need(operand)
-            return source(operand, SAME)
+            return number_source(leaf)
         if kind is SymSize:
             return f"torch.Size(({''.join(f'{self._output(n)}, ' for n in leaf)}))"
         return repr(leaf) if kind in (int, bool, str, type(None)) else self._object(leaf)

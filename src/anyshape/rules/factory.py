@@ -9,11 +9,13 @@ import torch
 
 from anyshape.errors import ArgumentError
 from anyshape.rules.cast import formatted
-from anyshape.rules.dispatch.result import Done
+from anyshape.rules.dispatch.result import Done, Instead
 from anyshape.rules.dispatch.table import rule
 from anyshape.rules.pointwise import like
 from anyshape.rules.shared.operand import is_tensor, meta_of, shape_of, sizes_of
 from anyshape.rules.shared.promote import complex_of, number_dtype, promote_types
+from anyshape.symbolic.operand import is_numpy
+from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.current import current
 from anyshape.tensor.layout import CONTIGUOUS, Layout
@@ -150,13 +152,21 @@ def new_empty_strided(x: Any, size: Any, stride: Any, **options: Any) -> Any:
     return meta
 
 
-@rule("tensor", "scalar_tensor")
+@rule("scalar_tensor")
+def scalar_tensor(
+    s: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
+    pin_memory: bool = False, layout: Any = None,
+) -> Any:  # fmt: skip
+    """A tensor of one number, of the default dtype."""
+    return new_meta((), dtype, device, requires_grad)
+
+
+@rule("tensor")
 def tensor(
-    data: Any = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
-    pin_memory: bool = False, s: Any = None, layout: Any = None,
+    data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
+    pin_memory: bool = False,
 ) -> Any:  # fmt: skip
     """A tensor from numbers, nested lists, tensors and arrays."""
-    data = s if data is None else data
     if _is_array(data):
         return _from_array(data, dtype, device, requires_grad, copy=True)
     return _from_data(data, dtype, device, requires_grad)
@@ -195,11 +205,22 @@ def _from_array(data: Any, dtype: Any, device: Any, requires_grad: bool, *, copy
     return Done(call(torch.Tensor.requires_grad_, (found,), {}) if requires_grad else found)
 
 
-def _from_data(data: Any, dtype: Any, device: Any, requires_grad: bool) -> Meta:
+def _from_data(data: Any, dtype: Any, device: Any, requires_grad: bool) -> Any:
     shape, default = _nested(data)
     if is_tensor(data):
         device = meta_of(data).device if device is None else device
-    return new_meta(shape, dtype, device, requires_grad, default=default)
+    made = new_meta(shape, dtype, device, requires_grad, default=default)
+    if dtype is None and _has_numpy(data):  # a number of Python when the program runs
+        given = {} if device is None else {"device": device}
+        return Instead(
+            torch.tensor, (data,), made, dtype=default, requires_grad=requires_grad, **given
+        )
+    return made
+
+
+def _has_numpy(data: Any) -> bool:
+    """Whether nested data has a number of NumPy's, or a symbolic one that stands for it."""
+    return any(map(_has_numpy, data)) if isinstance(data, list | tuple) else is_numpy(data)
 
 
 @rule("new_tensor")
@@ -228,7 +249,9 @@ def _nested(data: Any) -> tuple[tuple[Any, ...], torch.dtype]:
                 expect_equal(n, m, lambda: "rows of different lengths do not make a tensor")
             dtype = promote_types(dtype, found)
         return (len(data), *shape), dtype
-    if isinstance(data, int | float | complex | torch.SymBool):
+    if type(data) is SymFloat and data.scalar:
+        return (), getattr(torch, data.scalar)
+    if isinstance(data, int | float | complex | torch.SymBool) and not is_numpy(data):
         return (), number_dtype(data)
     with DisableTorchFunction():
         real = torch.as_tensor(data)

@@ -31,12 +31,11 @@ from anyshape.expr.constructor.comparison import compare
 from anyshape.expr.node import Expr
 from anyshape.expr.real import Real, real_const
 from anyshape.expr.table.op_numpy import (
-    FLOAT16_NAME,
-    FLOAT32_NAME,
     FLOAT64_NAME,
     FUNCTIONS,
     OPERATOR_POWER,
     ROUNDINGS,
+    WIDTHS,
 )
 from anyshape.refusal import refused
 from anyshape.symbolic.operand import env_of, index_of, is_symbolic, node_of, number, to_real
@@ -48,8 +47,7 @@ if TYPE_CHECKING:
     from anyshape.env import Env
 
 _INT64: Final = "int64"
-_WIDTHS: Final = (FLOAT16_NAME, FLOAT32_NAME, FLOAT64_NAME)
-_STRONG: Final = (_INT64, *_WIDTHS)
+_STRONG: Final = (_INT64, *WIDTHS)
 _SIGNS: Final = {
     "+": "add",
     "-": "subtract",
@@ -200,10 +198,10 @@ def _rounded_to(precision: str, x: Real) -> Real:
 def _precision(env: Env, operands: list[_Operand]) -> str:
     """The precision of a float result."""
     strong = [o.strong for o in operands if o.strong]
-    floats = [_WIDTHS.index(dtype) for dtype in strong if dtype in _WIDTHS]
+    floats = [WIDTHS.index(dtype) for dtype in strong if dtype in WIDTHS]
     if not floats or _INT64 in strong:
         return FLOAT64_NAME
-    precision = _WIDTHS[max(floats)]
+    precision = WIDTHS[max(floats)]
     weak = [o.number for o in operands if not o.strong]
     if precision != FLOAT64_NAME and any(map(_may_be_strong, weak)):
         raise refused(

@@ -14,6 +14,7 @@ import itertools
 import linecache
 import math
 import weakref
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
@@ -60,6 +61,7 @@ class Program:
             "torch": torch,
             "fail": fail,
             "defined": defined,
+            "numpy_scalar": numpy_scalar,
         }
         self._names: dict[Any, str] = {}
         self._graph = graph
@@ -95,7 +97,7 @@ class Program:
                     if type(leaf) is Name:
                         lines += checks.at(leaf)
         lines += checks.last()
-        lines.append(f"return {self._arg(graph.outputs)}")
+        lines.append(f"return [{', '.join(map(self._output, graph.outputs))}]")
         if restores and self._restores:
             self.scope["keep_modes"] = keep_modes
             lines = ["with keep_modes():", *(_INDENT + line for line in lines)]
@@ -174,6 +176,10 @@ class Program:
             self._names[func] = name
             self.scope[name] = func
         return name
+
+    def _output(self, a: Any) -> str:
+        """What is returned; a number that stands for one of NumPy's becomes that."""
+        return number_source(a) if type(a) in SYMBOLIC else self._arg(a)
 
     def _arg(self, a: Any) -> str:
         kind = type(a)
@@ -270,6 +276,17 @@ def _pattern(outs: Any) -> str:
     if type(outs) is tuple:
         return f"({''.join([f'{_pattern(part)}, ' for part in outs])})" if outs else "_"
     return "_" if outs is None else str(outs)
+
+
+def number_source(x: Any) -> str:
+    """The text of a symbolic number that a program returns."""
+    text, scalar = source(operand_of(x), SAME), getattr(x, "scalar", "")
+    return f"numpy_scalar({scalar!r}, {text})" if scalar else text
+
+
+def numpy_scalar(dtype: str, value: float) -> Any:
+    """A number as a scalar of NumPy."""
+    return getattr(import_module("numpy"), dtype)(value)
 
 
 def truth(o: Obligation) -> str:

@@ -23,6 +23,7 @@ from anyshape.export.files.scope import ScopeReader, read_sites
 from anyshape.export.files.stand_in import Member
 from anyshape.export.files.written_out import WrittenOut
 from anyshape.export.program import ExportedProgram
+from anyshape.expr.table.op_numpy import WIDTHS
 from anyshape.expr.traverse import names_of
 from anyshape.symbolic.sym_bool import SymBool
 from anyshape.symbolic.sym_float import SymFloat
@@ -446,6 +447,10 @@ class _Variant:
                 if value is None:
                     checked.refuse(where, "a value that is defined before", content)
                 return value
+            if tag == "numpy":
+                scalar, text = checked.items(content, where, 2)
+                checked.one_of(scalar, WIDTHS, where)
+                return SymFloat(self.scope.real(text), self.tracer.env, scalar)
             if tag in _SYMBOLIC:
                 make, read = _SYMBOLIC[tag]
                 return make(getattr(self.scope, read)(content), self.tracer.env)

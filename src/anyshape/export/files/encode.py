@@ -188,6 +188,8 @@ class _Variant:
         kind = type(a)
         if kind is Value:
             return {"value": repr(a)}
+        if kind is SymFloat and a.scalar:
+            return {"numpy": [a.scalar, self.scope.text(a.value)]}
         if kind in SYMBOLIC:
             return {_SYMBOLIC[kind]: self.scope.text(operand_of(a))}
         if kind not in _KNOWN:  # an instance of a subclass is saved as one of these

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 FLOAT16_NAME: Final = "float16"
 FLOAT32_NAME: Final = "float32"
 FLOAT64_NAME: Final = "float64"
+WIDTHS: Final = (FLOAT16_NAME, FLOAT32_NAME, FLOAT64_NAME)
 
 # ---------------------------------------------------------------------- rounding
 
