@@ -51,7 +51,8 @@ class Case:
     size. `calls`, thunks that may change things and give arguments, replaces all this. `drive` is
     called with the function and its arguments in place of the function. `backward` accumulates
     gradients after each call. `looks_at` is state that is not reachable from the function.
-    `cleanup` is called at the end.
+    `cleanup` is called at the end. `options` are further options of `compile`, `settings` are
+    those of `config` that are patched.
     """
 
     def __init__(
@@ -65,12 +66,16 @@ class Case:
         backward: bool = False,
         looks_at: Any = None,
         cleanup: Callable[[], Any] | None = None,
+        options: dict[str, Any] | None = None,
+        settings: dict[str, Any] | None = None,
     ) -> None:
         self.fn = fn
         self.drive = drive
         self.backward = backward
         self.looks_at = looks_at
         self.cleanup = cleanup
+        self.options = options or {}
+        self.settings = settings or {}
 
         def at(n: int, change: Callable[[], Any] | None = None) -> Step:
             return Step(change, lambda: args(n))

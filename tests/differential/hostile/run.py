@@ -160,7 +160,8 @@ class Execution:
         module = load(self.kind)
         case = PROGRAMS.pop(module.__name__)[self.name]()
         try:
-            self._call(case, Eye(module.__name__), steps(case), want)
+            with anyshape.config.patch(**case.settings):
+                self._call(case, Eye(module.__name__), steps(case), want)
         finally:
             if case.cleanup is not None:
                 case.cleanup()
@@ -286,7 +287,8 @@ def _compiled(kind: str, name: str, mode: str, compile_: Callable[..., Any]) -> 
 
     def execute(**more: Any) -> Execution:
         options = {"recompile_limit": LIMIT, **MODES[mode], **more}
-        return Execution(kind, name, lambda case: compile_(case.fn, **options)).follow(steps, want)
+        make = lambda case: compile_(case.fn, **{**case.options, **options})  # noqa: E731
+        return Execution(kind, name, make).follow(steps, want)
 
     done = execute()
     outcome = _judged(done, want)
