@@ -68,7 +68,9 @@ def report(found: dict[tuple[str, str, str], Outcome], asked: Any) -> int:
     news = {k: [m for m in v if m not in known.get(k, ())] for k, v in differ.items()}
     news = {k: v for k, v in news.items() if v}
     ran = {(f"{kind}/{name}", mode) for kind, name, mode in found}
-    right = {k: [m for m in v if (k, m) in ran and m not in differ[k]] for k, v in known.items()}
+    right = {
+        k: [m for m in v if (k, m) in ran and m not in differ.get(k, ())] for k, v in known.items()
+    }
     right = {k: v for k, v in right.items() if v}
     print(f"{sum(map(len, differ.values()))} runs of {len(differ)} programs differ")
     for program, where in differ.items():

@@ -237,6 +237,8 @@ def _stop(signum: int, frame: Any) -> None:
 def _described(eye: Eye, error: BaseException | None) -> Any:
     if error is None:
         return None
+    if isinstance(error, RecursionError):
+        return eye.name(type(error)), "", None  # where it stops is not the program's
     cause = type(error.__cause__).__name__ if error.__cause__ is not None else None
     return eye.name(type(error)), eye.text(str(error)), cause
 
