@@ -139,7 +139,8 @@ class Compiled:
         entries = self.entries
         if entries and entry is not entries[0] and self._lock.acquire(blocking=False):
             try:
-                self.entries = [entry, *[e for e in self.entries if e is not entry]]
+                if entry in self.entries:  # unless another thread gave up, or reset it
+                    self.entries = [entry, *[e for e in self.entries if e is not entry]]
             finally:
                 self._lock.release()
         return self._run(entry, flat, args, kwargs)
@@ -234,8 +235,9 @@ class Compiled:
         return self._eagerly(args, kwargs)
 
     def _give_up(self, why: str) -> None:
-        """Run the function eagerly from here on, with a warning."""
+        """Run the function eagerly from here on, with a warning, and free its entries."""
         self.eager_because = why
+        self.entries = []
         if Fallback in listeners:
             emit(Fallback(_name(self.fn), why))
         warnings.warn(

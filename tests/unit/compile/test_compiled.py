@@ -480,3 +480,40 @@ def test_entries_go_with_their_function() -> None:
     del compiled
     gc.collect()
     assert ref() is None
+
+
+# ---------------------------------------------------------------------- memory
+
+
+def test_entries_are_freed_when_a_function_gives_up() -> None:
+    weight = torch.ones(3)
+
+    def f(x: torch.Tensor, n: int) -> torch.Tensor:
+        return x * weight + n
+
+    compiled = anyshape.compile(f, dynamic=False, recompile_limit=2)
+    x = torch.ones(3)
+    for n in range(2):
+        compiled(x, n)
+    programs = [weakref.ref(entry) for entry in compiled.entries]
+    assert len(programs) == 2
+    with pytest.warns(AnyshapeWarning, match="compiled 2 times, which is its limit"):
+        assert compiled(x, 2).tolist() == [3.0] * 3
+    assert compiled.entries == []
+    assert "runs eagerly" in compiled.explain()
+    gc.collect()
+    assert [p for p in programs if p() is not None] == []
+    compiled.reset()
+    assert compiled(x, 0).tolist() == [1.0] * 3
+    assert len(compiled.entries) == 1
+
+
+def test_a_hit_does_not_bring_back_a_freed_entry() -> None:
+    compiled = anyshape.compile(lambda x, n: x + n, dynamic=False)
+    x = torch.ones(2)
+    compiled(x, 0)
+    (entry,) = compiled.entries
+    compiled.entries = []
+    flat = entry.check((x, 0), {})
+    assert compiled._hit(entry, flat, (x, 0), {}).tolist() == [1.0] * 2
+    assert compiled.entries == []
