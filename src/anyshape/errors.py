@@ -10,8 +10,11 @@ from __future__ import annotations
 class AnyshapeError(Exception):
     """The base class of all errors that anyshape raises on purpose.
 
-    `what`, `why` and `fix` are the parts of the text; `why` and `fix` may be empty.
+    `what`, `why` and `fix` are the parts of the text; `why` and `fix` may be empty. `is_refusal` if
+    eager execution would not raise it.
     """
+
+    is_refusal = False
 
     def __init__(self, what: str, *, why: str = "", fix: str = "") -> None:
         self.what = what
@@ -27,6 +30,8 @@ class AnyshapeError(Exception):
 
 class DataDependentError(AnyshapeError, RuntimeError):
     """A branch or a conversion needs a value that is only known at run time."""
+
+    is_refusal = True
 
 
 class ConstraintError(AnyshapeError, ValueError, RuntimeError):

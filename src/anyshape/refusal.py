@@ -29,6 +29,7 @@ _recording = _Recording()
 def refused(kind: type[_E], what: str, *, why: str = "", fix: str = "") -> _E:
     """The error to raise, remembered by the trace that runs in this thread."""
     error = kind(what, why=why, fix=fix)
+    error.is_refusal = True
     if _recording.refusals is not None:
         _recording.refusals.append(error)
     return error

@@ -12,6 +12,8 @@ from torch.utils import _pytree as pytree
 
 from anyshape.errors import UnsupportedError
 from anyshape.trace import capture
+from anyshape.trace.options import REFUSED, TraceOptions
+from anyshape.trace.tracer import Tracer
 from tests.differential.agree import KINDS, Dynamic
 
 if TYPE_CHECKING:
@@ -114,7 +116,9 @@ def test_attributes_that_the_forward_assigns(make: Any, kind: str) -> None:
     twin = copy.deepcopy(module)
     before = attributes(module)
     try:
-        captured = capture(module, (torch.randn(B, 4),), dynamic=Dynamic(kind, {B: {}}))
+        tracer = Tracer(options=TraceOptions(effects=REFUSED))
+        sizes = Dynamic(kind, {B: {}})
+        captured = capture(module, (torch.randn(B, 4),), dynamic=sizes, tracer=tracer)
     except UnsupportedError:
         captured = None
     assert attributes(module) == before

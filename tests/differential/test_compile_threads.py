@@ -1,4 +1,4 @@
-"""Eight threads that call one compiled function: right results, and no more traces than needed."""
+"""Eight threads that call one compiled function: right results, and no more entries than needed."""
 
 from __future__ import annotations
 
@@ -129,12 +129,11 @@ def short(seed: int) -> tuple[Any, ...]:
 def test_one_function_in_many_threads(
     fn: Any, dynamic: Any, make: Any, traces: int, extensions: int
 ) -> None:
-    """A thread that waited traces a branch again where modes were switched before it."""
+    """Threads do not wait for each other: each may trace a branch, and one program is kept."""
     compiled = anyshape.compile(fn, dynamic=dynamic)
     race(compiled, fn, make)
-    assert compiled.stats.traces <= traces, compiled.explain()
-    assert compiled.stats.extensions <= extensions, compiled.explain()
-    assert len(compiled.entries) == compiled.stats.traces
+    assert len(compiled.entries) < traces + THREADS, compiled.explain()
+    assert compiled.stats.extensions <= extensions * THREADS, compiled.explain()
     assert compiled.eager_because is None
 
 
@@ -142,7 +141,7 @@ def test_one_function_in_many_threads(
 def test_a_loop_in_many_threads(dynamic: Any) -> None:
     compiled = anyshape.compile(loops, dynamic=dynamic)
     race(compiled, loops, vector)
-    assert compiled.stats.traces <= 2
+    assert len(compiled.entries) <= 2
     before = compiled.stats.extensions
     race(compiled, loops, vector)
     assert compiled.stats.extensions == before

@@ -15,6 +15,7 @@ from anyshape.compile.cache.recompilation import Reason, Stats
 from anyshape.compile.dynamism.attribute_inputs import attributes_of
 from anyshape.compile.dynamism.policy import Choice, Policy
 from anyshape.compile.dynamism.store import StoredHistory
+from anyshape.compile.dynamism.varying import Varying
 from anyshape.compile.tree.segment import Segment, Stop, key_of, walk
 from anyshape.compile.tree.segment_program import lower_segment
 from anyshape.compile.tree.trace_path import PathTracer
@@ -43,9 +44,9 @@ from anyshape.trace.arguments import Arguments
 from anyshape.trace.capture import capture_call
 from anyshape.trace.execution_modes import enter_modes
 from anyshape.trace.inputs import untraceable
-from anyshape.trace.options import TraceOptions
+from anyshape.trace.options import REPLAYED, TraceOptions
+from anyshape.trace.record.journal import Journal
 from anyshape.trace.size_chooser import BACKED, STATIC, EachSize
-from anyshape.trace.state.outside import Outside
 from anyshape.trace.state.snapshot import Snapshot
 from anyshape.trace.tracer import Tracer
 from anyshape.trace.tree import unflatten
@@ -96,7 +97,8 @@ class _Failed(NamedTuple):
 class Compiled:
     """A compiled function. Call it like the function.
 
-    Entries are tried from the one used last. Hits take no lock; one thread traces at a time.
+    Entries are tried from the one used last. Hits take no lock, and no lock is held while code of
+    the user's runs: threads that trace the same function do not wait for each other.
     """
 
     def __init__(self, fn: Callable[..., Any], options: Options) -> None:
@@ -107,6 +109,7 @@ class Compiled:
         self.recompilations: list[Recompilation] = []
         self.eager_because: str | None = None
         self.history = StoredHistory(self.fn)
+        self._varying = Varying()
         self._had_effects = False
         self._layouts = False  # whether the layouts of inputs are part of every check
         self._backend = find_backend(options.backend)
@@ -152,15 +155,24 @@ class Compiled:
             if not Snapshot.can_restore(written):
                 return self._eagerly(args, kwargs)
             before = Snapshot(written, entry.generators, draws=entry.draws)
+        may_return = entry.catches or entry.root is not None
+        journal = Journal() if entry.has_effects and may_return else None
         try:
-            result = entry.run(flat)
+            with journal or nullcontext():
+                result = entry.run(flat)
         except Exception:
             if before is None:
+                if journal is not None:
+                    journal.commit()
                 raise
             before.restore()  # the function itself may handle it
+            if journal is not None:
+                journal.roll_back()
             return self._eagerly(args, kwargs)
         if type(result) is Stop:
-            return self._extend(entry, flat, args, kwargs, result, before)
+            return self._extend(entry, flat, args, kwargs, result, before, journal or Journal())
+        if journal is not None:
+            journal.commit()
         return result
 
     def __get__(self, owner: Any, kind: Any = None) -> Any:
@@ -181,33 +193,36 @@ class Compiled:
     # ------------------------------------------------------------------ tracing
 
     def _miss(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        with self._lock:
-            reasons = []
-            for entry in self.entries:
-                reason = entry.why_not(args, kwargs)
-                if reason is None:  # another thread was faster
-                    flat = entry.check(args, kwargs)
-                    assert type(flat) is list
+        reasons = []
+        for entry in self.entries:
+            reason = entry.why_not(args, kwargs)
+            if reason is None:  # another thread was faster
+                flat = entry.check(args, kwargs)
+                if type(flat) is list:
                     return self._hit(entry, flat, args, kwargs)
-                reasons.append(reason)
-            stance = config.stance
-            if reasons:
-                self._note(reasons)
-                if stance == "fail_on_recompile":
-                    raise RecompileLimitError(str(self.recompilations[-1]))
-                if stance == "eager_on_recompile":
-                    return self._eagerly(args, kwargs)
-            if len(self.entries) >= self._limit:
-                return self._beyond_limit(args, kwargs)
-            attributes = attributes_of(self.fn)
-            call = Arguments.of(self.fn, args, kwargs, attributes)
-            strange = any(map(untraceable, call.flat)) or has_function_mode()
-            if strange and not self.options.fullgraph:
+                continue
+            reasons.append(reason)
+        stance = config.stance
+        if reasons:
+            self._note(reasons)
+            if stance == "fail_on_recompile":
+                raise RecompileLimitError(str(self.recompilations[-1]))
+            if stance == "eager_on_recompile":
                 return self._eagerly(args, kwargs)
-            if stance == "eager_then_compile" and not self.stats.calls:
-                self.history.note(call.names, call.flat)
-                return self._eagerly(args, kwargs)
-            return self._compile(call, exact=any(reason.exact for reason in reasons))
+        if len(self.entries) >= self._limit:
+            return self._beyond_limit(args, kwargs)
+        if self.options.dynamic is not False:
+            self._varying.learn(reasons, self.history)
+        attributes = attributes_of(self.fn)
+        attributes += self._varying.current(attributes)
+        call = Arguments.of(self.fn, args, kwargs, attributes)
+        strange = any(map(untraceable, call.flat)) or has_function_mode()
+        if strange and not self.options.fullgraph:
+            return self._eagerly(args, kwargs)
+        if stance == "eager_then_compile" and not self.stats.calls:
+            self.history.note(call.names, call.flat)
+            return self._eagerly(args, kwargs)
+        return self._compile(call, exact=any(reason.exact for reason in reasons))
 
     @property
     def _limit(self) -> int:
@@ -277,6 +292,7 @@ class Compiled:
     def _trace(self, call: Arguments, choose: SizeChooser) -> _Traced | _Failed:
         """Trace a call with these sizes and keep the program; after an error, all is as before."""
         flat = call.flat
+        tried = self.entries
         whole = self.options.fullgraph
         tracer = (
             Tracer(options=self._tracing)
@@ -284,28 +300,25 @@ class Compiled:
             else PathTracer(Segment(), flat, (), list(flat), self._tracing)
         )
         before = Snapshot()
-        outside = Outside(self.fn, call.names, flat, call.attributes)
         try:
-            outside.need_still()
             with config.patch(**_HINTS) if choose is _BY_HINT else nullcontext():
                 captured = capture_call(self.fn, call, choose, tracer)
             captured.raises_on_deviation = self.options.on_deviation == "raise"
-            outside.need_unchanged()
             if type(choose) is Choice:
                 choose.check(captured)
             need_expected(captured, flat)
-            return self._keep(captured, tracer, outside, choose, call)
+            return self._keep(captured, tracer, choose, call, tried)
         except Exception as e:
-            outside.undo()
             if isinstance(tracer, PathTracer):
                 before.restore()
                 tracer.take_back()
-            return _Failed(e, outside.catches, bool(tracer.env.runtime_asserts))
+            catches = tracer.recorder is None or tracer.recorder.catches
+            return _Failed(e, catches, bool(tracer.env.runtime_asserts))
 
     @property
     def _tracing(self) -> TraceOptions:
         return TraceOptions(
-            records_print=True,
+            effects=REPLAYED,
             refuses_changed_objects=True,
             lists_deviations=self.options.on_deviation == "follow",
         )
@@ -314,25 +327,30 @@ class Compiled:
         self,
         captured: Captured,
         tracer: Tracer,
-        outside: Outside,
         choose: SizeChooser,
         call: Arguments,
+        tried: list[Entry],
     ) -> _Traced:
         """Make an entry of a trace; with what the call returns, if it has run by now."""
         exact = self._exact(captured) if self.options.on_deviation == "specialize" else ()
         program: Segment | Lowered
         out = None
+        watch = tracer.recorder.finish()
         if isinstance(tracer, PathTracer) and tracer.answers:
             out = tracer.finish(captured.graph.outputs, captured.out_spec)
+            tracer.journal.commit()
             self._lower_parts(tracer)
             program = tracer.root
         else:
             program = lower(captured, self._backend, call.flat)
         layouts = self._layouts
-        entry = Entry(captured, call.attributes, outside, choose, layouts=layouts, exact=exact)
+        entry = Entry(captured, call.attributes, watch, choose, layouts=layouts, exact=exact)
         entry.serve(program)
         self.stats.traces += 1
-        self.entries = [entry, *self.entries]
+        with self._lock:
+            others = [e for e in self.entries if e not in tried]  # of other threads, meanwhile
+            if not any(type(e.check(call.args, call.kwargs)) is list for e in others):
+                self.entries = [entry, *self.entries]
         return _Traced(entry, out)
 
     def _lower_parts(self, tracer: PathTracer) -> None:
@@ -364,54 +382,58 @@ class Compiled:
         kwargs: Any,
         stop: Stop,
         before: Snapshot | None,
+        journal: Journal,
     ) -> Any:
         """Trace a branch that no call of this entry has taken yet, and finish the call."""
-        with self._lock:
-            assert entry.root is not None
-            segment = entry.root
-            for answer in stop.answers[:-1]:
-                segment = segment.children[key_of(answer)]
-            child = segment.children.get(key_of(stop.answers[-1]))
-            if child is not None and not entry.switches:  # another thread was faster
+        assert entry.root is not None
+        segment = entry.root
+        for answer in stop.answers[:-1]:
+            segment = segment.children[key_of(answer)]
+        child = segment.children.get(key_of(stop.answers[-1]))
+        if child is not None and not entry.switches:  # another thread was faster
+            with journal:
                 result = walk(child, stop.frame)
-                if type(result) is not Stop:
-                    return result
-                stop = Stop([*stop.answers, *result.answers], result.frame)
-                return self._extend(entry, flat, args, kwargs, stop, before)
-            tracer = PathTracer(entry.root, flat, stop.answers, stop.frame, self._tracing)
-            call = Arguments.of(self.fn, args, kwargs, entry.attributes)
-            outside = Outside(self.fn, call.names, flat, entry.attributes)
-            self.stats.extensions += 1
-            try:
-                with config.patch(**_HINTS) if entry.choose is _BY_HINT else nullcontext():
-                    captured = capture_call(self.fn, call, entry.choose, tracer)
-                outside.need_unchanged()
-                out = tracer.finish(captured.graph.outputs, captured.out_spec)
-            except Exception as e:
-                outside.undo()
-                if isinstance(e, AnyshapeError) and not isinstance(e, RuntimeAssertError):
-                    tracer.take_back()
-                    return self._half_done(tracer, e, args, kwargs)
-                if not tracer.failed:
-                    tracer.flush()
-                elif before is not None:
-                    tracer.take_back()
-                    before.restore()
-                    return self._eagerly(args, kwargs)
-                raise
-            finally:
-                entry.renew(tracer)
-            self._lower_parts(tracer)
-            if tracer.asked_layout and not entry.checked.layouts:
-                self._layouts = True
+            if type(result) is not Stop:
+                journal.commit()
+                return result
+            stop = Stop([*stop.answers, *result.answers], result.frame)
+            return self._extend(entry, flat, args, kwargs, stop, before, journal)
+        journal.roll_back()  # the trace begins where the call began
+        tracer = PathTracer(entry.root, flat, stop.answers, stop.frame, self._tracing, journal)
+        call = Arguments.of(self.fn, args, kwargs, entry.attributes)
+        self.stats.extensions += 1
+        try:
+            with config.patch(**_HINTS) if entry.choose is _BY_HINT else nullcontext():
+                captured = capture_call(self.fn, call, entry.choose, tracer)
+            out = tracer.finish(captured.graph.outputs, captured.out_spec)
+        except Exception as e:
+            if isinstance(e, AnyshapeError) and not isinstance(e, RuntimeAssertError):
+                tracer.take_back()
+                return self._half_done(tracer, e, args, kwargs)
+            if not tracer.failed:
+                tracer.flush()
+            elif before is not None:
+                tracer.take_back()
+                before.restore()
+                return self._eagerly(args, kwargs)
+            journal.commit()
+            raise
+        finally:
+            entry.renew(tracer)
+        journal.commit()
+        entry.watch.add(tracer.recorder.finish())
+        self._lower_parts(tracer)
+        if tracer.asked_layout and not entry.checked.layouts:
+            self._layouts = True
+            with self._lock:
                 self.entries = [e for e in self.entries if e is not entry]
-            if tracer.overflow is not None:
-                question = tracer.overflow
-                self._give_up(
-                    f"{question.question} at {question.site} had {len(question.children)} answers,"
-                    " each with a program of its own; to keep it symbolic, use it as a value"
-                )
-            return unflatten(out, captured.out_spec)
+        if tracer.overflow is not None:
+            question = tracer.overflow
+            self._give_up(
+                f"{question.question} at {question.site} had {len(question.children)} answers,"
+                " each with a program of its own; to keep it symbolic, use it as a value"
+            )
+        return unflatten(out, captured.out_spec)
 
     def _half_done(self, tracer: PathTracer, error: AnyshapeError, args: Any, kwargs: Any) -> Any:
         """Run eagerly a call whose first segments have run, unless they had side effects."""
@@ -460,6 +482,7 @@ class Compiled:
             self.stats = Stats()
             self.history = StoredHistory(self.fn)
             self._policy = Policy(self.options.dynamic, self.history)
+            self._varying = Varying()
             self._methods.clear()
 
     def __reduce__(self) -> Any:

@@ -20,6 +20,7 @@ from anyshape.expr.real import Real
 from anyshape.expr.traverse import names_of, nodes_below
 from anyshape.trace.capture import Captured, capture
 from anyshape.trace.codegen import guard_function
+from anyshape.trace.options import REFUSED, TraceOptions
 from anyshape.trace.tracer import Tracer
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ def explore(
             found.is_complete = False
             return found
         wanted = {labels[n]: v for n, v in values.items()}
-        tracer = Tracer()
+        tracer = Tracer(options=TraceOptions(effects=REFUSED))
         try:
             variant = capture(fn, args, kwargs, dynamic=SizeSymbols(spec, wanted), tracer=tracer)
             guards = variant.guards

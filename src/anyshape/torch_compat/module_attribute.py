@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from typing import Final
 
+import torch
+from torch.nn.modules import module as _module
+
 PARAMETERS: Final = "_parameters"
 """Name to parameter, or None."""
 
@@ -24,3 +27,22 @@ REGISTRIES: Final = (PARAMETERS, BUFFERS, MODULES)
 
 HOOKS: Final = ("_forward_hooks", "_forward_pre_hooks")
 """The hooks that run around the forward pass: number to function."""
+
+CALL_HOOKS: Final = (
+    "_forward_hooks",
+    "_forward_pre_hooks",
+    "_backward_hooks",
+    "_backward_pre_hooks",
+)
+"""The hooks that calling a module looks at."""
+
+GLOBAL_HOOKS: Final = (
+    _module._global_forward_hooks,
+    _module._global_forward_pre_hooks,
+    _module._global_backward_hooks,
+    _module._global_backward_pre_hooks,
+)
+"""The hooks of all modules."""
+
+CALL_IMPL: Final = torch.nn.Module._call_impl
+"""What calling a module runs: the hooks and the forward pass."""

@@ -1,30 +1,29 @@
-"""Attributes of objects that are inputs of a trace: numbers and tensors that a spec names."""
+"""Places outside the arguments that are inputs of a trace: numbers and tensors."""
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 
 class Attribute(NamedTuple):
-    """The entry `key` of `owner`, a dict of an object or module, known to users as `name`."""
+    """The entry `key` of `owner`, a dict of an object or module, known to users as `name`.
 
-    owner: dict[str, Any]
-    key: str
+    `varies` if it was found to change from call to call; otherwise a mark or a list names it.
+    """
+
+    owner: Any
+    key: Any
     name: str
+    varies: bool = False
 
 
-@contextmanager
-def replaced(attributes: Sequence[Attribute], stand_ins: Sequence[Any]) -> Iterator[None]:
-    """Put the stand-ins in the place of the attributes for the body of a `with` block."""
-    before = [a.owner[a.key] for a in attributes]
-    try:
-        for a, stand_in in zip(attributes, stand_ins, strict=True):
-            a.owner[a.key] = stand_in
-        yield
-    finally:
-        for a, original in zip(attributes, before, strict=True):
-            a.owner[a.key] = original
+class View:
+    """The attributes of an object as the entries of a mapping: those of a cell, and slots."""
+
+    __slots__ = ("object",)
+
+    def __init__(self, x: Any) -> None:
+        self.object = x
+
+    def __getitem__(self, name: str) -> Any:
+        return getattr(self.object, name)

@@ -15,18 +15,16 @@ from anyshape.refusal import remembered
 from anyshape.tensor import current
 from anyshape.trace import tree
 from anyshape.trace.arguments import Arguments, parameter_names
-from anyshape.trace.attribute import replaced
 from anyshape.trace.call_structure import flatten_call
 from anyshape.trace.codegen import Program
+from anyshape.trace.escape import escapes_named
 from anyshape.trace.input_contract import InputContract
 from anyshape.trace.inputs import Inputs
 from anyshape.trace.output import need_plain, output_of
+from anyshape.trace.record.hooks import recorder_for
 from anyshape.trace.size_chooser import BACKED, as_chooser
 from anyshape.trace.state.contents import Contents
-from anyshape.trace.state.hazards import escapes_named, guarded_python, need_no_exact_types
-from anyshape.trace.state.module_state import kept_modules
 from anyshape.trace.state.quiet import quietly, rested
-from anyshape.trace.state.substitutes import codes_of, modules_of, substituted
 from anyshape.trace.trace_mode import TraceMode
 from anyshape.trace.tracer import Tracer
 
@@ -163,26 +161,26 @@ def trace_call(
     tracer.inputs = inputs
     stand_ins = inputs.symbolize(tracer, choose)
     count = len(stand_ins) - len(attributes)
-    modules = modules_of(fn).values()
-    codes = codes_of(fn, modules)
     tracer.mode = mode = TraceMode(tracer)
+    recorder = tracer.recorder = recorder_for(tracer)
+    for a, stand_in in zip(attributes, stand_ins[count:], strict=True):
+        recorder.replace(a.owner, a.key, stand_in)
+    for leaf in examples:
+        recorder.outside(leaf)
     before = current.enter(tracer)
     try:
-        with (
-            quietly(),
-            escapes_named(),
-            guarded_python(codes, tracer),
-            substituted(codes),
-            kept_modules(modules),
-            replaced(attributes, stand_ins[count:]),
-            tracer.births,
-            mode,
-        ):
+        with quietly(), escapes_named(), tracer.births, mode:
             traced_args, traced_kwargs = tree.unflatten(stand_ins[:count], inputs.spec)
             contents = Contents(parameter_names(fn, args), traced_args, traced_kwargs)
+            for container in contents.containers():
+                recorder.born(container)
             with remembered():
-                result = fn(*traced_args, **traced_kwargs)
+                result = recorder.hooks.ready(recorder.outside(fn))(*traced_args, **traced_kwargs)
                 flat, out_spec = tree.flatten(result, shapes=True)
+            recorder.need_no_effects()
+            recorder.need_returnable(result, {id(c) for c in contents.containers()})
+            for leaf in flat:
+                recorder.need_leaf(leaf)
             contents.need_same(result, objects=tracer.options.refuses_changed_objects)
             tracer.graph.outputs = [output_of(tracer, leaf) for leaf in flat]
             tracer.settle()
@@ -192,7 +190,5 @@ def trace_call(
     finally:
         current.leave(before)
         tracer.close()
-    seen = {id(node.site.code): node.site.code for node in tracer.graph.nodes if node.site}
-    need_no_exact_types([*seen.values(), *[f.__code__ for f in codes]])
     tracer.graph.verify()
     return Captured(tracer, inputs, out_spec)

@@ -196,7 +196,7 @@ class Program:
         if kind is list:
             return f"[{', '.join(map(self._arg, a))}]"
         if kind is dict:
-            return f"{{{', '.join(f'{k!r}: {self._arg(v)}' for k, v in a.items())}}}"
+            return f"{{{', '.join(f'{self._arg(k)}: {self._arg(v)}' for k, v in a.items())}}}"
         if kind is slice:
             return f"slice({self._arg(a.start)}, {self._arg(a.stop)}, {self._arg(a.step)})"
         if kind is float and math.isfinite(a):

@@ -7,7 +7,8 @@ has found the condition false, so the two cannot disagree about which inputs are
 
 from __future__ import annotations
 
-import math
+from enum import Enum
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 import torch
@@ -380,11 +381,13 @@ def same_value(x: Any, example: Any) -> bool:
     """Whether a plain value is the one that it was while tracing."""
     if x is example:
         return True
-    if isinstance(x, float) and math.isnan(x):
-        return math.isnan(example)
+    if isinstance(x, float):
+        return bool(x.hex() == example.hex())  # the signs of 0 differ
+    if type(type(x).__eq__) is FunctionType and not isinstance(x, Enum):
+        return False  # objects of the user's are known by identity
     try:
         return bool(x == example)
-    except Exception:  # a comparison of the user's own
+    except Exception:  # a comparison in C that fails
         return False
 
 

@@ -50,8 +50,6 @@ _is_grad_enabled: Final = torch.is_grad_enabled
 _is_inference: Final = torch.is_inference_mode_enabled
 _default_dtype: Final = torch.get_default_dtype
 _KINDS: Final = (torch.Tensor, torch.nn.Parameter)
-
-
 _DEFAULT: Final = TraceOptions()
 
 
@@ -73,9 +71,9 @@ class Tracer(ModeRecorder):
         self.depth = 0
         self.whole = 0  # forwards of autograd functions that are recorded as one call
         self.closed = False
-        self.has_run = False  # whether parts of the program were run while it was traced
         self.mode: Any = None
         self.inputs: Any = None
+        self.recorder: Any = None  # of what Python does around the calls
         self.device = torch.get_default_device()
         self._device: torch.device | None = None  # of all tensors so far
         self._mixed = False
@@ -427,6 +425,7 @@ class Tracer(ModeRecorder):
     def release(self) -> None:
         """Drop what only the trace needed."""
         self.mode = None
+        self.recorder = None
         self._lifted = {}
         self.births = Births()
 

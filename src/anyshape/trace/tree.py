@@ -176,3 +176,12 @@ def _refuse_to_flatten(x: Any) -> Any:
 
 
 pytree.register_pytree_node(Fields, _refuse_to_flatten, _unflatten_fields)
+
+
+def containers_in(x: Any) -> Iterator[Any]:
+    """The containers in a structure, from the outermost."""
+    found = level(x)
+    if found is not None:
+        yield x
+        for part in found.parts:
+            yield from containers_in(part)

@@ -453,8 +453,7 @@ def test_threads() -> None:
     for t in threads:
         t.join()
     assert wrong == []
-    assert compiled.stats.traces == 1
-    assert compiled.stats.extensions == 1
+    assert len(compiled.entries) == 1  # threads do not wait for each other, and one of them wins
 
 
 def test_no_tensor_of_a_call_is_kept() -> None:

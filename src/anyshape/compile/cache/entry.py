@@ -10,6 +10,7 @@ from anyshape.compile.tree.segment import Segment, walk
 from anyshape.rules.dispatch.table import PURE
 from anyshape.trace.condition import Violation
 from anyshape.trace.execution_modes import keep_modes
+from anyshape.trace.record.effect import EFFECTS
 from anyshape.trace.state.snapshot import generators_in
 from anyshape.trace.tree import unflatten
 
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
     from anyshape.interop.backend import Lowered
     from anyshape.trace.attribute import Attribute
     from anyshape.trace.capture import Captured
+    from anyshape.trace.record.read import Watch
     from anyshape.trace.size_chooser import SizeChooser
-    from anyshape.trace.state.outside import Outside
     from anyshape.trace.tracer import Tracer
 
 
@@ -36,22 +37,24 @@ class Entry:
         self,
         captured: Captured,
         attributes: Sequence[Attribute],
-        outside: Outside,
+        watch: Watch,
         choose: SizeChooser,
         *,
         layouts: bool,
         exact: Sequence[Obligation] = (),
     ) -> None:
+        self.catches = captured.tracer.recorder.catches
+        self.has_effects = False
+        self.watch = watch
         captured.inputs.release()
         captured.tracer.release()
         self.captured = captured
         self.attributes = attributes
         self.choose = choose
-        self.checked = GuardFunction(captured, attributes, outside, layouts=layouts, exact=exact)
+        self.checked = GuardFunction(captured, attributes, watch, layouts=layouts, exact=exact)
         self.check = self.checked.run
         self.root: Segment | None = None
         self.switches = False
-        self.catches = outside.catches
         self.draws = False
         self.generators: list[torch.Generator] = []
         self._places: set[int] = set()
@@ -82,6 +85,7 @@ class Entry:
         drawing = [n for n in tracer.graph.nodes if n.func not in PURE]
         self.draws = self.draws or bool(drawing)
         self.generators += generators_in(drawing)
+        self.has_effects = self.has_effects or any(n.func in EFFECTS for n in tracer.graph.nodes)
         if self.root is not None:
             self.switches = any(segment.switches for segment in self.root.below())
 

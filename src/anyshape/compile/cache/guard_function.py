@@ -14,6 +14,7 @@ from anyshape.trace.call_structure import Structure
 from anyshape.trace.codegen import fail, guard_function
 from anyshape.trace.condition import LITERAL, Condition, Holds, Violation
 from anyshape.trace.input_contract import CheckWriter, InputContract
+from anyshape.trace.record.read import MISSING
 from anyshape.trace.tree import flatten
 
 if TYPE_CHECKING:
@@ -23,31 +24,33 @@ if TYPE_CHECKING:
     from anyshape.trace.attribute import Attribute
     from anyshape.trace.capture import Captured
     from anyshape.trace.condition import Scope
-    from anyshape.trace.state.outside import Outside
+    from anyshape.trace.record.read import Watch
 
 _MISSING = "something that the function reads is missing"
 
 
-class Read(NamedTuple):
-    """Something outside the arguments is what the trace read.
+class Outside(NamedTuple):
+    """Everything outside the arguments is what the trace read."""
 
-    `test` is the condition as Python. `value`, if there is one, reads what is there at the moment.
-    """
-
-    test: str
-    place: str
-    expected: str
-    value: Callable[[], Any] | None
+    watch: Watch
 
     def source(self, scope: Scope) -> str:
         """See `Condition`."""
-        return self.test
+        return f"{scope.name(self.watch)}()"
 
     def violation(self, flat: Sequence[Any]) -> Violation:
         """See `Condition`."""
-        if self.value is None:
-            return Violation(self.place, sentence=f"{self.place} changed")
-        return Violation(self.place, self.expected, described(self.value()))
+        read = self.watch.failing()
+        if read is None:
+            return Violation(_MISSING, sentence=_MISSING)
+        place, now = self.watch.label(read), read.now()
+        if now is MISSING:
+            return Violation(place, described(read.value), "missing")
+        if read.value is MISSING:
+            return Violation(place, "missing", described(now))
+        if type(now) is tuple or described(now) == described(read.value):
+            return Violation(place, sentence=f"{place} changed")
+        return Violation(place, described(read.value), described(now))
 
 
 class Present(NamedTuple):
@@ -72,7 +75,7 @@ class GuardFunction:
         self,
         captured: Captured,
         attributes: Sequence[Attribute],
-        outside: Outside,
+        watch: Watch,
         *,
         layouts: bool,
         exact: Sequence[Obligation],
@@ -90,7 +93,8 @@ class GuardFunction:
         self._take_apart(inputs.spec)
         for a in attributes:
             name = f"x{len(writer.scope.inputs)}"
-            writer.lines.append(f"{name} = {writer.scope.name(a.owner)}[{a.key!r}]")
+            key = repr(a.key) if type(a.key) in LITERAL else writer.scope.name(a.key)
+            writer.lines.append(f"{name} = {writer.scope.name(a.owner)}[{key}]")
             writer.scope.inputs.append(name)
         assert len(writer.scope.inputs) == len(inputs.leaves)
         writer.need_all(contract.conditions)
@@ -100,8 +104,7 @@ class GuardFunction:
         for o in (*expected(captured), *exact):
             writer.need(Holds(o, contract.describe, exact=True))
         writer.need_all(contract.modes)
-        for test, place, value, read in outside.conditions(writer.scope.name):
-            writer.need(Read(test, place, described(value), read))
+        writer.need(Outside(watch))
         self.run: Callable[[Any, Any], list[Any] | int] = self._function()
         self.text = writer.text
         self.conditions = writer.conditions
@@ -157,7 +160,10 @@ class GuardFunction:
                 self._part(part, child, condition)
         elif spec.type is dict:
             keys = list(spec.context)
-            writer.need(condition, f"type({x}) is dict and list({x}) == {name(keys)}")
+            test = f"type({x}) is dict and list({x}) == {name(keys)}"
+            if not all(type(key) is str for key in keys):  # 1, 1.0 and True are equal
+                test += f" and list(map(type, {x})) == {name(list(map(type, keys)))}"
+            writer.need(condition, test)
             for key, child in zip(keys, spec.children(), strict=True):
                 part = self._temporary()
                 word = repr(key) if type(key) in LITERAL else name(key)

@@ -86,4 +86,6 @@ def _values(x: Any) -> tuple[Hashable, dict[int | None, Any]]:
 
 
 def _same(a: Any, b: Any) -> bool:
-    return bool(a == b) or (a != a and b != b)  # noqa: PLR0124  a NaN is the same as another
+    if type(a) is float and type(b) is float:
+        return a.hex() == b.hex()  # the signs of 0 differ, and a NaN is the same as another
+    return bool(a == b)

@@ -68,7 +68,9 @@ class Policy:
         matches nothing. Raises if the call violates its own marks.
         """
         count = len(flat) - len(attributes)
-        self.history.note(names[:count], flat[:count])
+        varies = [True] * count + [a.varies for a in attributes]
+        noted = [i for i, varying in enumerate(varies) if varying]
+        self.history.note([names[i] for i in noted], [flat[i] for i in noted])
         lists = sources.current()
         unmatched = [e for e in lists.unmatched(names, flat) if e not in self._warned]
         if unmatched:
@@ -77,7 +79,7 @@ class Policy:
         kinds: dict[Key, str] = {}
         marks: dict[Key, Mark] = {}
         for leaf, (name, x) in enumerate(zip(names, flat, strict=True)):
-            default = self._default if leaf < count else _static
+            default = self._default if varies[leaf] else _static
             if not isinstance(x, torch.Tensor):
                 named = lists.kind(name) if _may_vary(x) else STATIC
                 kinds[leaf, None] = named or default(name, None, x)

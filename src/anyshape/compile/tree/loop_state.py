@@ -28,8 +28,7 @@ from anyshape.torch_compat.bytecode import hides_state, iterations
 from anyshape.torch_compat.call_frame import MODULE_CALL
 from anyshape.trace.capture import trace_call
 from anyshape.trace.graph import RESULT, Value, leaves
-from anyshape.trace.state.outside import is_library
-from anyshape.trace.state.substitutes import is_filled
+from anyshape.trace.record.territory import is_filled, is_library
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -58,9 +57,12 @@ _TRUTHS: Final = frozenset(kind.__bool__.__code__ for kind in _SYMBOLIC)  # of `
 _WITHOUT_ELEMENTS: Final = (*_PLAIN, *_SYMBOLIC, torch.Tensor, torch.nn.Parameter)
 
 
-def state_of(live: Callable[[], list[Value]], recent: Sequence[Node]) -> LoopState | None:
+def state_of(
+    live: Callable[[], list[Value]], recent: Sequence[Node], written: list[Any]
+) -> LoopState | None:
     """The state now, or None if part of it is out of sight. `live` gives the tensors that are held;
-    `recent` are the calls since the last decision.
+    `recent` are the calls since the last decision; `written` is what the program has written
+    outside itself.
 
     One tensor may be held by Python's stack alone: the one whose truth is being asked. It comes
     last among the values of the state.
@@ -72,6 +74,7 @@ def state_of(live: Callable[[], list[Value]], recent: Sequence[Node]) -> LoopSta
         if branch is None:
             return None
         frames = [reader.frame(f) for f in stack]
+        frames += [reader.read(x) for x in written]
         there = live()
         held = [v for v in there if v.kind == RESULT and not reader.knows(v)]
         if not _is_of_result(branch, stack[0], held, there, recent):

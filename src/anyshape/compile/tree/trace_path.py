@@ -16,14 +16,12 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from anyshape.compile.tree.loop_state import LoopState, Unsettled, state_of
+from anyshape.compile.tree.path_env import PathEnv
 from anyshape.compile.tree.segment import Segment, key_of
 from anyshape.compile.tree.segment_program import SegmentProgram, as_captured
-from anyshape.env import Env
-from anyshape.env.announce import timed
-from anyshape.env.ladder.decide import decide
 from anyshape.env.site import capture as capture_site
 from anyshape.errors import AnyshapeError
-from anyshape.events import Answer, GraphBreak, emit, listeners
+from anyshape.events import GraphBreak, emit, listeners
 from anyshape.expr import eq0, negate
 from anyshape.expr.boolean import Bool
 from anyshape.expr.constructor.comparison import equals
@@ -49,13 +47,15 @@ from anyshape.trace.graph import (
     operand_of,
 )
 from anyshape.trace.inputs import Bind
+from anyshape.trace.record.effect import EFFECTS
+from anyshape.trace.record.journal import Journal
 from anyshape.trace.state.snapshot import Snapshot, generators_in
 from anyshape.trace.tracer import Tracer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from anyshape.env.fact import Fact
+    from anyshape.env import Env
     from anyshape.env.obligation import Obligation
     from anyshape.expr.real import Real
     from anyshape.tensor.meta import Meta
@@ -67,57 +67,6 @@ _CONSTANT: Final = (int, float, bool, str, torch.dtype)
 
 class Diverged(AnyshapeError):
     """A replay took other steps than the segments that have already run."""
-
-
-class PathEnv(Env):
-    """An environment whose open questions are decided by running the program.
-
-    Before the first decision, questions over backed symbols become guards of the entry; after
-    it they belong to one path, so they are decisions too, and what must hold is asserted there.
-    """
-
-    path: PathTracer
-
-    def guard(self, p: Bool) -> bool:
-        """The truth of `p`: proved, guarded at the entry, or decided by the run."""
-        if listeners and Answer in listeners and not self.is_timed:
-            return timed(self, "guard", p, self.guard, p)
-        answer = decide(self.knowledge, p)
-        if answer is not None:
-            return answer
-        if not self.path.answers and self._over_backed(p) is not None:
-            return super().guard(p)
-        return bool(self.path.decide(p))
-
-    def value(self, e: Expr) -> int:
-        """The value of `e`: proved, guarded at the entry, or decided by the run."""
-        simple = self.simplify(e)
-        if simple.is_const:
-            return simple.c
-        if not self.path.answers and (simple.hint is not None or e.hint is not None):
-            return super().value(e)
-        return int(self.path.decide(simple))
-
-    def real_value(self, r: Real) -> float:
-        """The value of `r`: guarded at the entry, or decided by the run."""
-        if not self.path.answers and r.hint is not None:
-            return super().real_value(r)
-        return float(self.path.decide(r))
-
-    @property
-    def facts(self) -> list[Fact]:
-        """The conditions that are asserted, as they were recorded."""
-        return self._asserts
-
-    def asserts_since(self, place: int) -> list[Obligation]:
-        """The runtime asserts that were recorded after the first `place` ones."""
-        return self._listed(self._asserts[place:])
-
-    def _oblige(self, fact: Fact) -> None:
-        if not self.path.answers:
-            super()._oblige(fact)
-        else:
-            self._assert(fact)
 
 
 class _Moment:
@@ -156,6 +105,7 @@ class PathTracer(Tracer):
         script: Sequence[Any],
         frame: list[Any],
         options: TraceOptions,
+        journal: Journal | None = None,
     ) -> None:
         env = PathEnv(NumberAsker(is_concrete=True))
         super().__init__(env, options)
@@ -169,6 +119,8 @@ class PathTracer(Tracer):
         self.undo: list[Snapshot] = []
         self.parts: list[SegmentProgram] = []  # the segments that were made
         self.failed = False  # whether a segment raised, and not the program
+        self.journal = Journal() if journal is None else journal
+        self._is_back = journal is not None  # whether things are as they were when the call began
         self.settling = False
         self._flat = flat
         self._frame = frame
@@ -324,7 +276,7 @@ class PathTracer(Tracer):
     def _state(self) -> LoopState | None:
         self.settling = True
         try:
-            return state_of(self._live, self.graph.nodes[self._start :])
+            return state_of(self._live, self.graph.nodes[self._start :], self.recorder.state())
         finally:
             self.settling = False
 
@@ -342,6 +294,7 @@ class PathTracer(Tracer):
 
     def flush(self) -> None:
         """Run what was traced since the last decision for its effects: the program has raised."""
+        self.go_forward()
         if len(self.answers) >= len(self.script) and self.segment.run is None:
             self._parent = None
             self.settle()
@@ -354,7 +307,7 @@ class PathTracer(Tracer):
     @property
     def draws(self) -> bool:
         """Whether an op was traced whose result may differ when it runs again."""
-        return any(node.func not in PURE for node in self.graph.nodes)
+        return any(n.func not in PURE and n.func not in EFFECTS for n in self.graph.nodes)
 
     def _outer(self) -> list[Value]:
         return [*self.graph.inputs, *[v for v, _ in self.graph.constants]]
@@ -434,11 +387,11 @@ class PathTracer(Tracer):
         """Run a segment outside the trace; record it once it has run without an error."""
         self._keep_what_changes()
         before = current.enter(None)
-        self.has_run = True
         assert segment.run is not None
         self.failed = True
         try:
-            with DisableTorchFunction(), keep_modes():
+            self.go_forward()
+            with self.journal, DisableTorchFunction(), keep_modes():
                 self._set_modes()
                 out = list(segment.run(self._frame))
         finally:
@@ -467,6 +420,16 @@ class PathTracer(Tracer):
         for before in reversed(self.undo):
             before.restore()
         self.undo = []
+        if not self._is_back:
+            self.journal.roll_back()
+            self._is_back = True
+        self.journal.discard()
+
+    def go_forward(self) -> None:
+        """Have things as they were at the last decision."""
+        if self._is_back:
+            self.journal.roll_forward()
+            self._is_back = False
 
     def release(self) -> None:
         """Drop the tensors of the traced call."""

@@ -28,6 +28,11 @@ class Contents:
         self._plain = [(name, c, _items(c)) for name, c in inside if _is_plain(c)]
         self._objects = [(name, c, tree.flatten(c)) for name, c in inside if not _is_plain(c)]
 
+    def containers(self) -> Iterator[Any]:
+        """All containers among the arguments."""
+        yield from [c for _, c, _ in self._plain]
+        yield from [c for _, c, _ in self._objects]
+
     def need_same(self, result: Any, *, objects: bool) -> None:
         """Raise if a container of Python or a dataclass holds something else.
 

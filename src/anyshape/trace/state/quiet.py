@@ -1,7 +1,7 @@
 """The state of the process while a trace runs, and as it was afterwards.
 
-Grad mode and autocast are restored, the garbage collector rests (a trace makes many objects that
-live on), and torch is told that it is being compiled, as under torch.export.
+Grad mode and autocast are restored, and the garbage collector rests: a trace makes many objects
+that live on.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from anyshape.torch_compat.thread_state import set_compiling
 from anyshape.trace.birth import grow_old, is_frozen
 from anyshape.trace.execution_modes import keep_modes
 
@@ -26,7 +25,6 @@ class _Shared:
     running = 0
     resting = 0
     collects = False
-    compiling = False
     made = 0  # objects since the last full collection
     allowed = 200_000
     collections = 0  # full ones, when `made` was 0
@@ -69,8 +67,6 @@ def quietly() -> Iterator[None]:
     if _Shared.made > _Shared.allowed and _Shared.running == 0 and gc.isenabled():
         _collect()
     with _Shared.lock:
-        if _Shared.running == 0:
-            _Shared.compiling = set_compiling(True)
         _Shared.running += 1
     try:
         with rested(), keep_modes():
@@ -78,5 +74,3 @@ def quietly() -> Iterator[None]:
     finally:
         with _Shared.lock:
             _Shared.running -= 1
-            if _Shared.running == 0:
-                set_compiling(_Shared.compiling)

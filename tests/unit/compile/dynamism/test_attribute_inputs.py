@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,7 +15,6 @@ from anyshape.compile.dynamism.policy import Policy
 from anyshape.config import config
 from anyshape.trace import capture
 from anyshape.trace.arguments import Arguments
-from anyshape.trace.attribute import replaced
 from anyshape.trace.size_chooser import BACKED, STATIC, UNBACKED
 
 
@@ -142,33 +140,6 @@ def test_a_module_that_holds_itself() -> None:
 
 
 # ---------------------------------------------------------------------- while tracing
-
-
-def test_stand_ins_are_there_inside_and_gone_after() -> None:
-    model = Model()
-    before = [set(m.__dict__) for m in model.modules()]
-    weight = model.layer.weight
-    with config.patch(unbacked_sources="self.layer.k,self.tied,self.config.k"):
-        named = attributes_of(model)
-    stand_ins = {"self.tied": torch.zeros(1), "self.layer.weight": torch.zeros(1)}
-    stand_ins |= {"self.layer.k": 10, "self.config.k": 11}  # type: ignore[dict-item]
-    assert {a.name for a in named} == set(stand_ins)
-
-    def use(error: BaseException | None) -> None:
-        with replaced(named, [stand_ins[a.name] for a in named]):
-            assert (model.layer.k, model.config.k) == (10, 11)
-            assert model.tied is stand_ins["self.tied"]
-            assert model.layer.weight is stand_ins["self.layer.weight"]
-            model.layer.__dict__.pop("k")
-            if error is not None:
-                raise error
-
-    for error in (None, KeyError("x"), KeyboardInterrupt()):
-        with pytest.raises(type(error)) if error is not None else nullcontext():
-            use(error)
-        assert (model.layer.k, model.config.k) == (3, 5)
-        assert model.layer.weight is weight is model.tied
-        assert [set(m.__dict__) for m in model.modules()] == before
 
 
 def traced(model: Any, *args: Any, dynamic: Any = None, **lists: Any) -> Any:

@@ -201,7 +201,7 @@ def test_parameters_that_a_list_names() -> None:
 
 
 def test_an_attribute_that_a_list_names() -> None:
-    for lists, entries in (({}, 4), ({"unbacked_sources": "L['self'].factor"}, 1)):
+    for lists, entries in (({}, 2), ({"unbacked_sources": "L['self'].factor"}, 1)):
         model = Model()
         compiled = anyshape.compile(model)
         with config.patch(**lists):

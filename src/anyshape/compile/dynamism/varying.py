@@ -1,0 +1,67 @@
+"""Places outside the arguments that change from call to call, and become inputs.
+
+A number or a tensor that a program reads from an attribute, a global variable or the like is at
+first what it was when traced. If an entry is rejected because another number, or another tensor of
+the same class, is there, the place is an input of later traces: a counter or a cache then has one
+program.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from anyshape.compile.cache.guard_function import Outside
+from anyshape.trace.attribute import Attribute, View
+from anyshape.trace.record.read import ATTRIBUTE, ITEM
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from anyshape.compile.cache.recompilation import Reason
+    from anyshape.compile.dynamism.history import History
+    from anyshape.trace.record.read import Read
+
+
+class Varying:
+    """The places of one compiled function that were seen to change."""
+
+    def __init__(self) -> None:
+        self._places: dict[tuple[int, Any], Attribute] = {}
+
+    def learn(self, reasons: Iterable[Reason], history: History) -> None:
+        """Add the places that made entries reject a call."""
+        for reason in reasons:
+            condition = reason.condition
+            read = condition.watch.failing() if type(condition) is Outside else None
+            if read is not None and _may_be_input(read):
+                assert type(condition) is Outside
+                owner = View(read.owner) if read.kind == ATTRIBUTE else read.owner
+                place = Attribute(owner, read.key, condition.watch.label(read), varies=True)
+                if self._places.setdefault((id(read.owner), read.key), place) is place:
+                    history.note([place.name], [read.value])
+
+    def current(self, known: list[Attribute]) -> list[Attribute]:
+        """The places that hold a number or a tensor at the moment, without those known already."""
+        taken = {(id(a.owner), a.key) for a in known}
+        found = [a for a in self._places.values() if _is_input(_value(a))]
+        return [a for a in found if (id(a.owner), a.key) not in taken]
+
+
+def _may_be_input(read: Read) -> bool:
+    if read.kind not in (ITEM, ATTRIBUTE) or isinstance(read.owner, torch.Tensor):
+        return False
+    now = read.now()
+    return type(now) is type(read.value) and _is_input(now)
+
+
+def _is_input(x: Any) -> bool:
+    return type(x) in (int, float) or isinstance(x, torch.Tensor)
+
+
+def _value(a: Attribute) -> Any:
+    try:
+        return a.owner[a.key]
+    except (LookupError, AttributeError, ValueError, TypeError):
+        return None

@@ -1,0 +1,1 @@
+"""The recorder: what a program reads and writes outside itself while it is traced."""

@@ -1,0 +1,369 @@
+"""Attributes of objects, as a trace reads and assigns them."""
+
+from __future__ import annotations
+
+import functools
+import types
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+
+from anyshape.tensor.identity import type_of
+from anyshape.tensor.sym_tensor import SymTensor
+from anyshape.torch_compat.module_attribute import BUFFERS, MODULES, PARAMETERS, REGISTRIES
+from anyshape.trace.record import effect
+from anyshape.trace.record import read as reads
+from anyshape.trace.record.effect import Held
+from anyshape.trace.record.read import MISSING
+from anyshape.trace.record.recorder import ATOMS, Function
+from anyshape.trace.record.territory import is_twinned
+
+if TYPE_CHECKING:
+    from anyshape.trace.record.call import Calls
+    from anyshape.trace.record.recorder import Recorder
+
+_Module: Final = torch.nn.Module
+_METHODS: Final = (Function, classmethod, staticmethod)
+
+
+class Attributes:
+    """The hooks for attributes."""
+
+    calls: Calls
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._known = recorder.known
+
+    # ------------------------------------------------------------------ reading
+
+    def attribute(self, o: Any, name: str) -> Any:
+        """`o.name`."""
+        kind = type(o)
+        if kind in ATOMS:
+            return getattr(o, name) if name != "__class__" else type_of(o)
+        found = self._known.get((id(o), name), MISSING)
+        if found is not MISSING:
+            if found is _DELETED:
+                raise AttributeError(f"{kind.__name__!r} object has no attribute {name!r}")
+            return found
+        if isinstance(o, torch.Tensor):
+            return self._of_tensor(o, name)
+        if kind is types.ModuleType or isinstance(o, types.ModuleType):
+            return self._of_module(o, name)
+        if isinstance(o, type):
+            return self._of_class(o, name)
+        if kind is super:
+            return self._of_super(o, name)
+        return self._of_object(o, name, kind)
+
+    def optional(self, o: Any, name: Any, *default: Any) -> Any:
+        """`getattr`."""
+        if type(name) is not str:
+            return getattr(o, name, *default)
+        try:
+            return self.attribute(o, name)
+        except AttributeError:
+            if default:
+                return default[0]
+            raise
+
+    def has(self, o: Any, name: Any) -> bool:
+        """`hasattr`."""
+        return self.optional(o, name, MISSING) is not MISSING
+
+    def _of_tensor(self, t: torch.Tensor, name: str) -> Any:
+        value = getattr(t, name)
+        if type(t) is not SymTensor and not callable(value):
+            self._recorder.outside(t)
+            if type(value) in ATOMS or isinstance(value, torch.Tensor):
+                self._recorder.note(reads.ATTRIBUTE, t, name, value)
+        return value
+
+    def _of_module(self, m: Any, name: str) -> Any:
+        own = m.__dict__
+        if name in own:
+            value = self._recorder.note(reads.ITEM, own, name, own[name])
+            self._known[id(m), name] = value
+            return value
+        value = getattr(m, name)  # by a function or a class of the module's own
+        if type(value) in ATOMS:
+            self._recorder.note(reads.ATTRIBUTE, m, name, value)
+        return value
+
+    def _of_class(self, cls: type, name: str) -> Any:
+        recorder = self._recorder
+        meta = type(cls)
+        if meta is not type:
+            raw = recorder.lookup(meta, name)
+            if type(raw) is property and raw.fget is not None:
+                return self.calls.ready(raw.fget)(cls)
+        if recorder.lookup(cls, name) is MISSING and meta is not type:
+            fallback = recorder.lookup(meta, "__getattr__")
+            if type(fallback) is Function and recorder.lookup(meta, name) is MISSING:
+                return self.calls.ready(fallback)(cls, name)
+        return getattr(cls, name)
+
+    def _of_super(self, o: Any, name: str) -> Any:
+        line = o.__self_class__.__mro__
+        for base in line[line.index(o.__thisclass__) + 1 :]:
+            if name in base.__dict__:
+                self._recorder.lookup(base, name)
+                break
+        return getattr(o, name)
+
+    def _of_object(self, o: Any, name: str, kind: type) -> Any:
+        look: Any = kind.__getattribute__
+        if type(look) is Function and is_twinned(look.__code__):
+            self._recorder.lookup(kind, "__getattribute__")
+            try:
+                return self.calls.ready(look)(o, name)
+            except AttributeError:
+                fallback = self._recorder.lookup(kind, "__getattr__")
+                if type(fallback) is not Function:
+                    raise
+                return self.calls.ready(fallback)(o, name)
+        return self._found(o, name, falls_back=True)
+
+    def plain(self, o: Any, name: str) -> Any:
+        """`object.__getattribute__(o, name)`."""
+        found = self._known.get((id(o), name), MISSING)
+        if found is not MISSING and found is not _DELETED:
+            return found
+        return self._found(o, name, falls_back=False)
+
+    def _found(self, o: Any, name: str, *, falls_back: bool) -> Any:
+        recorder = self._recorder
+        kind = recorder.kind(o)
+        raw = recorder.lookup(kind, name)
+        if raw is not MISSING and hasattr(type(raw), "__set__"):
+            return self._of_descriptor(o, name, raw)
+        own: Any = getattr(o, "__dict__", None)
+        if type(own) is dict:
+            if name in own:
+                return self._of_dict(o, own, name)
+            if not recorder.is_born(o):
+                recorder.note(reads.ABSENT, own, name, MISSING)
+        if raw is not MISSING:
+            return self._of_raw(o, name, raw)
+        if not falls_back:
+            return object.__getattribute__(o, name)  # raises
+        if isinstance(o, _Module):
+            return self._registered(o, own, name)
+        fallback = recorder.lookup(kind, "__getattr__")
+        if fallback is not MISSING:
+            return self.calls.ready(fallback)(o, name)
+        return getattr(o, name)
+
+    def _of_dict(self, o: Any, own: dict[str, Any], name: str) -> Any:
+        recorder = self._recorder
+        if recorder.is_born(o):
+            return own[name]
+        recorder.owned(own, o)
+        value = self._known[id(o), name] = recorder.note(reads.ITEM, own, name, own[name])
+        return value
+
+    def _of_descriptor(self, o: Any, name: str, raw: Any) -> Any:
+        """What a data descriptor gives: a property, a slot, or one of the user's."""
+        recorder = self._recorder
+        kind = type(raw)
+        if kind is property:
+            if raw.fget is None:
+                return getattr(o, name)
+            return self.calls.ready(raw.fget)(o)
+        if kind is types.MemberDescriptorType:
+            value = getattr(o, name, MISSING)
+            if not recorder.is_born(o):
+                value = recorder.note(reads.ATTRIBUTE, o, name, value)
+            return getattr(o, name) if value is MISSING else value
+        if name == "__dict__":
+            return self.namespace(o)
+        get = getattr(kind, "__get__", None)
+        if type(get) is Function:
+            return self.calls.ready(get)(raw, o, type(o))
+        value = getattr(o, name)
+        if type(value) in ATOMS and not recorder.is_born(o):
+            recorder.note(reads.ATTRIBUTE, o, name, value)
+        return value
+
+    def _of_raw(self, o: Any, name: str, raw: Any) -> Any:
+        """What something in the class of an object gives for the object."""
+        kind = type(raw)
+        if kind in _METHODS:
+            return getattr(o, name)
+        if kind is functools.cached_property:
+            value = self.calls.ready(raw.func)(o)
+            self.set_attribute(o, str(raw.attrname), value)
+            return value
+        get = getattr(kind, "__get__", None)
+        if type(get) is Function and is_twinned(get.__code__):
+            return self.calls.ready(get)(raw, o, type(o))
+        return getattr(o, name)
+
+    def _registered(self, m: torch.nn.Module, own: dict[str, Any], name: str) -> Any:
+        """A parameter, buffer or submodule, as `Module.__getattr__` finds it."""
+        recorder = self._recorder
+        look = recorder.lookup(type(m), "__getattr__")
+        if look is not _Module.__dict__["__getattr__"]:
+            return self.calls.ready(look)(m, name)
+        for registry in REGISTRIES:
+            table = own.get(registry)
+            if table is None:
+                continue
+            if not recorder.is_born(m):
+                recorder.owned(own, m)
+                recorder.note(reads.ITEM, own, registry, table)
+            shadow = recorder.shadows.get(id(table), table)
+            if name in shadow:
+                value = shadow[name]
+                if shadow is table and not recorder.is_born(m):
+                    recorder.owned(table, m)
+                    value = recorder.note(reads.ITEM, table, name, value)
+                    self._known[id(m), name] = value
+                return value
+            if not recorder.is_born(m):
+                recorder.note(reads.ABSENT, table, name, MISSING)
+        return getattr(m, name)  # raises
+
+    def namespace(self, o: Any) -> Any:
+        """`o.__dict__`, or `vars(o)`."""
+        recorder = self._recorder
+        own = o.__dict__
+        if recorder.is_born(o):
+            return own
+        if id(o) in recorder.changed:
+            merged = dict(own)
+            for (owner, name), value in self._known.items():
+                if owner == id(o):
+                    if value is _DELETED:
+                        merged.pop(name, None)
+                    elif name in own or name in recorder.changed[id(o)][1]:
+                        merged[name] = value
+            return recorder.born(merged)
+        return recorder.own_dict(own, o)
+
+    # ------------------------------------------------------------------ assigning
+
+    def store_attribute(self, value: Any, o: Any, name: str) -> None:
+        """`o.name = value`, with the value first."""
+        self.set_attribute(o, name, value)
+
+    def set_attribute(self, o: Any, name: str, value: Any) -> None:
+        """`o.name = value`."""
+        recorder = self._recorder
+        kind = type(o)
+        if isinstance(o, torch.Tensor):
+            self._set_of_tensor(o, name, value)
+            return
+        assign = kind.__setattr__
+        if type(assign) is Function and assign is not _Module.__setattr__:
+            recorder.lookup(kind, "__setattr__")
+            self.calls.ready(assign)(o, name, value)
+            return
+        raw = recorder.lookup(kind, name) if not isinstance(o, type) else MISSING
+        if type(raw) is property and raw.fset is not None:
+            self.calls.ready(raw.fset)(o, value)
+            return
+        put = getattr(type(raw), "__set__", None)
+        if type(put) is Function:
+            self.calls.ready(put)(raw, o, value)
+            return
+        if recorder.may_write(o):
+            self._set_of_born(o, name, value)
+        elif isinstance(o, _Module):
+            self._set_of_module(o, name, value)
+        else:
+            self.assign(o, name, value)
+
+    def assign(self, o: Any, name: str, value: Any) -> None:
+        """`object.__setattr__(o, name, value)`."""
+        recorder = self._recorder
+        if recorder.may_write(o):
+            self._set_of_born(o, name, value)
+            return
+        recorder.need_outside(o)
+        if isinstance(o, types.ModuleType):
+            recorder.emit(effect.set_item, Held(o.__dict__), name, recorder.operand(value))
+            space = recorder.space(o.__dict__)
+            space[name] = value
+        elif isinstance(o, type):
+            recorder.emit(effect.set_class_attribute, Held(o), name, recorder.operand(value))
+        else:
+            recorder.emit(effect.set_attribute, Held(o), name, recorder.operand(value))
+        self._change(o, name, value)
+
+    def _set_of_born(self, o: Any, name: str, value: Any) -> None:
+        if isinstance(o, type | _Module | types.ModuleType):
+            setattr(o, name, value)
+        else:
+            object.__setattr__(o, name, value)
+        if self._recorder.is_published(o):
+            self._recorder.repeat(o, effect.set_attribute, name, self._recorder.operand(value))
+
+    def _change(self, o: Any, name: str, value: Any) -> None:
+        self._recorder.changed.setdefault(id(o), (o, set()))[1].add(name)
+        self._known[id(o), name] = value
+
+    def _set_of_tensor(self, t: torch.Tensor, name: str, value: Any) -> None:
+        if type(t) is SymTensor and hasattr(torch.Tensor, name):
+            setattr(t, name, value)
+            return
+        tracer = self._recorder.tracer
+        if type(t) is SymTensor:
+            raise self._recorder.refusal(f"the attribute {name} of a tensor is assigned")
+        if name == "data" and type(value) is SymTensor and value._value.root is tracer.lift(t).root:
+            return  # the memory that it has already, as after `t.data += 1`
+        raise self._recorder.refusal(f"the attribute {name} of a tensor is assigned")
+
+    def _set_of_module(self, m: torch.nn.Module, name: str, value: Any) -> None:
+        """What `Module.__setattr__` does, for names that are registered already and for others."""
+        recorder = self._recorder
+        own = m.__dict__
+        if isinstance(value, torch.nn.Parameter | _Module) and name not in own:
+            raise recorder.refusal(f"the parameter or module {name} is assigned")
+        for registry in (PARAMETERS, MODULES, BUFFERS):
+            table = own[registry]
+            if name in recorder.shadows.get(id(table), table):
+                if registry != BUFFERS and value is not None:
+                    raise recorder.refusal(f"the parameter or module {name} is assigned")
+                recorder.outside(table)
+                self._known.pop((id(m), name), None)
+                self.calls.containers.set_item(table, name, value)
+                return
+        self.assign(m, name, value)
+
+    def del_attribute(self, o: Any, name: str) -> None:
+        """`del o.name`."""
+        recorder = self._recorder
+        remove = type(o).__delattr__
+        if recorder.may_write(o) or isinstance(o, SymTensor):
+            delattr(o, name)
+            recorder.repeat(o, effect.delete_attribute, name)
+            return
+        if type(remove) is Function and remove is not _Module.__delattr__:
+            self.calls.ready(remove)(o, name)
+            return
+        if isinstance(o, torch.Tensor | type | types.ModuleType):
+            raise recorder.refusal(f"the attribute {name} is deleted")
+        self.attribute(o, name)  # raises if there is none
+        if isinstance(o, _Module) and name not in o.__dict__:
+            for registry in REGISTRIES:
+                if name in o.__dict__[registry]:
+                    self._known.pop((id(o), name), None)
+                    self.calls.containers.del_item(o.__dict__[registry], name)
+                    return
+        self.remove(o, name)
+
+    def remove(self, o: Any, name: str) -> None:
+        """`object.__delattr__(o, name)`."""
+        recorder = self._recorder
+        if recorder.may_write(o):
+            object.__delattr__(o, name)
+            recorder.repeat(o, effect.delete_attribute, name)
+            return
+        recorder.need_outside(o)
+        recorder.emit(effect.delete_attribute, Held(o), name)
+        self._change(o, name, _DELETED)
+
+
+_DELETED: Final = object()

@@ -1,0 +1,382 @@
+"""Functions in C and of libraries, as a trace calls them.
+
+A function that has a symbolic meaning, reads the user's objects or calls the user's functions back
+has a substitute, found by identity: whatever name the program knows it by. What gives another value
+on each call, and what has effects that cannot be repeated, is refused.
+"""
+
+from __future__ import annotations
+
+import builtins
+import contextvars
+import copy
+import functools
+import gc
+import inspect
+import io
+import math
+import operator
+import os
+import sys
+import threading
+import types
+import warnings
+from collections import Counter, OrderedDict, defaultdict, deque
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+
+from anyshape.env.site import is_standard
+from anyshape.symbolic import math_functions
+from anyshape.trace.record import outlet
+from anyshape.trace.record import read as reads
+from anyshape.trace.record.iteration import Iterations
+from anyshape.trace.record.meaning import Meanings
+from anyshape.trace.record.recorder import ATOMS, CONTAINERS, SYMBOLIC
+from anyshape.trace.record.torch_call import TORCH_SUBSTITUTES, generator_method
+
+if TYPE_CHECKING:
+    from anyshape.trace.record.call import Calls
+    from anyshape.trace.record.recorder import Recorder
+
+_NEW: Final = (
+    list,
+    dict,
+    set,
+    frozenset,
+    tuple,
+    deque,
+    OrderedDict,
+    defaultdict,
+    Counter,
+    bytearray,
+)
+_EFFECTFUL: Final = frozenset(
+    ("posix", "nt", "_io", "_socket", "select", "signal", "_posixsubprocess", "_thread", "_ctypes",
+     "fcntl", "mmap", "faulthandler", "_sqlite3", "_queue", "atexit", "_signal", "resource")
+)  # fmt: skip
+_STATE: Final = ("get_", "is_", "are_", "has_")
+_TOLD: Final = (bool, int, float, str, type(None), torch.dtype, torch.device)
+# modules of Python whose functions only compute
+_PURE: Final = frozenset(
+    ("abc", "ast", "base64", "bisect", "calendar", "collections", "colorsys", "contextlib", "copy",
+     "dataclasses", "datetime", "decimal", "difflib", "enum", "fractions", "functools", "hashlib",
+     "heapq", "html", "inspect", "ipaddress", "json", "keyword", "logging", "math", "numbers",
+     "operator", "packaging", "re", "statistics", "string", "struct", "textwrap", "types", "typing",
+     "unicodedata", "urllib", "warnings", "weakref", "zlib", "threading", "importlib", "gc",
+     "_weakrefset", "_collections_abc", "os", "posixpath", "genericpath", "ntpath", "traceback")
+)  # fmt: skip
+_HARMLESS: Final = frozenset(("fspath", "allocate_lock", "RLock", "get_ident", "isenabled"))
+_VARYING: Final = ("time", "random", "_random", "secrets", "uuid", "numpy.random", "_datetime")
+_ASKED: Final[Any] = (
+    os.getcwd, os.getenv, torch.get_num_threads, torch.get_num_interop_threads,
+    torch.are_deterministic_algorithms_enabled, torch.get_float32_matmul_precision,
+    torch.is_deterministic_algorithms_warn_only_enabled, torch.get_deterministic_debug_mode,
+    torch.cuda.is_available, torch.is_anomaly_enabled, sys.getrecursionlimit, os.getpid,
+)  # fmt: skip
+_IN_MEMORY: Final = (io.BytesIO, io.StringIO)
+
+
+class Builtins:
+    """Substitutes for builtins and functions of libraries."""
+
+    def __init__(self, calls: Calls, recorder: Recorder) -> None:
+        self._calls = calls
+        self._recorder = recorder
+        self._attributes = calls.attributes
+        self._containers = calls.containers
+        self._operators = calls.operators
+        self._iterations = Iterations(calls, recorder)
+        self.table: dict[int, Any] = {id(f): s for f, s in self._substitutes()}
+
+    def _substitutes(self) -> Any:
+        yield builtins.len, self._containers.length
+        yield builtins.getattr, self._attributes.optional
+        yield builtins.hasattr, self._attributes.has
+        yield builtins.setattr, self._attributes.set_attribute
+        yield builtins.delattr, self._attributes.del_attribute
+        yield builtins.vars, self._vars
+        yield builtins.str, functools.partial(self._shown, "__str__")
+        yield builtins.repr, functools.partial(self._shown, "__repr__")
+        yield builtins.format, self._format
+        yield builtins.print, functools.partial(outlet.printed, self._recorder)
+        yield builtins.dir, self._dir
+        yield builtins.callable, callable
+        yield threading.Event.is_set, lambda event: self._attributes.attribute(event, "_flag")
+        yield copy.copy, self._copy
+        yield copy.deepcopy, self._deep_copy
+        yield object.__setattr__, self._attributes.assign
+        yield object.__getattribute__, self._attributes.plain
+        for f in (warnings.simplefilter, warnings.filterwarnings, warnings.catch_warnings,
+                  warnings.resetwarnings, sys._getframe, inspect.currentframe, inspect.stack,
+                  gc.disable, gc.enable, gc.freeze):  # fmt: skip
+            yield f, functools.partial(self._effect, f.__name__)
+        yield gc.isenabled, functools.partial(self._asked, gc.isenabled)
+        for name in ("open", "input", "exec", "eval", "compile", "breakpoint", "globals"):
+            yield getattr(builtins, name), functools.partial(self._effect, name)
+        yield from self._iterations.substitutes()
+        yield from Meanings(self._calls, self._recorder, self._iterations).substitutes()
+        for f in _ASKED:
+            yield f, functools.partial(self._asked, f)
+        for name, f in math_functions.FUNCTIONS.items():
+            yield getattr(math, name), f
+        for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "eq", "ne", "lt",
+                     "le", "gt", "ge", "neg", "is_", "is_not", "iadd", "imul"):  # fmt: skip
+            yield getattr(operator, name), getattr(self._operators, name)
+        yield operator.getitem, self._containers.item
+        yield operator.setitem, self._containers.set_item
+        yield operator.contains, lambda o, key: self._containers.contains(key, o)
+        yield from outlet.substitutes(self._recorder)
+        for f, substitute in TORCH_SUBSTITUTES():
+            yield f, functools.partial(substitute, self._recorder)
+
+    # ------------------------------------------------------------------ kinds of functions
+
+    def ready(self, f: Any) -> Any:  # noqa: C901, PLR0911  one case per kind of owner
+        """What to call for a builtin function or a method of an object in C."""
+        owner = f.__self__
+        if type(f) is types.MethodWrapperType:
+            return self._slot(f, owner)
+        if owner is None or type(owner) is types.ModuleType:
+            name = owner.__name__ if owner is not None else str(getattr(f, "__module__", ""))
+            if name.startswith("torch"):
+                return self._direct(f)
+            if name in _VARYING:
+                return functools.partial(self._baked, f"{name}.{f.__name__}")
+            if name in _EFFECTFUL and f.__name__ not in _HARMLESS:
+                return functools.partial(self._effect, f"{name}.{f.__name__}")
+            return functools.partial(self._plain, f)
+        if isinstance(owner, type):
+            if owner.__module__.startswith("torch"):
+                return self._direct(f)
+            if owner.__module__ == "datetime" and f.__name__ in ("now", "utcnow", "today"):
+                return functools.partial(self._baked, f"datetime.{f.__name__}")
+            return functools.partial(self._plain, f)
+        if type(owner) is str:
+            return functools.partial(self.method, f)
+        if isinstance(owner, CONTAINERS):
+            return self._containers.method(owner, f.__name__)
+        if type(owner) is contextvars.ContextVar:
+            return functools.partial(self._context_variable, f)
+        if isinstance(owner, torch.Generator):
+            return functools.partial(generator_method, self._recorder, owner, f.__name__)
+        if isinstance(owner, torch.Tensor) or type(owner).__module__.startswith("torch"):
+            return self._direct(f)
+        return self._of_object(f, owner)
+
+    def _slot(self, f: Any, owner: Any) -> Any:
+        """What to call for a special method of an object that its class inherits from C."""
+        attributes, name = self._attributes, f.__name__
+        match name:
+            case "__getattribute__":
+                return functools.partial(attributes.plain, owner)
+            case "__setattr__":
+                return functools.partial(attributes.assign, owner)
+            case "__delattr__":
+                return functools.partial(attributes.remove, owner)
+        if isinstance(owner, CONTAINERS):
+            return self._containers.method(owner, name)
+        if name == "__call__":
+            return self._calls.ready(owner)
+        return functools.partial(self._plain, f)
+
+    def _of_object(self, f: Any, owner: Any) -> Any:
+        """A method, written in C, of some object."""
+        recorder = self._recorder
+        module = type(owner).__module__
+        if module in _VARYING or module.startswith("numpy.random"):
+            return functools.partial(self._baked, f"{type(owner).__name__}.{f.__name__}")
+        if (
+            type(owner) in ATOMS
+            or recorder.is_born(owner)
+            or module in ("numpy", "types", "builtins")
+        ):
+            if (
+                f.__name__ == "__next__"
+                and not recorder.is_born(owner)
+                and recorder.is_outside(owner)
+            ):
+                raise recorder.refusal("an iterator from outside is moved on")
+            return functools.partial(self._plain, f)
+        if recorder.is_outside(owner) and not recorder.may_write(owner):
+            raise recorder.refusal(f"{type(owner).__name__}.{f.__name__} is called")
+        return functools.partial(self._plain, f)
+
+    def descriptor(self, f: Any) -> Any:
+        """What to call for a method that was taken from a class, such as `list.append`."""
+        owner = getattr(f, "__objclass__", None)
+        if owner is not None and owner in (list, dict, set, deque, OrderedDict, tuple, frozenset):
+            return functools.partial(self._unbound, f.__name__)
+        return self._direct(f)
+
+    def _unbound(self, name: str, o: Any, /, *args: Any, **named: Any) -> Any:
+        return self._containers.method(o, name)(*args, **named)
+
+    def _direct(self, f: Any) -> Any:
+        """A function of torch: the tracer looks at its arguments."""
+        name = getattr(f, "__name__", "")
+        if name.startswith(_STATE) or name.endswith(("_enabled", "_available")):
+            return functools.partial(self._torch_state, f)
+        if self._recorder.shadows:
+            return functools.partial(self._calls._shadowed, f)
+        return f
+
+    def _torch_state(self, f: Any, /, *args: Any, **named: Any) -> Any:
+        """A function of torch that may tell of the state of the process."""
+        result = f(*args, **named)
+        plain = all(type(a) in ATOMS - SYMBOLIC for a in (*args, *named.values()))
+        if (
+            plain
+            and type(result) in _TOLD
+            and not isinstance(getattr(f, "__self__", 0), torch.Tensor)
+        ):
+            asked = functools.partial(f, *args, **named)
+            return self._recorder.note(reads.CALL, asked, (), result)
+        return result
+
+    def python(self, f: Any) -> Any:
+        """What to call for a Python function that has no twin."""
+        module = f.__module__ or ""
+        if module.startswith(("torch", "anyshape")):
+            return self._direct(f)
+        if module in _VARYING or module.startswith("numpy.random"):
+            return functools.partial(self._baked, f"{module}.{f.__name__}")
+        if f.__code__.co_flags & inspect.CO_COROUTINE:
+            return functools.partial(self._effect, f.__name__)
+        if is_standard(f.__code__.co_filename) and module.partition(".")[0] not in _PURE:
+            return functools.partial(self._effect, f"{module}.{f.__name__}")
+        return functools.partial(self._plain, f)
+
+    def method(self, f: Any, /, *args: Any, **named: Any) -> Any:
+        """A method of a text: the texts of its arguments count."""
+        self._operators.need_plain(f.__self__)
+        for a in args:
+            if type(a) is str:
+                self._operators.need_plain(a)
+        if f.__name__ == "join" and args:
+            return f(self._containers.iterated(args[0]))
+        if f.__name__ == "format":
+            args = tuple([self._operators.text(a, -1) for a in args])
+            named = {k: self._operators.text(a, -1) for k, a in named.items()}
+        return f(*args, **named)
+
+    def seen(self, x: Any) -> Any:
+        """An argument as the trace sees it."""
+        shadow = self._recorder.shadows.get(id(x))
+        if shadow is not None:
+            return shadow
+        if id(x) in self._recorder.changed:
+            raise self._recorder.refusal("a changed object is used by code that is not recorded")
+        return x
+
+    def _plain(self, f: Any, /, *args: Any, **named: Any) -> Any:
+        """Call a function that reads what it is given, and calls functions that it is given.
+
+        It gets copies of containers from outside, so that a change shows, and is refused.
+        """
+        given = [self._iterations.given(a) for a in args]
+        others = {k: self._iterations.given(a) for k, a in named.items()}
+        copies = [(i, copy.copy(a)) for i, a in enumerate(given) if self._is_shared(a)]
+        for i, c in copies:
+            given[i] = c
+        result = f(*given, **others)
+        for i, c in copies:
+            if not reads.same_content(reads.content_of(c), reads.content_of(args[i])):
+                raise self._recorder.refusal(f"{f.__name__} changes a {type(c).__name__}")
+        return self._found(result, given)
+
+    def _is_shared(self, a: Any) -> bool:
+        kinds = (list, dict, set, deque, bytearray)
+        return type(a) in kinds and not self._recorder.may_write(a)
+
+    def _found(self, result: Any, given: Any) -> Any:
+        """What a function gave: a new container, or something that it was given or keeps."""
+        if type(result) in _NEW and all(result is not a for a in given):
+            return self._recorder.born(result)
+        return result
+
+    def make(self, cls: Any, /, *args: Any, **named: Any) -> Any:
+        """A new object of a class in C, or of one without methods of the user's to make it."""
+        if issubclass(cls, torch.Tensor) or cls.__module__.startswith("torch"):
+            made = cls(*args, **named)
+            return made if isinstance(made, torch.Tensor) else self._recorder.born(made)
+        module = cls.__module__
+        if module in ("random", "numpy.random", "_random") or (
+            issubclass(cls, io.IOBase) and cls not in _IN_MEMORY
+        ):
+            raise self._recorder.refusal(f"a {cls.__name__} is made")
+        given = [
+            a if type(a) in ATOMS or isinstance(a, torch.Tensor) else self.seen(a) for a in args
+        ]
+        if cls is range or cls is slice:
+            numbers = [self._operators.special(a, "__index__") for a in given]
+            given = [a if n is None else n() for a, n in zip(given, numbers, strict=True)]
+        if issubclass(cls, CONTAINERS) and not hasattr(cls, "_fields"):
+            given = [self._containers.iterated(a) for a in given]
+        return self._recorder.born(cls(*given, **named))
+
+    # ------------------------------------------------------------------ objects
+
+    def _vars(self, *args: Any) -> Any:
+        if not args:
+            raise self._recorder.unsupported("vars() without an object in a traced function")
+        return self._attributes.attribute(args[0], "__dict__")
+
+    def _dir(self, *args: Any) -> Any:
+        for x in args:
+            own = getattr(x, "__dict__", None)
+            if type(own) is dict and not self._recorder.is_born(x):
+                self._recorder.content(own)
+        return self._recorder.born(dir(*args))
+
+    def _copy(self, x: Any) -> Any:
+        if isinstance(x, torch.Tensor) or type(x) in ATOMS:
+            return copy.copy(x)
+        method = self._operators.special(x, "__copy__")
+        if method is not None:
+            return method()
+        return self._recorder.born(copy.copy(self._recorder.deep(x, depth=1)))
+
+    def _deep_copy(self, x: Any, memo: Any = None) -> Any:
+        if isinstance(x, torch.Tensor) or type(x) in ATOMS:
+            return copy.deepcopy(x)
+        made = copy.deepcopy(self._recorder.deep(x), memo)
+        self._recorder.born_below(made)
+        return made
+
+    def _shown(self, name: str, /, *args: Any, **named: Any) -> Any:
+        if len(args) == 1 and not named:
+            return self._operators.shown(args[0], name)
+        return str(*args, **named)
+
+    def _format(self, x: Any, spec: str = "") -> str:
+        return format(self._operators.text(x, -1), spec)
+
+    # ------------------------------------------------------------------ reads of the process
+
+    def _asked(self, f: Any, /, *args: Any, **named: Any) -> Any:
+        """A function of the state of the process: it is asked again before every run."""
+        if named:
+            f = functools.partial(f, **named)
+        return self._recorder.note(reads.CALL, f, args, f(*args))
+
+    def _context_variable(self, f: Any, /, *args: Any, **named: Any) -> Any:
+        if f.__name__ != "get":
+            raise self._recorder.refusal("a context variable is set")
+        return self._recorder.note(reads.CALL, f, args, f(*args))
+
+    # ------------------------------------------------------------------ refusals
+
+    def _effect(self, name: str, /, *args: Any, **named: Any) -> Any:
+        raise self._recorder.refusal(f"{name}() is called")
+
+    def random(self, f: Any) -> Any:
+        """What to call for a function that gives another value on each call."""
+        return functools.partial(self._baked, getattr(f, "__name__", "a random number"))
+
+    def _baked(self, name: str, /, *args: Any, **named: Any) -> Any:
+        raise self._recorder.unsupported(
+            f"{name} inside a traced function",
+            why="its value would be frozen into the program, the same for every call",
+            fix="pass the value as an argument, or use a random op of torch",
+        )

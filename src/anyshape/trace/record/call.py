@@ -1,0 +1,261 @@
+"""Calls: what a trace calls in place of what the program calls.
+
+`ready(f)` gives the function to call, and does not call it: no frame is added to the program's.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+import threading
+import types
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+
+from anyshape.tensor import current
+from anyshape.tensor.sym_tensor import SymTensor
+from anyshape.torch_compat.aten_op import is_op
+from anyshape.torch_compat.module_attribute import CALL_HOOKS, CALL_IMPL, GLOBAL_HOOKS
+from anyshape.torch_compat.torch_function import DisableTorchFunction
+from anyshape.trace.record import read as reads
+from anyshape.trace.record.builtin import Builtins
+from anyshape.trace.record.recorder import ATOMS, CONTAINERS, SYMBOLIC, Function
+from anyshape.trace.record.territory import is_twinned
+from anyshape.trace.twin.twin import is_twin
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from anyshape.trace.record.attribute import Attributes
+    from anyshape.trace.record.container import Containers
+    from anyshape.trace.record.operation import Operations
+    from anyshape.trace.record.recorder import Recorder
+
+_Method: Final = types.MethodType
+_Module: Final = torch.nn.Module
+_Lru: Final = type(functools.lru_cache(lambda: None))
+_DIRECT: Final = (
+    types.WrapperDescriptorType,
+    types.MethodDescriptorType,
+    types.ClassMethodDescriptorType,
+)
+_GETTERS: Final = (operator.attrgetter, operator.itemgetter, operator.methodcaller)
+
+
+class Calls:
+    """The hooks for calls."""
+
+    def __init__(
+        self,
+        recorder: Recorder,
+        attributes: Attributes,
+        containers: Containers,
+        operators: Operations,
+    ) -> None:
+        self._recorder = recorder
+        self._twins = recorder._twins
+        self.attributes = attributes
+        self.containers = containers
+        self.operators = operators
+        attributes.calls = containers.calls = operators.calls = self
+        self._builtins = Builtins(self, recorder)
+        self._substitutes = self._builtins.table
+
+    def is_recorded(self, f: Any) -> bool:
+        """Whether a function runs as a twin."""
+        return type(f) is Function and (is_twin(f.__code__) or is_twinned(f.__code__))
+
+    def method(self, o: Any, name: str) -> Any:
+        """What to call for `o.name(...)`."""
+        kind = type(o)
+        if kind is SymTensor:
+            f = getattr(o, name)
+            return f if not self._recorder.shadows else functools.partial(self._shadowed, f)
+        if kind in ATOMS:
+            f = getattr(o, name)
+            return functools.partial(self._builtins.method, f) if kind is str else f
+        if isinstance(o, CONTAINERS):
+            own = getattr(o, "__dict__", None)
+            if not own or name not in own:
+                return self.containers.method(o, name)
+        return self.ready(self.attributes.attribute(o, name))
+
+    def ready(self, f: Any) -> Any:  # noqa: C901, PLR0911, PLR0912  one case per kind of callable
+        """What to call for `f(...)`."""
+        kind = type(f)
+        if kind is Function:
+            found = self._twins.get(f)
+            return self._function(f) if found is None else found
+        if kind is _Method:
+            return self._bound(f)
+        substitute = self._substitutes.get(id(f))
+        if substitute is not None:
+            return substitute
+        if isinstance(f, _Module):
+            return self._module(f)
+        if kind is types.BuiltinFunctionType or kind is types.MethodWrapperType:
+            return self._builtins.ready(f)
+        if isinstance(f, type):
+            return self._class(f)
+        if kind is functools.partial:
+            return self._partial(f)
+        if kind is _Lru:
+            return functools.partial(self._cached, f)
+        if kind in _GETTERS:
+            make, args = f.__reduce__()[:2]
+            return self.ready(make)(*args)
+        if kind in _DIRECT or is_op(f):
+            return self._builtins.descriptor(f)
+        if kind.__module__.startswith("anyshape."):
+            if hasattr(f, "__wrapped__"):
+                return self.ready(f.__wrapped__)
+            if hasattr(f, "__func__"):
+                self._recorder.of_object(f.__self__)
+                return self._bound(f)
+        if _is_random(f):
+            return self._builtins.random(f)
+        call = getattr(kind, "__call__", None)  # noqa: B004  its class says what to call
+        if type(call) is Function and is_twinned(call.__code__):
+            self._recorder.kind(f)
+            self._recorder.lookup(kind, "__call__")
+            return functools.partial(self.ready(call), f)
+        return f if not self._recorder.shadows else functools.partial(self._shadowed, f)
+
+    def _function(self, f: Any) -> Any:
+        substitute = self._substitutes.get(id(f))
+        if substitute is not None:
+            return substitute
+        if is_twinned(f.__code__) or is_twin(f.__code__):
+            return self._recorder.twin(f)
+        return self._builtins.python(f)
+
+    def _bound(self, m: Any) -> Any:
+        f, owner = m.__func__, self._recorder.outside(m.__self__)
+        substitute = self._substitutes.get(id(f))
+        if substitute is not None:
+            first = owner if f is _IS_SET else m
+            return functools.partial(substitute, first)
+        if type(f) is not Function:
+            return functools.partial(self.ready(f), owner)
+        if isinstance(owner, _Module) and f is _CALL:
+            return self._called(owner, self._recorder.kind(owner))
+        ready = self.ready(f)
+        return ready.__get__(owner) if type(ready) is Function else functools.partial(ready, owner)
+
+    def _partial(self, f: Any) -> Any:
+        recorder = self._recorder
+        if not recorder.is_born(f):
+            recorder.outside(f.func)
+            recorder.content(f.args)
+            for x in f.args:
+                recorder.outside(x)
+            recorder.outside(f.keywords)
+            recorder.content(f.keywords)
+        return functools.partial(self.ready(f.func), *f.args, **f.keywords)
+
+    def _cached(self, f: Any, /, *args: Any, **named: Any) -> Any:
+        """A function with a cache of its own.
+
+        With plain arguments it is called as it is, outside the trace, and asked again before every
+        run, as eager execution asks it. Symbolic arguments do not reach the user's cache.
+        """
+        recorder = self._recorder
+        if all(_is_plain(a) for a in (*args, *named.values())):
+            asked = functools.partial(f, *args, **named)
+            before = current.enter(None)
+            try:
+                with DisableTorchFunction():
+                    value = asked()
+            finally:
+                current.leave(before)
+            return recorder.note(reads.CALL, asked, (), value)
+        recorder.outside(f)
+        before = recorder.effects
+        result = self.ready(f.__wrapped__)(*args, **named)
+        if recorder.effects != before:
+            raise recorder.refusal("a function with a cache has effects")
+        return result
+
+    # ------------------------------------------------------------------ modules and classes
+
+    def _module(self, m: Any) -> Any:
+        """What calling a module calls: its forward, if there are no hooks around it."""
+        recorder = self._recorder
+        kind = recorder.kind(m)
+        call = recorder.lookup(kind, "__call__")
+        if call is not _Module.__dict__["__call__"]:
+            return functools.partial(self.ready(call), m)
+        return self._called(m, kind)
+
+    def _called(self, m: Any, kind: type) -> Any:
+        """What `Module.__call__` calls."""
+        recorder = self._recorder
+        inner = recorder.lookup(kind, "_call_impl")
+        own = m.__dict__
+        if inner is not CALL_IMPL or own.get("_compiled_call_impl") is not None:
+            return functools.partial(self.ready(inner), m)
+        if any(own[name] for name in CALL_HOOKS) or any(GLOBAL_HOOKS):
+            if not recorder.is_born(m):
+                for name in CALL_HOOKS:
+                    recorder.content(recorder.note(reads.ITEM, own, name, own[name]))
+            return functools.partial(self.ready(CALL_IMPL), m)
+        if not recorder.is_born(m):
+            for name in CALL_HOOKS:
+                recorder.note(reads.ITEM, own, name, own[name])
+                recorder.content(own[name])
+        for table in GLOBAL_HOOKS:
+            recorder.content(table)
+        return self.ready(self.attributes.attribute(m, "forward"))
+
+    def _class(self, cls: type) -> Any:
+        if cls.__module__ == "builtins" or issubclass(cls, torch.Tensor):
+            return functools.partial(self._builtins.make, cls)
+        call = type(cls).__call__
+        if type(call) is Function and is_twinned(call.__code__):
+            return functools.partial(self.ready(call), cls)
+        return functools.partial(self._make, cls)
+
+    def _make(self, cls: Any, /, *args: Any, **named: Any) -> Any:
+        """A new object of a class, made by twins of its methods."""
+        recorder = self._recorder
+        new: Any = cls.__new__
+        init: Any = cls.__init__
+        recorder.lookup(cls, "__new__")
+        recorder.lookup(cls, "__init__")
+        if not self.is_recorded(new) and not self.is_recorded(init):
+            return self._builtins.make(cls, *args, **named)
+        if self.is_recorded(new):
+            o = self.ready(new)(cls, *args, **named)
+        else:
+            plain = new is object.__new__
+            o = recorder.born(new(cls) if plain else new(cls, *args, **named))
+        if isinstance(o, cls):
+            if self.is_recorded(init):
+                self.ready(init)(o, *args, **named)
+            elif type(init) is Function or init is not object.__init__:
+                init(o, *args, **named)
+        return o
+
+    # ------------------------------------------------------------------ others
+
+    def _shadowed(self, f: Callable[..., Any], /, *args: Any, **named: Any) -> Any:
+        """Call a function that is not recorded; it sees containers as the trace does."""
+        seen = self._builtins.seen
+        return f(*[seen(a) for a in args], **{k: seen(a) for k, a in named.items()})
+
+
+def _is_random(f: Any) -> bool:
+    """Whether a callable of NumPy draws random numbers."""
+    home = getattr(f, "__module__", None) or type(getattr(f, "__self__", None)).__module__
+    return str(home).startswith("numpy.random")
+
+
+def _is_plain(x: Any) -> bool:
+    if type(x) is tuple:
+        return all(map(_is_plain, x))
+    return type(x) not in SYMBOLIC and not isinstance(x, torch.Tensor)
+
+
+_CALL: Final = _Module.__call__
+_IS_SET: Final = threading.Event.is_set

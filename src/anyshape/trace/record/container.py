@@ -1,0 +1,479 @@
+"""Lists, dicts and the like, as a trace reads and changes them.
+
+A container from outside that the trace changes gets a shadow: a copy that all later reads of the
+trace see. The change itself is a call of the graph.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import types
+from collections import Counter, OrderedDict, defaultdict, deque
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+
+from anyshape.symbolic.sym_int import SymInt
+from anyshape.trace.record import effect
+from anyshape.trace.record import read as reads
+from anyshape.trace.record.effect import Held
+from anyshape.trace.record.method_name import BLIND, CHANGING, CONSUMING, FRESH
+from anyshape.trace.record.read import MISSING
+from anyshape.trace.record.recorder import ATOMS, CONTAINERS, SYMBOLIC, Function
+
+if TYPE_CHECKING:
+    from anyshape.trace.record.call import Calls
+    from anyshape.trace.record.recorder import Recorder
+
+_COPIED: Final = (list, dict, set, deque, OrderedDict, defaultdict, Counter, bytearray)
+_NEW: Final = (list, dict, set, tuple, frozenset, deque)
+
+
+class Containers:
+    """The hooks for items."""
+
+    calls: Calls
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+
+    def seen(self, c: Any) -> Any:
+        """A container as this trace sees it."""
+        return self._recorder.shadows.get(id(c), c)
+
+    def _special(self, o: Any, name: str) -> Any:
+        """The user's method of that name in the class of an object; None if it has none."""
+        kind = type(o)
+        if kind in ATOMS or kind in _COPIED or kind is tuple:
+            return None
+        method = getattr(kind, name, None)
+        if type(method) is not Function:
+            return None
+        self._recorder.kind(o)
+        self._recorder.lookup(kind, name)
+        return functools.partial(self.calls.ready(method), o)
+
+    # ------------------------------------------------------------------ reading
+
+    def item(self, o: Any, key: Any) -> Any:  # noqa: C901  one case per kind of container
+        """`o[key]`."""
+        kind = type(o)
+        if type(key) not in ATOMS:
+            key = self._key(o, key)
+        if kind in ATOMS or kind is tuple:
+            return o[key]
+        recorder = self._recorder
+        if recorder.is_born(o):
+            if type(key) is SymInt and isinstance(o, dict):
+                key = int(key)
+            method = self._special(o, "__getitem__")
+            return o[key] if method is None else method(key)
+        if isinstance(o, type):
+            return self._of_class(o, key)
+        method = self._special(o, "__getitem__")
+        if method is not None:
+            return method(key)
+        if isinstance(o, dict):
+            return self._of_dict(o, int(key) if type(key) is SymInt else key)
+        if id(o) in recorder.shadows:
+            return recorder.content(o)[key]
+        if isinstance(o, list | deque | bytearray):
+            if type(key) is int and -len(o) <= key < len(o):
+                recorder.note(reads.LENGTH, o, None, len(o))
+                return recorder.note(reads.ITEM, o, key, o[key])
+            recorder.content(o)
+            return self._made(o[key])
+        value = o[key]
+        if isinstance(o, types.MappingProxyType) and type(key) in ATOMS:
+            return recorder.note(reads.ITEM, o, key, value)
+        if hasattr(o, "tobytes") and hasattr(o, "strides"):
+            recorder.array(o)
+        elif recorder.is_outside(o) and not isinstance(o, tuple | torch.nn.Module | torch.Tensor):
+            raise recorder.refusal(f"an item of a {kind.__name__} is read")
+        return recorder.outside(value) if recorder.is_outside(o) else value
+
+    def _of_dict(self, d: Any, key: Any) -> Any:
+        recorder = self._recorder
+        shadow = recorder.shadows.get(id(d))
+        if shadow is not None and not self._is_base(d, key):
+            return shadow[key]
+        if dict.__contains__(d, key):
+            return recorder.note(reads.ITEM, d, key, dict.__getitem__(d, key))
+        recorder.note(reads.ABSENT, d, key, MISSING)
+        if isinstance(d, defaultdict) and d.default_factory is not None:
+            factory = recorder.note(reads.ATTRIBUTE, d, "default_factory", d.default_factory)
+            value = self.calls.ready(factory)()
+            self.set_item(d, key, value)
+            return value
+        missing = getattr(type(d), "__missing__", None)
+        if type(missing) is Function:
+            return self.calls.ready(missing)(d, key)
+        return d[key]
+
+    def _key(self, o: Any, key: Any) -> Any:
+        """An index of the user's class as a number; the reads of a key that is compared."""
+        index = self._special(key, "__index__")
+        if index is not None and not isinstance(o, dict):
+            return index()
+        if isinstance(o, dict | set | frozenset):
+            self._compared(key, o)
+        return key
+
+    def _compared(self, key: Any, o: Any) -> None:
+        """Run twins of what Python runs itself to find a key of the user's class."""
+        if type(key) is tuple:
+            for part in key:
+                if type(part) not in ATOMS:
+                    self._compared(part, ())
+            return
+        hashed = self._special(key, "__hash__")
+        if hashed is not None:
+            hashed()
+        compares = _is_compared(key)
+        for other in o:
+            if other is not key and (compares or _is_compared(other)):
+                self._equal(other, key)
+
+    def _is_base(self, d: Any, key: Any) -> bool:
+        """Whether a key of a changed dict is as it was: then only that is read, else all of it."""
+        recorder = self._recorder
+        assigned = recorder.assigned.get(id(d))
+        if assigned is None:
+            recorder.content(d)
+            return False
+        return key not in assigned
+
+    def _of_class(self, cls: type, key: Any) -> Any:
+        return cls[key]  # type: ignore[index]  # a generic class, or an enum
+
+    def _made(self, x: Any) -> Any:
+        return self._recorder.born(x) if type(x) in _NEW else x
+
+    def contains(self, key: Any, o: Any) -> Any:
+        """`key in o`."""
+        kind = type(o)
+        if kind is str and type(key) is str:
+            self.calls.operators.need_plain(o)
+            self.calls.operators.need_plain(key)
+        if kind in ATOMS:
+            return key in o
+        method = self._special(o, "__contains__")
+        if method is not None:
+            return bool(self.calls.operators.truth(method(key)))
+        recorder = self._recorder
+        if type(key) not in ATOMS and isinstance(o, dict | set | frozenset):
+            self._compared(key, o)
+        if isinstance(o, list | tuple | deque) and self._has_equality(key, o):
+            return any(self._equal(x, key) for x in recorder.content(o))
+        if type(key) is SymInt and isinstance(o, dict | set | frozenset):
+            key = int(key)
+        shadow = recorder.shadows.get(id(o))
+        if shadow is not None and not (isinstance(o, dict) and self._is_base(o, key)):
+            return key in recorder.content(o)
+        if isinstance(o, dict | set) and not recorder.is_born(o) and type(key) not in SYMBOLIC:
+            found = key in o
+            if isinstance(o, dict) and found:
+                recorder.note(reads.ITEM, o, key, dict.__getitem__(o, key))
+            elif found:
+                recorder.content(o)
+            else:
+                recorder.note(reads.ABSENT, o, key, MISSING)
+            return found
+        if not isinstance(o, CONTAINERS):
+            o = self.iterated(o) if self._special(o, "__iter__") else o
+        return key in recorder.content(o)
+
+    def _has_equality(self, key: Any, o: Any) -> bool:
+        """Whether a search for a key compares by a method of the user's."""
+        return any(map(_is_compared, (key, *o)))
+
+    def _equal(self, a: Any, b: Any) -> bool:
+        operators = self.calls.operators
+        return a is b or bool(operators.truth(operators.eq(a, b)))
+
+    def _found(self, o: Any, name: str, key: Any) -> int:
+        """`o.index(key)` or `o.count(key)`, by the user's comparisons."""
+        places = [i for i, x in enumerate(o) if self._equal(x, key)]
+        if name == "count":
+            return len(places)
+        return places[0] if places else o.index(object())  # raises
+
+    def made(self, x: Any) -> Any:
+        """A container that an expression made."""
+        if type(x) in (dict, set):
+            for key in x:
+                if type(key) not in ATOMS:
+                    self._compared(key, x)
+        return self._recorder.born(x)
+
+    def lacks(self, key: Any, o: Any) -> Any:
+        """`key not in o`."""
+        return not self.contains(key, o)
+
+    def length(self, o: Any) -> Any:
+        """`len(o)`."""
+        method = self._special(o, "__len__")
+        if method is not None:
+            return method()
+        recorder = self._recorder
+        shadow = recorder.shadows.get(id(o))
+        if shadow is not None:
+            if isinstance(o, list | deque):
+                recorder.note(reads.LENGTH, o, None, len(o))
+            else:
+                recorder.content(o)
+            return len(shadow)
+        if isinstance(o, CONTAINERS) and not recorder.is_born(o) and not isinstance(o, tuple):
+            return recorder.note(reads.LENGTH, o, None, len(o))
+        return len(o)
+
+    def iterated(self, o: Any) -> Any:
+        """What a loop over `o` goes through."""
+        kind = type(o)
+        if kind in ATOMS or kind is tuple:
+            return o
+        recorder = self._recorder
+        if recorder.is_born(o) and isinstance(o, CONTAINERS):
+            method = self._special(o, "__iter__")
+            return o if method is None else method()
+        method = self._special(o, "__iter__")
+        if method is not None:
+            return method()
+        if isinstance(o, CONTAINERS):
+            return recorder.content(o)
+        if not isinstance(o, type) and type(getattr(kind, "__getitem__", None)) is Function:
+            return self._by_index(o)
+        if recorder.is_outside(o) and not isinstance(o, torch.Tensor | type):
+            if hasattr(o, "tobytes") and hasattr(o, "strides"):
+                recorder.array(o)
+            else:
+                raise recorder.refusal(f"a {kind.__name__} from outside is gone through")
+        return o
+
+    def _by_index(self, o: Any) -> Any:
+        """The old protocol: items by number until there is none."""
+        place = 0
+        while True:
+            try:
+                value = self.item(o, place)
+            except IndexError:
+                return
+            yield value
+            place += 1
+
+    def unpacked(self, o: Any) -> Any:
+        """What is assigned to several targets."""
+        return self.iterated(o)
+
+    def mapping(self, o: Any) -> Any:
+        """What `**o` passes."""
+        if isinstance(o, dict):
+            return self._recorder.content(o)
+        if self._special(o, "keys") is not None:
+            keys = self.iterated(self.calls.method(o, "keys")())
+            return {key: self.item(o, key) for key in keys}
+        return o
+
+    # ------------------------------------------------------------------ changing
+
+    def shadow(self, c: Any) -> Any:
+        """The copy of a container from outside that the trace may change."""
+        recorder = self._recorder
+        found = recorder.shadows.get(id(c))
+        if found is None:
+            recorder.need_outside(c)
+            if type(c) not in _COPIED and type(getattr(type(c), "__copy__", None)) is Function:
+                raise recorder.refusal(f"a {type(c).__name__} is changed")
+            if isinstance(c, dict):
+                found = copy.copy(c) if type(c) in _COPIED else dict(c)
+            else:
+                found = copy.copy(c)
+            recorder.shadows[id(c)] = found
+        return found
+
+    def store_item(self, value: Any, o: Any, key: Any) -> None:
+        """`o[key] = value`, with the value first."""
+        self.set_item(o, key, value)
+
+    def set_item(self, o: Any, key: Any, value: Any) -> None:
+        """`o[key] = value`."""
+        method = self._special(o, "__setitem__")
+        if method is not None:
+            method(key, value)
+            return
+        recorder = self._recorder
+        if recorder.may_write(o) or type(o) in ATOMS or not isinstance(o, CONTAINERS):
+            if not recorder.may_write(o) and recorder.is_outside(o) and not _is_tensor(o):
+                raise recorder.refusal(f"an item of a {type(o).__name__} is assigned")
+            if type(key) is SymInt and isinstance(o, dict):
+                key = int(key)
+            o[key] = value
+            if recorder.is_published(o):
+                recorder.repeat(o, effect.set_item, recorder.operand(key), recorder.operand(value))
+            return
+        if type(key) in SYMBOLIC:
+            key = int(key)
+        owner = recorder.dict_owner(o)
+        if owner is not None:
+            self.calls.attributes.assign(owner, key, value)
+            return
+        if isinstance(o, dict):
+            known = (
+                recorder.assigned.setdefault(id(o), set())
+                if id(o) not in recorder.shadows
+                else recorder.assigned.get(id(o))
+            )
+            if known is not None:
+                known.add(key)
+        elif type(key) is int:
+            recorder.note(reads.LENGTH, o, None, len(o))
+        else:
+            recorder.content(o)
+        self.shadow(o)[key] = value
+        recorder.emit(effect.set_item, Held(o), recorder.operand(key), recorder.operand(value))
+        self._forget(key)
+
+    def _forget(self, key: Any) -> None:
+        """Attributes of this name are looked up again: a table of a module has changed."""
+        recorder = self._recorder
+        known, changed = recorder.known, recorder.changed
+        for place in [p for p in known if p[1] == key and p[0] not in changed]:
+            del known[place]
+
+    def del_item(self, o: Any, key: Any) -> None:
+        """`del o[key]`."""
+        method = self._special(o, "__delitem__")
+        if method is not None:
+            method(key)
+            return
+        recorder = self._recorder
+        if recorder.may_write(o) or not isinstance(o, CONTAINERS):
+            del o[key]
+            if recorder.is_published(o):
+                recorder.repeat(o, effect.delete_item, recorder.operand(key))
+            return
+        owner = recorder.dict_owner(o)
+        if owner is not None:
+            self.calls.attributes.del_attribute(owner, key)
+            return
+        recorder.content(o)
+        recorder.assigned.pop(id(o), None)
+        shadow = self.shadow(o)
+        del shadow[key]
+        self._forget(key)
+        recorder.emit(effect.delete_item, Held(o), recorder.operand(key))
+
+    def method(self, o: Any, name: str) -> Any:
+        """A method of a list, dict or the like."""
+        recorder = self._recorder
+        own = getattr(type(o), name, None)
+        if type(own) is Function:
+            recorder.lookup(type(o), name)
+            return functools.partial(self.calls.ready(own), o)
+        if recorder.may_write(o):
+            return functools.partial(self._inside, o, name)
+        if isinstance(o, tuple | frozenset):
+            return getattr(o, name)
+        if name not in CHANGING:
+            return functools.partial(self._reading, o, name)
+        return functools.partial(self._changing, o, name)
+
+    def _inside(self, o: Any, name: str, /, *args: Any, **named: Any) -> Any:
+        """A call on a container that was born."""
+        args, named = self._prepared(name, args, named)
+        if isinstance(o, dict | set) and args:
+            if type(args[0]) is SymInt:
+                args = (int(args[0]), *args[1:])
+            elif type(args[0]) not in ATOMS:
+                self._compared(args[0], o)
+        if name in ("index", "count") and len(args) == 1 and self._has_equality(args[0], o):
+            return self._found(o, name, args[0])
+        recorder = self._recorder
+        if name in CHANGING and recorder.is_published(o):
+            if named:
+                raise recorder.refusal(f"a stored {type(o).__name__} is changed by {name}")
+            recorder.repeat(o, effect.call_method, name, self._operands(name, args), {})
+        result = getattr(o, name)(*args, **named)
+        return self._made(result) if name in FRESH else result
+
+    def _reading(self, o: Any, name: str, /, *args: Any, **named: Any) -> Any:
+        """A call that changes nothing."""
+        recorder = self._recorder
+        if args and type(args[0]) is SymInt:
+            args = (int(args[0]), *args[1:])
+        if name == "get" and isinstance(o, dict):
+            if self.contains(args[0], o):
+                return self.item(o, args[0])
+            return args[1] if len(args) > 1 else named.get("default")
+        if name == "__contains__":
+            return self.contains(args[0], o)
+        if name == "__getitem__":
+            return self.item(o, args[0])
+        if name == "__len__":
+            return self.length(o)
+        seen = recorder.content(o)
+        if name in ("index", "count") and len(args) == 1 and self._has_equality(args[0], o):
+            return self._found(seen, name, args[0])
+        args, named = self._prepared(name, args, named)
+        result = getattr(seen, name)(*args, **named)
+        return self._made(result) if name in FRESH else result
+
+    def _changing(self, o: Any, name: str, /, *args: Any, **named: Any) -> Any:
+        """A call that changes a container from outside: done on its shadow, and on every run."""
+        recorder = self._recorder
+        if recorder.dict_owner(o) is not None:
+            raise recorder.refusal("the dict of an object is changed")
+        if named.get("key") is not None:
+            raise recorder.refusal("a list from outside is sorted by a function")
+        if name not in BLIND:
+            recorder.content(o)
+        recorder.assigned.pop(id(o), None)
+        shadow = self.shadow(o)
+        args, named = self._prepared(name, args, named)
+        if name == "setdefault" and args[0] in shadow:
+            return shadow[args[0]]
+        given = self._operands(name, args)
+        others = {k: recorder.operand(v) for k, v in named.items()}
+        result = getattr(shadow, name)(*args, **named)
+        recorder.emit(effect.call_method, Held(o), name, given, others)
+        if isinstance(o, dict):
+            recorder.known_again()
+        return result
+
+    def _operands(self, name: str, args: Any) -> tuple[Any, ...]:
+        operand = self._taken if name in CONSUMING else self._recorder.operand
+        return tuple([operand(a) for a in args])
+
+    def _taken(self, x: Any) -> Any:
+        """An argument whose parts are taken over, as an operand."""
+        operand = self._recorder.operand
+        if isinstance(x, dict):
+            return {k: operand(part) for k, part in x.items()}
+        if isinstance(x, CONTAINERS):
+            return [operand(part) for part in x]
+        return operand(x)
+
+    def _prepared(self, name: str, args: Any, named: Any) -> Any:
+        """Arguments of a method in C: callbacks are twins, and what is consumed is recorded."""
+        if args and name in CONSUMING:
+            args = tuple([self._consumed(a) for a in args])
+        if named:
+            functions = (Function, types.MethodType)
+            named = {
+                k: self.calls.ready(a) if type(a) in functions else a for k, a in named.items()
+            }
+        return args, named
+
+    def _consumed(self, x: Any) -> Any:
+        found = self.iterated(x)
+        return found if isinstance(found, CONTAINERS) else list(found)
+
+
+def _is_compared(x: Any) -> bool:
+    """Whether an object is compared by a method of the user's."""
+    return type(x) not in ATOMS and type(getattr(type(x), "__eq__", None)) is Function
+
+
+def _is_tensor(x: Any) -> bool:
+    return hasattr(x, "storage_offset")

@@ -1,0 +1,169 @@
+"""What a program does outside itself, as calls of its graph: done on every run, in order."""
+
+from __future__ import annotations
+
+import io
+import sys
+import time
+import warnings
+from typing import Any, Final
+
+from anyshape.trace.record.journal import before_attribute, before_content, tell
+
+
+class Held:
+    """An object from outside among the arguments of a call: passed as it is, and not copied."""
+
+    __slots__ = ("object",)
+
+    def __init__(self, x: Any) -> None:
+        self.object = x
+
+    def __repr__(self) -> str:
+        return f"<{type(self.object).__name__}>"
+
+
+def owner_of(x: Any) -> Any:
+    """The object that an effect is about: held from outside, or made by the program."""
+    return x.object if type(x) is Held else x
+
+
+def given(x: Any) -> Any:
+    """An argument with the objects that are held."""
+    kind = type(x)
+    if kind is Held:
+        return x.object
+    if kind is list:
+        return [given(part) for part in x]
+    if kind is tuple:
+        return tuple([given(part) for part in x])
+    if kind is dict:
+        return {k: given(part) for k, part in x.items()}
+    return x
+
+
+def set_attribute(owner: Any, name: str, value: Any) -> None:
+    """Assign an attribute as `object` does."""
+    before_attribute(owner_of(owner), name)
+    own = getattr(owner_of(owner), "__dict__", None)
+    if type(own) is dict and not _is_data(owner_of(owner), name):
+        own[name] = given(value)
+    else:
+        object.__setattr__(owner_of(owner), name, given(value))
+
+
+def _is_data(owner: Any, name: str) -> bool:
+    return hasattr(getattr(type(owner), name, None), "__set__")
+
+
+def set_class_attribute(owner: Any, name: str, value: Any) -> None:
+    """Assign an attribute of a class."""
+    before_attribute(owner_of(owner), name)
+    setattr(owner_of(owner), name, given(value))
+
+
+def delete_attribute(owner: Any, name: str) -> None:
+    """Delete an attribute as `object` does."""
+    before_attribute(owner_of(owner), name)
+    object.__delattr__(owner_of(owner), name)
+
+
+def set_item(owner: Any, key: Any, value: Any) -> None:
+    """Assign an item of a container, or a name of a module."""
+    before_content(owner_of(owner))
+    owner_of(owner)[given(key)] = given(value)
+
+
+def delete_item(owner: Any, key: Any) -> None:
+    """Delete an item of a container."""
+    before_content(owner_of(owner))
+    del owner_of(owner)[given(key)]
+
+
+def build(kind: Held, content: Any) -> Any:
+    """A new container."""
+    return kind.object(given(content))
+
+
+def new_object(kind: Held) -> Any:
+    """A new object without attributes."""
+    return object.__new__(kind.object)
+
+
+def set_cell(cell: Held, value: Any) -> None:
+    """Assign a variable that functions share."""
+    before_attribute(cell.object, "cell_contents")
+    cell.object.cell_contents = given(value)
+
+
+def call_method(owner: Any, name: str, args: Any, kwargs: Any) -> None:
+    """Call a method of a container."""
+    before_content(owner_of(owner))
+    getattr(owner_of(owner), name)(*given(args), **given(kwargs))
+
+
+def print_out(words: Any, named: Any) -> None:
+    """Print, as the builtin does."""
+    options = given(named)
+    stream = options.pop("file", "stdout")
+    text = io.StringIO()
+    print(*given(words), **{**options, "file": text})  # noqa: T201  the user's
+    tell(lambda: _write(stream, text.getvalue(), flush=options.get("flush", False)))
+
+
+def write_out(stream: str, text: Any) -> None:
+    """Write to a standard stream of the process."""
+    tell(lambda: _write(stream, text, flush=False))
+
+
+def _write(stream: str, text: str, *, flush: bool) -> None:
+    target = getattr(sys, stream)
+    if target is not None:
+        target.write(text)
+        if flush:
+            target.flush()
+
+
+def warn(message: Any, category: Any, file: str, line: int, module: str, registry: Held) -> None:
+    """Warn as if from a line of the user's."""
+    warnings.warn_explicit(given(message), given(category), file, line, module, registry.object)
+
+
+def log(
+    logger: Held, level: int, place: tuple[str, int, str], message: Any, args: Any, extra: Any
+) -> None:
+    """Log a message as if from a line of the user's."""
+    target = logger.object
+    if target.isEnabledFor(level):
+        file, line, function = place
+        message, args, extra = given(message), given(args), given(extra)
+        record = target.makeRecord(
+            target.name, level, file, line, message, args, None, function, extra
+        )
+        tell(lambda: target.handle(record))
+
+
+def sleep(seconds: float) -> None:
+    """Wait."""
+    time.sleep(seconds)
+
+
+TOLD: Final = frozenset((print_out, write_out, warn, log))
+EFFECTS: Final = frozenset(
+    (
+        set_attribute,
+        set_class_attribute,
+        delete_attribute,
+        set_item,
+        delete_item,
+        set_cell,
+        call_method,
+        build,
+        new_object,
+        sleep,
+        print_out,
+        write_out,
+        warn,
+        log,
+    )
+)

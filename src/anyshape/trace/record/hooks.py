@@ -1,0 +1,78 @@
+"""`Hooks`: what twins call, as one object."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from anyshape.trace.record import read as reads
+from anyshape.trace.record.attribute import Attributes
+from anyshape.trace.record.call import Calls
+from anyshape.trace.record.container import Containers
+from anyshape.trace.record.operation import Operations
+from anyshape.trace.record.recorder import Recorder
+
+if TYPE_CHECKING:
+    from anyshape.trace.tracer import Tracer
+
+
+class Hooks:
+    """The hooks of one trace; see `twin/rewrite.py` for when each is called."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder = recorder
+        recorder.hooks = self
+        attributes, containers = Attributes(recorder), Containers(recorder)
+        operators = Operations(recorder)
+        self.calls = calls = Calls(recorder, attributes, containers, operators)
+        for owner in (attributes, containers, operators):
+            for name in dir(owner):
+                if not name.startswith("_") and name not in ("calls", "method"):
+                    setattr(self, name, getattr(owner, name))
+        self.ready = calls.ready
+        self.method = calls.method
+        self.born = containers.made
+        self.whole = recorder.whole
+
+    def set_global(self, value: Any, name: str) -> Any:
+        """A global variable is assigned; the twin keeps it among its own globals."""
+        space = sys._getframe(1).f_globals
+        self.recorder.set_global(space.real, name, value)  # type: ignore[attr-defined]
+        return value
+
+    def set_cell(self, value: Any, function: Any) -> Any:
+        """A variable of a closure is assigned; the twin has a cell of its own for it."""
+        recorder = self.recorder
+        real = recorder.real_cell(function.__closure__[0])
+        if real is not None:
+            recorder.set_cell(real, value)
+        return value
+
+    def imported(self, *names: str) -> None:
+        """Modules were imported."""
+        for name in names:
+            self.recorder.note(reads.ITEM, sys.modules, name, sys.modules[name])
+
+    def imported_from(self, module: str, level: int, name: str, value: Any) -> None:
+        """A name was imported from a module."""
+        if level:
+            package = str(sys._getframe(1).f_globals["__package__"]).split(".")
+            package = package[: len(package) - level + 1]
+            module = ".".join([*package, module] if module else package)
+        own = vars(sys.modules[module])
+        if name in own:
+            self.recorder.note(reads.ITEM, own, name, value)
+
+    def prefetch(self, *names: str) -> None:
+        """Names that the body of a class looks up, where Python asks no `__missing__`."""
+        space = sys._getframe(1).f_globals
+        for name in names:
+            if name not in space and name in space.real:  # type: ignore[attr-defined]
+                space[name]
+
+
+def recorder_for(tracer: Tracer) -> Recorder:
+    """A recorder with its hooks."""
+    recorder = Recorder(tracer)
+    Hooks(recorder)
+    return recorder

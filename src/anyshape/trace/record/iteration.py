@@ -1,0 +1,199 @@
+"""Builtins that go through their arguments, or call them: `map`, `sorted`, `any`, itertools."""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import itertools
+import math
+import operator
+import types
+from collections import Counter, OrderedDict, deque
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+
+from anyshape.trace.record.recorder import ATOMS, Function
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from anyshape.trace.record.call import Calls
+    from anyshape.trace.record.recorder import Recorder
+
+_ITERATING: Final[Any] = (
+    list, tuple, set, frozenset, dict, deque, OrderedDict, Counter, enumerate, zip,
+    itertools.chain, itertools.product, itertools.accumulate,
+    itertools.islice, itertools.zip_longest, itertools.combinations, itertools.permutations,
+    itertools.cycle, itertools.groupby, itertools.starmap, itertools.takewhile,
+    itertools.dropwhile, itertools.filterfalse, itertools.compress, itertools.tee, map,
+    functools.reduce, math.prod, math.fsum, math.dist, math.hypot, bytes,
+)  # fmt: skip
+_CALLING: Final = frozenset(
+    map(id, (map, functools.reduce, itertools.starmap, itertools.takewhile, itertools.dropwhile,
+             itertools.filterfalse))
+)  # fmt: skip
+_SPECIAL: Final[Any] = (
+    (abs, "__abs__"), (round, "__round__"), (divmod, "__divmod__"), (math.floor, "__floor__"),
+    (math.ceil, "__ceil__"), (math.trunc, "__trunc__"), (operator.index, "__index__"),
+    (complex, "__complex__"),
+)  # fmt: skip
+
+
+class Iterations:
+    """The substitutes for such builtins."""
+
+    def __init__(self, calls: Calls, recorder: Recorder) -> None:
+        self._calls = calls
+        self._recorder = recorder
+        self._attributes = calls.attributes
+        self._containers = calls.containers
+        self._operators = calls.operators
+
+    def substitutes(self) -> Iterator[tuple[Any, Any]]:
+        """Pairs of a builtin and what to call in its place."""
+        yield builtins.iter, self._iter
+        yield builtins.next, self._next
+        yield builtins.any, self._any
+        yield builtins.all, self._all
+        yield builtins.sum, self._sum
+        yield builtins.sorted, self.sorted_
+        yield builtins.filter, self._filter
+        yield builtins.reversed, self._reversed
+        yield operator.attrgetter, self._attribute_getter
+        yield operator.itemgetter, self._item_getter
+        yield operator.methodcaller, self._method_caller
+        for f, name in _SPECIAL:
+            yield f, functools.partial(self._by_method, f, name)
+        for f in _ITERATING:
+            yield f, functools.partial(self._iterating, f)
+
+    def given(self, a: Any) -> Any:
+        """An argument of a function that is not recorded: functions are twins, the rest is read."""
+        kind = type(a)
+        if kind in ATOMS or isinstance(a, torch.Tensor | type | torch.nn.Module):
+            return a
+        if kind is Function or kind is types.MethodType:
+            return self._calls.ready(a)
+        return self._recorder.deep(a)
+
+    def _attribute_getter(self, *names: str) -> Any:
+        attribute = self._attributes.attribute
+
+        def one(o: Any, path: str) -> Any:
+            for name in path.split("."):
+                o = attribute(o, name)
+            return o
+
+        if len(names) == 1:
+            return lambda o: one(o, names[0])
+        return lambda o: tuple([one(o, name) for name in names])
+
+    def _iter(self, o: Any, *sentinel: Any) -> Any:
+        if sentinel:
+            return self._recorder.born(iter(self._calls.ready(o), *sentinel))
+        return self._recorder.born(iter(self._containers.iterated(o)))
+
+    def _next(self, o: Any, *default: Any) -> Any:
+        method = self._operators.special(o, "__next__")
+        if method is not None:
+            try:
+                return method()
+            except StopIteration:
+                if default:
+                    return default[0]
+                raise
+        if self._recorder.is_outside(o) and not self._recorder.is_born(o):
+            raise self._recorder.refusal("an iterator from outside is moved on")
+        return next(o, *default)
+
+    def _iterating(self, f: Any, /, *args: Any, **named: Any) -> Any:
+        """A function that goes through its arguments; some call the first one."""
+        if id(f) in _CALLING and args:
+            given = [self._calls.ready(args[0]), *[self.iterated(a) for a in args[1:]]]
+        elif f in (itertools.accumulate, itertools.groupby) and len(args) > 1:
+            given = [self.iterated(args[0]), *[self.given(a) for a in args[1:]]]
+        else:
+            given = [self.iterated(a) for a in args]
+        others = {k: self.given(a) if callable(a) else a for k, a in named.items()}
+        result = f(*given, **others)
+        return self._recorder.born(result) if type(result) not in ATOMS else result
+
+    def iterated(self, a: Any) -> Any:
+        """What a function goes through that is given `a`."""
+        if type(a) in ATOMS or isinstance(a, torch.Tensor):
+            return a
+        return self._containers.iterated(a)
+
+    def _any(self, o: Any) -> bool:
+        return any(self._operators.truth(x) for x in self.iterated(o))
+
+    def _all(self, o: Any) -> bool:
+        return all(self._operators.truth(x) for x in self.iterated(o))
+
+    def _filter(self, f: Any, o: Any) -> Any:
+        test = self._operators.truth
+        if f is None:
+            return self._recorder.born(filter(test, self.iterated(o)))
+        ready = self.given(f)
+        return self._recorder.born(filter(lambda x: test(ready(x)), self.iterated(o)))
+
+    def _sum(self, o: Any, /, start: Any = 0) -> Any:
+        parts = list(self.iterated(o))
+        if all(type(x) in ATOMS or isinstance(x, torch.Tensor) for x in (start, *parts)):
+            return sum(parts, start)
+        for x in parts:
+            start = self._operators.add(start, x)
+        return start
+
+    def sorted_(self, o: Any, /, *, key: Any = None, reverse: Any = False) -> Any:
+        """`sorted`."""
+        parts = list(self.iterated(o))
+        ready = None if key is None else self.given(key)
+        keys = parts if ready is None else [ready(x) for x in parts]
+        if any(map(is_ordered, keys)):
+            keys = [_Ordered(self._operators, k) for k in keys]
+        order = sorted(range(len(parts)), key=keys.__getitem__, reverse=bool(reverse))
+        return self._recorder.born([parts[i] for i in order])
+
+    def _reversed(self, o: Any) -> Any:
+        method = self._operators.special(o, "__reversed__")
+        if method is not None:
+            return method()
+        if self._operators.special(o, "__getitem__") is not None:
+            places = range(self._containers.length(o) - 1, -1, -1)
+            return iter([self._containers.item(o, i) for i in places])
+        return self._recorder.born(reversed(self.iterated(o)))
+
+    def _by_method(self, f: Any, name: str, x: Any, /, *rest: Any) -> Any:
+        """A builtin that Python turns into a call of a special method."""
+        method = self._operators.special(x, name)
+        if method is None and f is complex:
+            return complex(x, *rest)
+        return f(x, *rest) if method is None else method(*rest)
+
+    def _item_getter(self, *keys: Any) -> Any:
+        item = self._containers.item
+        if len(keys) == 1:
+            return lambda o: item(o, keys[0])
+        return lambda o: tuple([item(o, key) for key in keys])
+
+    def _method_caller(self, name: str, /, *args: Any, **named: Any) -> Any:
+        return lambda o: self._calls.method(o, name)(*args, **named)
+
+
+def is_ordered(x: Any) -> bool:
+    """Whether an object is compared by a method of the user's."""
+    return type(x) not in ATOMS and type(getattr(type(x), "__lt__", None)) is Function
+
+
+class _Ordered:
+    """A key that is compared by a method of the user's."""
+
+    __slots__ = ("_key", "_operators")
+
+    def __init__(self, operators: Any, key: Any) -> None:
+        self._operators, self._key = operators, key
+
+    def __lt__(self, other: _Ordered) -> bool:
+        return bool(self._operators.truth(self._operators.lt(self._key, other._key)))

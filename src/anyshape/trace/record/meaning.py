@@ -1,0 +1,143 @@
+"""Builtins that have a meaning for symbolic numbers and traced tensors: `int`, `max`, `type`."""
+
+from __future__ import annotations
+
+import builtins
+import functools
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from anyshape.symbolic import functions
+from anyshape.symbolic.arithmetic import power_modulo
+from anyshape.symbolic.operand import is_symbolic
+from anyshape.symbolic.sym_bool import SymBool
+from anyshape.symbolic.sym_float import SymFloat
+from anyshape.symbolic.sym_int import SymInt
+from anyshape.tensor.identity import identity_of, is_instance, type_of
+from anyshape.trace.record.iteration import is_ordered
+from anyshape.trace.record.recorder import ATOMS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from anyshape.trace.record.call import Calls
+    from anyshape.trace.record.iteration import Iterations
+    from anyshape.trace.record.recorder import Recorder
+
+
+class Meanings:
+    """The substitutes for such builtins."""
+
+    def __init__(self, calls: Calls, recorder: Recorder, iterations: Iterations) -> None:
+        self._calls = calls
+        self._recorder = recorder
+        self._operators = calls.operators
+        self._iterations = iterations
+
+    def substitutes(self) -> Iterator[tuple[Any, Any]]:
+        """Pairs of a builtin and what to call in its place."""
+        yield builtins.int, self.int_
+        yield builtins.float, self.float_
+        yield builtins.bool, self.bool_
+        yield builtins.max, functools.partial(self._extremum, max, functions.largest)
+        yield builtins.min, functools.partial(self._extremum, min, functions.smallest)
+        yield builtins.pow, _power
+        yield builtins.type, self._type
+        yield builtins.isinstance, self._is_instance
+        yield builtins.id, self._identity
+        yield builtins.hash, self._hash
+
+    # ------------------------------------------------------------------ numbers
+
+    def int_(self, x: Any = 0, *base: Any, **named: Any) -> Any:
+        """`int`."""
+        x = _item(x)
+        kind = type(x)
+        if kind is SymBool:
+            return functions.sym_ite(x, 1, 0)
+        if kind is SymInt:
+            return x
+        if kind is SymFloat:
+            return x.__trunc__()
+        for name in ("__int__", "__index__", "__trunc__"):
+            method = self._operators.special(x, name)
+            if method is not None:
+                return method()
+        return int(x, *base, **named)
+
+    def float_(self, x: Any = 0.0) -> Any:
+        """`float`."""
+        x = _item(x)
+        kind = type(x)
+        if kind is SymBool:
+            x = functions.sym_ite(x, 1, 0)
+        if type(x) in (SymInt, SymFloat):
+            return x.__sym_float__()
+        method = self._operators.special(x, "__float__")
+        return float(x) if method is None else method()
+
+    def bool_(self, x: Any = False) -> bool:
+        """`bool`."""
+        return bool(self._operators.truth(x))
+
+    def _extremum(self, plain: Any, symbolic: Any, /, *args: Any, **named: Any) -> Any:
+        if len(args) == 1:
+            args = (list(self._iterations.iterated(args[0])),)
+        if named:
+            named = {k: self._iterations.given(v) if k == "key" else v for k, v in named.items()}
+            return plain(*args, **named)
+        operands = args[0] if len(args) == 1 else list(args)
+        if any(map(is_ordered, operands)):
+            keyed = self._iterations.sorted_(operands)
+            return keyed[-1] if plain is max else keyed[0]
+        if any(is_symbolic(x) or isinstance(x, torch.Tensor) for x in operands):
+            return symbolic(operands)
+        return plain(*args)
+
+    # ------------------------------------------------------------------ types and identity
+
+    def _type(self, *args: Any, **named: Any) -> Any:
+        if len(args) != 1:
+            return self._recorder.born(type(*args, **named))
+        x = args[0]
+        self._look(x)
+        return type_of(x)
+
+    def _look(self, x: Any) -> None:
+        if type(x) not in ATOMS and not isinstance(x, torch.Tensor):
+            self._recorder.kind(x)
+
+    def _is_instance(self, x: Any, kinds: Any) -> bool:
+        self._look(x)
+        for part in kinds if isinstance(kinds, tuple) else (kinds,):
+            check = getattr(type(part), "__instancecheck__", None)
+            if self._calls.is_recorded(check) and self._calls.ready(check)(part, x):
+                return True
+        return is_instance(x, kinds)
+
+    def _identity(self, x: Any) -> int:
+        if isinstance(x, torch.Tensor):
+            return identity_of(x)
+        if not self._recorder.is_outside(x):
+            raise self._recorder.unsupported(
+                "the id of an object inside a traced function",
+                why="it is another one on every call",
+                fix="compare objects with `is`",
+            )
+        return id(x)
+
+    def _hash(self, x: Any) -> int:
+        method = self._operators.special(x, "__hash__")
+        return hash(x) if method is None else method()
+
+
+def _item(x: Any) -> Any:
+    """The number in a tensor that the program may be asking about."""
+    return x.item() if isinstance(x, torch.Tensor) else x
+
+
+def _power(base: Any, exponent: Any, modulus: Any = None) -> Any:
+    if modulus is None or not any(map(is_symbolic, (base, exponent, modulus))):
+        return pow(base, exponent, modulus)
+    return power_modulo(base, exponent, modulus)

@@ -1,0 +1,36 @@
+"""The globals of twins: a dict that asks the recorder for each name, once."""
+
+from __future__ import annotations
+
+import builtins
+from typing import TYPE_CHECKING, Any, Final
+
+from anyshape.trace.twin.rewrite import HOOKS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_COPIED: Final = ("__name__", "__package__", "__spec__", "__loader__", "__path__", "__file__")
+
+
+class Namespace(dict[str, Any]):
+    """What the functions of one module see as their globals.
+
+    Python looks a name up here first, and calls `__missing__` where it is not; what that returns is
+    kept. Assignments by a twin stay here, and the module is as before.
+    """
+
+    __slots__ = ("_read", "real")
+
+    def __init__(
+        self, real: dict[str, Any], hooks: Any, read: Callable[[dict[str, Any], str], Any]
+    ) -> None:
+        super().__init__({name: real[name] for name in _COPIED if name in real})
+        self[HOOKS] = hooks
+        self["__builtins__"] = vars(builtins)
+        self.real = real
+        self._read = read
+
+    def __missing__(self, name: str) -> Any:
+        value = self[name] = self._read(self.real, name)
+        return value

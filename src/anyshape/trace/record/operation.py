@@ -1,0 +1,318 @@
+"""Operators, tests and texts: Python calls the user's methods for them by itself."""
+
+from __future__ import annotations
+
+import functools
+import operator
+import sys
+import types
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+
+from anyshape.errors import AnyshapeError
+from anyshape.symbolic.sym_bool import SymBool
+from anyshape.symbolic.sym_float import SymFloat
+from anyshape.symbolic.sym_int import SymInt, specialize
+from anyshape.tensor.identity import is_same
+from anyshape.trace.output import need_plain
+from anyshape.trace.record.recorder import ATOMS, CONTAINERS, SYMBOLIC, Function
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from anyshape.trace.record.call import Calls
+    from anyshape.trace.record.recorder import Recorder
+
+_BINARY: Final = (
+    "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "or_", "and_", "xor",
+    "lshift", "rshift",
+)  # fmt: skip
+_REFLECTED: Final = {"eq": "eq", "ne": "ne", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
+_UNARY: Final = ("neg", "pos", "invert")
+_FAST: Final = ATOMS
+
+
+class Operations:
+    """The hooks for operators."""
+
+    calls: Calls
+    add: Callable[[Any, Any], Any]
+    eq: Callable[[Any, Any], Any]
+    lt: Callable[[Any, Any], Any]
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        for name in _BINARY:
+            word = name.rstrip("_")
+            plain = getattr(operator, name)
+            setattr(self, name, self._binary(plain, f"__{word}__", f"__r{word}__"))
+            inplace = getattr(operator, f"i{word}")
+            setattr(self, f"i{word}", self._inplace(inplace, f"__i{word}__", getattr(self, name)))
+        for name, other in _REFLECTED.items():
+            plain = getattr(operator, name)
+            setattr(self, name, self._binary(plain, f"__{name}__", f"__{other}__"))
+        for name in _UNARY:
+            setattr(self, name, self._unary(getattr(operator, name), f"__{name}__"))
+
+    def special(self, o: Any, name: str) -> Any:
+        """The user's method of that name in the class of an object; None if it has none."""
+        kind = type(o)
+        if kind in ATOMS or kind in _BUILTIN or isinstance(o, torch.Tensor):
+            return None
+        method = getattr(kind, name, None)
+        if type(method) is not Function:
+            return None
+        self._recorder.kind(o)
+        self._recorder.lookup(kind, name)
+        return functools.partial(self.calls.ready(method), o)
+
+    def operand(self, o: Any) -> Any:
+        """An operand of something that is not recorded by itself."""
+        if type(o) in ATOMS:
+            return o
+        if isinstance(o, CONTAINERS):
+            return self._recorder.content(o)
+        if hasattr(o, "tobytes") and hasattr(o, "strides"):
+            self._recorder.array(o)
+        return o
+
+    def _binary(self, plain: Callable[..., Any], name: str, reflected: str) -> Callable[..., Any]:
+        def binary(a: Any, b: Any) -> Any:
+            if type(a) in _FAST and type(b) in _FAST:
+                return plain(a, b)
+            return self._slow(plain, name, reflected, a, b)
+
+        def compared(a: Any, b: Any) -> Any:
+            if type(a) is str and type(b) is str:
+                self.need_plain(a)
+                self.need_plain(b)
+            return binary(a, b)
+
+        return compared if plain in (operator.eq, operator.ne) else binary
+
+    def _slow(self, plain: Any, name: str, reflected: str, a: Any, b: Any) -> Any:
+        if plain is operator.mod and type(a) is str:
+            return a % self._words(b)
+        first, second = self.special(a, name), self.special(b, reflected)
+        if plain is operator.ne and first is None and second is None:
+            equal = self.special(a, "__eq__") or self.special(b, "__eq__")
+            if equal is not None:
+                return not self.truth(self._slow(operator.eq, "__eq__", "__eq__", a, b))
+        if second is not None and type(b) is not type(a) and isinstance(b, type(a)):
+            result = second(a)
+            if result is not NotImplemented:
+                return result
+            second = None
+        if first is not None:
+            result = first(b)
+            if result is not NotImplemented:
+                return result
+        elif second is None:
+            result = plain(self.operand(a), self.operand(b))
+            return self._recorder.born(result) if type(result) in _NEW else result
+        if second is not None and type(b) is not type(a):
+            result = second(a)
+            if result is not NotImplemented:
+                return result
+        return plain(a, b)  # raises, or compares identities
+
+    def _inplace(self, plain: Any, name: str, binary: Any) -> Callable[..., Any]:
+        def inplace(a: Any, b: Any) -> Any:
+            if type(a) in _FAST and type(b) in _FAST:
+                return plain(a, b)
+            if isinstance(a, torch.Tensor):
+                return plain(a, b)
+            method = self.special(a, name)
+            if method is not None:
+                result = method(b)
+                return binary(a, b) if result is NotImplemented else result
+            if isinstance(a, list | dict | set) and hasattr(a, name):
+                self.calls.containers.method(a, name)(b)
+                return a
+            return binary(a, b)
+
+        return inplace
+
+    def _unary(self, plain: Any, name: str) -> Callable[..., Any]:
+        def unary(a: Any) -> Any:
+            if type(a) in _FAST:
+                return plain(a)
+            method = self.special(a, name)
+            return plain(a) if method is None else method()
+
+        return unary
+
+    # ------------------------------------------------------------------ tests
+
+    def truth(self, o: Any) -> Any:
+        """The operand of a test: itself, or what its class says."""
+        kind = type(o)
+        if kind in _FAST:
+            return o
+        method = self.special(o, "__bool__") or self.special(o, "__len__")
+        if method is not None:
+            return bool(self.truth(method()))
+        if isinstance(o, CONTAINERS):
+            return self.calls.containers.length(o) > 0
+        return o
+
+    def looked(self, o: Any) -> Any:
+        """An operand of `and` or `or`, which Python tests itself: the reads of the test."""
+        if type(o) in _FAST:
+            return o
+        if isinstance(o, CONTAINERS) and id(o) in self._recorder.shadows:
+            raise self._recorder.refusal("a changed container is an operand of `and` or `or`")
+        if not isinstance(o, torch.Tensor):
+            self.truth(o)
+        return o
+
+    def is_(self, a: Any, b: Any) -> bool:
+        """`a is b`."""
+        return is_same(a, b)
+
+    def is_not(self, a: Any, b: Any) -> bool:
+        """`a is not b`."""
+        return not is_same(a, b)
+
+    # ------------------------------------------------------------------ texts
+
+    def need_plain(self, text: str) -> None:
+        """Refuse to look at text in which a symbolic number stands by its name."""
+        tracer = self._recorder.tracer
+        if tracer.env.asker.shown:
+            need_plain(tracer, text)
+
+    def _number(self, o: Any) -> Any:
+        """A number to be shown: its value, where the trace may ask for it."""
+        kind = type(o)
+        if kind not in _NUMBERS or not o.env.asker.is_concrete:
+            return o
+        return specialize(o) if kind is SymInt else bool(o) if kind is SymBool else float(o)
+
+    def text(self, o: Any, conversion: int) -> Any:
+        """The value that a format string shows."""
+        kind = type(o)
+        if kind in _NUMBERS:
+            return self._number(o)
+        if kind in ATOMS or isinstance(o, torch.Tensor):
+            return o
+        return Words(self, o)
+
+    def _words(self, x: Any) -> Any:
+        """The operand of `text % x`."""
+        if type(x) is tuple:
+            return tuple([self.text(part, -1) for part in x])
+        return self.text(x, -1) if not isinstance(x, dict) else self._recorder.whole(x)
+
+    def shown(self, o: Any, name: str) -> Any:
+        """`str(o)` or `repr(o)`."""
+        o = self._number(o)
+        if type(o) in ATOMS or isinstance(o, torch.Tensor):
+            return str(o) if name == "__str__" else repr(o)
+        method = self.special(o, name) or self.special(o, "__repr__")
+        if method is not None:
+            return method()
+        if type(o) in (list, tuple, set, dict) and not self._recorder.shadows:
+            return str(_wrapped(self, self._recorder.content(o)))
+        o = self._recorder.whole(o)
+        return str(o) if name == "__str__" else repr(o)
+
+    # ------------------------------------------------------------------ errors and blocks
+
+    def tries(self) -> None:
+        """The program may handle the errors of what follows."""
+        self._recorder.catches = True
+
+    def caught(self, kinds: Any) -> Any:
+        """The classes of errors that a handler takes: a refusal of the tracer's is none of them."""
+        error = sys.exc_info()[1]
+        if isinstance(error, AnyshapeError) and error.is_refusal:
+            return ()
+        return kinds
+
+    def raised(self, error: Any) -> Any:
+        """What is raised."""
+        if isinstance(error, type) and issubclass(error, BaseException):
+            return self.calls.ready(error)()
+        return error
+
+    def manager(self, o: Any) -> Any:
+        """What a `with` statement enters and leaves."""
+        kind = type(o)
+        enter = getattr(kind, "__enter__", None)
+        leave = getattr(kind, "__exit__", None)
+        if type(enter) is not Function or type(leave) is not Function:
+            return o
+        if not self.calls.is_recorded(enter) and not self.calls.is_recorded(leave):
+            return o
+        self._recorder.kind(o)
+        self._recorder.lookup(kind, "__enter__")
+        self._recorder.lookup(kind, "__exit__")
+        self._recorder.catches = True
+        return _Manager(self.calls, o, enter, leave)
+
+
+class Words:
+    """An object that is about to become text, whichever way."""
+
+    def __init__(self, operations: Operations, o: Any) -> None:
+        self._operations, self._object = operations, o
+
+    def __str__(self) -> str:
+        return str(self._operations.shown(self._object, "__str__"))
+
+    def __repr__(self) -> str:
+        return str(self._operations.shown(self._object, "__repr__"))
+
+    def __format__(self, spec: str) -> str:
+        method = self._operations.special(self._object, "__format__")
+        if method is not None:
+            return str(method(spec))
+        plain: Any = type(self._object).__format__
+        if plain is object.__format__:
+            return format(str(self), spec)
+        return format(self._operations._recorder.whole(self._object), spec)
+
+    def __int__(self) -> int:
+        return int(self._operations.calls.ready(int)(self._object))
+
+    __index__ = __int__
+
+    def __float__(self) -> float:
+        return float(self._operations.calls.ready(float)(self._object))
+
+
+def _wrapped(operations: Operations, x: Any) -> Any:
+    """A container with the texts of its parts, for those that have texts of the user's."""
+    if type(x) is dict:
+        return {_word(operations, k): _word(operations, v) for k, v in x.items()}
+    return type(x)([_word(operations, part) for part in x])
+
+
+def _word(operations: Operations, x: Any) -> Any:
+    if type(x) in (list, tuple, dict):
+        return _wrapped(operations, operations._recorder.content(x))
+    is_users = type(getattr(type(x), "__repr__", None)) is Function
+    return Words(operations, x) if is_users and type(x) not in ATOMS else x
+
+
+class _Manager:
+    """A context manager of the user's that runs as a twin."""
+
+    def __init__(self, calls: Calls, o: Any, enter: Any, leave: Any) -> None:
+        self._calls, self._o, self._enter, self._leave = calls, o, enter, leave
+
+    def __enter__(self) -> Any:
+        return self._calls.ready(self._enter)(self._o)
+
+    def __exit__(self, kind: Any, error: Any, trace: types.TracebackType | None) -> Any:
+        swallows = self._calls.ready(self._leave)(self._o, kind, error, trace)
+        return False if isinstance(error, AnyshapeError) and error.is_refusal else swallows
+
+
+_NUMBERS: Final = (SymInt, SymFloat, SymBool)
+_BUILTIN: Final = frozenset({list, dict, set, tuple, frozenset, types.ModuleType, type})
+_NEW: Final = (list, dict, set)
+
+__all__ = ["SYMBOLIC", "Operations"]

@@ -1,0 +1,126 @@
+"""What a program does to the world: prints, warnings, log records, on every run."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import sys
+import time
+import warnings
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+
+from anyshape.env.site import user_site
+from anyshape.tensor.sym_tensor import SymSize
+from anyshape.trace.output import need_plain
+from anyshape.trace.record import effect
+from anyshape.trace.record.effect import Held
+from anyshape.trace.record.recorder import ATOMS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from anyshape.trace.record.recorder import Recorder
+
+_LEVELS: Final = {
+    "debug": logging.DEBUG,
+    "info": logging.INFO,
+    "warning": logging.WARNING,
+    "error": logging.ERROR,
+    "critical": logging.CRITICAL,
+}
+
+
+def substitutes(recorder: Recorder) -> Iterator[tuple[Any, Any]]:
+    """Pairs of a function and what to call in its place."""
+    yield warnings.warn, functools.partial(_warned, recorder)
+    yield time.sleep, functools.partial(_slept, recorder)
+    for name, level in _LEVELS.items():
+        method = getattr(logging.Logger, name)
+        yield method, functools.partial(_logged, recorder, level)
+        yield getattr(logging, name), functools.partial(_root_logged, recorder, level)
+
+
+def _slept(recorder: Recorder, seconds: Any) -> None:
+    if recorder.replays:
+        recorder.emit(effect.sleep, seconds)
+    else:
+        time.sleep(seconds)
+
+
+def _said(recorder: Recorder, x: Any) -> Any:
+    """A word of a message, as an argument of a call of the graph."""
+    if type(x) is str:
+        need_plain(recorder.tracer, x)
+    if type(x) in (SymSize, torch.Size):
+        return recorder.operand(x)
+    if type(x) in ATOMS or isinstance(x, torch.Tensor):
+        return x
+    if isinstance(x, type):
+        return Held(x)
+    if recorder.is_outside(x) and not isinstance(x, list | dict | set):
+        return recorder.operand(x)
+    if isinstance(x, list | tuple | dict):
+        recorder.whole(x)
+        return x
+    raise recorder.refusal(f"an object of class {type(x).__name__} is shown")
+
+
+def printed(recorder: Recorder, *words: Any, **named: Any) -> None:
+    """`print`."""
+    if not recorder.replays:
+        print(*words, **named)  # noqa: T201  the user's
+        return
+    file = named.pop("file", None)
+    if file is not None:
+        if file is not sys.stdout and file is not sys.stderr:
+            raise recorder.refusal("something is printed into a file")
+        named["file"] = "stdout" if file is sys.stdout else "stderr"
+    texts = [_said(recorder, w) for w in words]
+    recorder.emit(effect.print_out, texts, named)
+
+
+def _warned(
+    recorder: Recorder, message: Any, category: Any = None, stacklevel: int = 1, source: Any = None
+) -> None:
+    kind = type(message) if isinstance(message, Warning) else category or UserWarning
+    if not recorder.replays:
+        warnings.warn(message, category, stacklevel=stacklevel + 2)
+        return
+    frame = _user_frame()
+    for _ in range(stacklevel - 1):
+        frame = frame.f_back if frame is not None and frame.f_back is not None else frame
+    space = frame.f_globals
+    real = getattr(space, "real", space)
+    registry = real.setdefault("__warningregistry__", {})
+    place = (frame.f_code.co_filename, frame.f_lineno, str(real.get("__name__", "<string>")))
+    message = Held(message) if isinstance(message, Warning) else _said(recorder, message)
+    recorder.emit(effect.warn, message, Held(kind), *place, Held(registry))
+
+
+def _user_frame() -> Any:
+    site = user_site(1)
+    frame: Any = sys._getframe(1)
+    while frame is not None and (site is None or frame.f_code is not site.code):
+        frame = frame.f_back
+    return frame
+
+
+def _logged(recorder: Recorder, level: int, logger: Any, *args: Any, **named: Any) -> None:
+    if not isinstance(logger, logging.Logger):
+        logger = logger.__self__
+    message, *rest = args
+    extra = named.pop("extra", None)
+    if named:
+        raise recorder.refusal("a log record with exc_info, stack_info or stacklevel is made")
+    if not recorder.replays:
+        return
+    frame = _user_frame()
+    place = (frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
+    said = [_said(recorder, x) for x in (message, tuple(rest))]
+    recorder.emit(effect.log, Held(logger), level, place, *said, extra)
+
+
+def _root_logged(recorder: Recorder, level: int, *args: Any, **named: Any) -> None:
+    _logged(recorder, level, logging.getLogger(), *args, **named)

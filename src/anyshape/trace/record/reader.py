@@ -1,0 +1,411 @@
+"""`Reader`: where objects come from, and what one trace reads of those outside.
+
+An object is *born* if the trace made it, and outside otherwise. Reads of outside objects become
+conditions of the program.
+"""
+
+from __future__ import annotations
+
+import builtins
+import types
+import weakref
+from collections import deque
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+
+from anyshape.env.site import capture as capture_site
+from anyshape.errors import EffectError
+from anyshape.refusal import refused
+from anyshape.symbolic.sym_bool import SymBool
+from anyshape.symbolic.sym_float import SymFloat
+from anyshape.symbolic.sym_int import SymInt
+from anyshape.tensor.sym_tensor import SymSize, SymTensor
+from anyshape.trace.attribute import View
+from anyshape.trace.options import DONE
+from anyshape.trace.record import read as reads
+from anyshape.trace.record.namespace import Namespace
+from anyshape.trace.record.read import MISSING, Read, Watch
+from anyshape.trace.record.territory import is_twinned
+from anyshape.trace.twin.twin import is_twin, twin_code
+
+if TYPE_CHECKING:
+    from anyshape.trace.graph import Name
+    from anyshape.trace.tracer import Tracer
+
+Function: Final = types.FunctionType
+SYMBOLIC: Final = frozenset({SymTensor, SymInt, SymFloat, SymBool, SymSize})
+ATOMS: Final = frozenset(
+    {
+        *SYMBOLIC,
+        int,
+        float,
+        complex,
+        bool,
+        str,
+        bytes,
+        type(None),
+        type(Ellipsis),
+        type(NotImplemented),
+        slice,
+        range,
+        torch.Size,
+        torch.dtype,
+        torch.device,
+        torch.layout,
+        torch.memory_format,
+        types.BuiltinFunctionType,
+        types.MethodWrapperType,
+        types.CodeType,
+    }
+)
+CONTAINERS: Final = (list, dict, set, tuple, frozenset, deque, bytearray)
+
+
+class Reader:
+    """What one trace reads outside; `Recorder` adds what it writes."""
+
+    def __init__(self, tracer: Tracer) -> None:
+        self.tracer = tracer
+        self._effects = tracer.options.effects
+        self.effects = 0  # how many there were
+        self._sites: list[Any] = []  # where effects happened that are refused
+        self.reads: dict[tuple[str, int, Any], Read] = {}
+        self.known: dict[tuple[int, str], Any] = {}  # attributes of outside objects
+        self.shadows: dict[int, Any] = {}  # written containers, by the id of the real one
+        self.assigned: dict[int, set[Any]] = {}  # keys of written dicts; the others are as before
+        self.changed: dict[int, Any] = {}  # objects with attributes that were assigned
+        self.catches = False  # whether errors may be handled by the program
+        self.closed = False
+        self._born: dict[int, Any] = {}
+        self._outside: dict[int, Any] = {}
+        self._published: dict[int, tuple[Any, Name]] = {}  # born objects that are stored outside
+        self._origin: dict[int, tuple[str, int, Any]] = {}  # the read that gave an object
+        self._spaces: dict[int, Namespace] = {}
+        self._classes: dict[type, Any] = {}  # the dicts of classes
+        self._twins: dict[Any, Any] = {}
+        self._cells: dict[int, types.CellType] = {}  # shadows of cells
+        self._real_cells: dict[int, types.CellType] = {}
+        self._written_cells: dict[int, types.CellType] = {}
+        self._globals: dict[tuple[int, str], None] = {}  # those that were assigned
+        self._dict_owners: dict[int, Any] = {}
+        self.inputs: dict[tuple[str, int, Any], Any] = {}  # places that are inputs of the program
+        self.root: Any = None  # the object of a compiled method
+        self._root_kind: Any = None
+        self.hooks: Any = None
+
+    # ------------------------------------------------------------------ where objects come from
+
+    def born(self, x: Any) -> Any:
+        """Note that an object was made by the trace."""
+        self._born[id(x)] = x
+        return x
+
+    def is_born(self, x: Any) -> bool:
+        """Whether the trace surely made an object."""
+        if id(x) in self._born:
+            return True
+        kind = type(x)
+        if kind is types.GeneratorType:
+            return is_twin(x.gi_code)
+        return kind is Function and is_twin(x.__code__)
+
+    def may_write(self, x: Any) -> bool:
+        """Whether the trace may write to an object itself."""
+        return self._effects == DONE or self.is_born(x)
+
+    def is_outside(self, x: Any) -> bool:
+        """Whether an object was surely there before the trace."""
+        return id(x) in self._outside
+
+    def outside(self, x: Any) -> Any:
+        """Note that an object was there before the trace."""
+        if type(x) not in ATOMS and id(x) not in self._born:
+            self._outside[id(x)] = x
+        return x
+
+    # ------------------------------------------------------------------ reads
+
+    def note(self, kind: str, owner: Any, key: Any, value: Any) -> Any:
+        """Note a read, and give its value: the stand-in, where the place is an input."""
+        place = (kind, id(owner), key)
+        if place in self.inputs:
+            return self.inputs[place]
+        if place not in self.reads:
+            self.reads[place] = Read(kind, owner, key, value)
+            if type(value) not in ATOMS and id(value) not in self._born:
+                self._outside[id(value)] = value
+                self._origin.setdefault(id(value), place)
+        return value
+
+    def known_again(self) -> None:
+        """Look attributes up again, but for those that were assigned."""
+        for place in [p for p in self.known if p[0] not in self.changed]:
+            del self.known[place]
+
+    def dict_owner(self, d: Any) -> Any:
+        """The object whose own dict a dict is; None if nobody asked for it."""
+        return self._dict_owners.get(id(d))
+
+    def own_dict(self, own: Any, owner: Any) -> Any:
+        """Note that the program got the dict of an object."""
+        self._dict_owners[id(own)] = owner
+        self.owned(own, owner)
+        return self.outside(own)
+
+    def owned(self, own: Any, owner: Any) -> None:
+        """Note whose dict a dict is, for messages."""
+        if id(owner) in self._origin:
+            self._origin.setdefault(id(own), self._origin[id(owner)])
+
+    def content(self, c: Any) -> Any:
+        """Note all that a container holds; gives what it holds for this trace."""
+        shadow = self.shadows.get(id(c), c)
+        if id(c) not in self._born and isinstance(c, CONTAINERS):
+            place = (reads.CONTENT, id(c), None)
+            if place not in self.reads:
+                held = reads.content_of(c)
+                if any(type(x) in SYMBOLIC for x in held):
+                    return shadow  # made by the trace, where nobody told
+                if not isinstance(c, tuple | frozenset):
+                    self.reads[place] = Read(reads.CONTENT, c, None, held)
+                for x in held[1:]:
+                    if type(x) not in ATOMS and id(x) not in self._born:
+                        self._outside[id(x)] = x
+                        self._origin.setdefault(id(x), place)
+        return shadow
+
+    def consumed(self, c: Any) -> None:
+        """Note what a container from outside holds, which a call of torch was given."""
+        if id(c) in self._outside:
+            if hasattr(c, "tobytes"):
+                self.array(c)
+            else:
+                self.content(c)
+
+    def array(self, a: Any) -> None:
+        """Note the elements of an array of NumPy from outside."""
+        place = (reads.CONTENT, id(a), None)
+        if id(a) not in self._born and place not in self.reads:
+            self.reads[place] = Read(reads.CONTENT, a, None, reads.content_of(a))
+
+    def whole(self, x: Any, depth: int = 6) -> Any:
+        """Note all that an object holds, for code that is not recorded."""
+        kind = type(x)
+        if kind in ATOMS or depth == 0 or id(x) in self._born or callable(x):
+            return x
+        if isinstance(x, CONTAINERS):
+            found = self.content(x)
+            if found is not x:
+                return found
+            parts = list(x.values()) if isinstance(x, dict) else list(x)
+            for part in parts:
+                if self.whole(part, depth - 1) is not part:
+                    raise self.refusal(f"a {kind.__name__} with changed parts is used elsewhere")
+            return x
+        if id(x) in self.changed:
+            raise self.refusal(f"a changed {kind.__name__} is used by code that is not recorded")
+        return x
+
+    def deep(self, x: Any, depth: int = 8) -> Any:
+        """Note all that an object and its parts hold, attributes too; what the trace sees of it."""
+        kind = type(x)
+        if kind in ATOMS or depth == 0 or id(x) in self._born or isinstance(x, torch.Tensor | type):
+            return x
+        if kind is Function or kind is types.ModuleType:
+            return x
+        if isinstance(x, CONTAINERS):
+            seen = self.content(x)
+            for part in (*seen.keys(), *seen.values()) if isinstance(seen, dict) else seen:
+                if self.deep(part, depth - 1) is not part:
+                    raise self.refusal(f"a {kind.__name__} with changed parts is used elsewhere")
+            return seen
+        if id(x) in self.changed:
+            raise self.refusal(f"a changed {kind.__name__} is used by code that is not recorded")
+        self.kind(x)
+        if hasattr(x, "tobytes") and hasattr(x, "strides"):
+            self.array(x)
+        own = getattr(x, "__dict__", None)
+        if type(own) is dict:
+            self.owned(own, x)
+            self.content(own)
+            for part in own.values():
+                self.deep(part, depth - 1)
+        return x
+
+    def born_below(self, x: Any, depth: int = 8) -> None:
+        """Note that an object was made by the trace with all its parts."""
+        if type(x) in ATOMS or depth == 0 or id(x) in self._born or isinstance(x, torch.Tensor):
+            return
+        self.born(x)
+        parts = list(x.values()) if isinstance(x, dict) else []
+        parts += list(x) if isinstance(x, list | tuple | set | deque) else []
+        parts += list(getattr(x, "__dict__", {}).values()) if not isinstance(x, type) else []
+        for part in parts:
+            self.born_below(part, depth - 1)
+
+    def class_dict(self, cls: type) -> Any:
+        """The dict of a class, always the same object."""
+        found = self._classes.get(cls)
+        if found is None:
+            found = self._classes[cls] = cls.__dict__
+        return found
+
+    def lookup(self, cls: type, name: str) -> Any:
+        """What a class has under a name, as it is stored; `MISSING` if it has nothing."""
+        for base in cls.__mro__:
+            own = self._classes.get(base)
+            if own is None:
+                own = self._classes[base] = base.__dict__
+            if name in own:
+                value = own[name]
+                if base.__flags__ & _HEAP:
+                    self.note(reads.ITEM, own, name, value)
+                if cls.__flags__ & _HEAP:
+                    self.note(reads.ATTRIBUTE, cls, "__mro__", cls.__mro__)
+                return value
+            if base.__flags__ & _HEAP:
+                place = (reads.ABSENT, id(own), name)
+                if place not in self.reads:
+                    self.reads[place] = Read(reads.ABSENT, own, name, MISSING)
+        return MISSING
+
+    def kind(self, x: Any) -> type:
+        """Note and give the class of an outside object."""
+        cls = type(x)
+        if cls.__flags__ & _HEAP and id(x) not in self._born:
+            if x is self.root:  # which the program must not keep alive
+                self.note(reads.CALL, self._root_kind, (), cls)
+            else:
+                self.note(reads.KIND, x, None, cls)
+        return cls
+
+    def of_object(self, owner: Any) -> None:
+        """The program is a method of an object, which has the program and not the reverse."""
+        held = weakref.ref(owner)
+        self.root = owner
+        self._root_kind = lambda: type(held())
+
+    def finish(self) -> Watch:
+        """What the program depends on outside its arguments, once the trace has ended."""
+        self.closed = True
+        for _, tensor in self.tracer.graph.constants:
+            self.reads[reads.META, id(tensor), None] = Read(
+                reads.META, tensor, None, reads.meta_of(tensor)
+            )
+        places = {place: r for place, r in self.reads.items() if type(r.value) not in SYMBOLIC}
+        return Watch(places, self._origin)
+
+    def replace(self, owner: Any, key: Any, stand_in: Any) -> None:
+        """Make an item of a dict, or an attribute, an input of the program."""
+        if type(owner) is View:
+            self.inputs[reads.ATTRIBUTE, id(owner.object), key] = stand_in
+        else:
+            self.inputs[reads.ITEM, id(owner), key] = stand_in
+
+    # ------------------------------------------------------------------ globals and cells
+
+    def space(self, real: dict[str, Any]) -> Namespace:
+        """The globals of the twins of a module."""
+        found = self._spaces.get(id(real))
+        if found is None:
+            found = self._spaces[id(real)] = Namespace(real, self.hooks, self.read_global)
+        return found
+
+    def read_global(self, real: dict[str, Any], name: str) -> Any:
+        """The value of a name for the functions of a module."""
+        if name in real:
+            self._outside[id(real)] = real
+            return self.note(reads.ITEM, real, name, real[name])
+        place = (reads.ABSENT, id(real), name)
+        self.reads.setdefault(place, Read(reads.ABSENT, real, name, MISSING))
+        return vars(builtins)[name]
+
+    def cell(self, real: types.CellType, name: str) -> types.CellType:
+        """The cell of a twin in place of one of the user's."""
+        if name == "__class__" or id(real) in self._real_cells:
+            return real
+        found = self._cells.get(id(real))
+        if found is None:
+            try:
+                value = real.cell_contents
+            except ValueError:
+                found = types.CellType()
+                self.note(reads.ATTRIBUTE, real, "cell_contents", MISSING)
+            else:
+                found = types.CellType(self.note(reads.ATTRIBUTE, real, "cell_contents", value))
+            self._cells[id(real)] = found
+            self._real_cells[id(found)] = real
+            self._outside[id(real)] = real
+        return found
+
+    def real_cell(self, cell: types.CellType) -> types.CellType | None:
+        """The user's cell that a cell stands for; None for a variable of the trace."""
+        return self._real_cells.get(id(cell))
+
+    # ------------------------------------------------------------------ twins
+
+    def twin(self, f: Any) -> Any:
+        """The function to call in place of one of the user's."""
+        found = self._twins.get(f)
+        return self._twin(f) if found is None else found
+
+    def _twin(self, f: Any) -> Any:
+        code = f.__code__
+        if is_twin(code):
+            return f
+        new = twin_code(code) if is_twinned(code) else None
+        if new is None:
+            if is_twinned(code):
+                self.survey(f)
+            self._twins[f] = f
+            return f
+        self._outside[id(f)] = f
+        self.note(reads.ATTRIBUTE, f, "__code__", code)
+        defaults, named = f.__defaults__, f.__kwdefaults__
+        self.note(reads.ATTRIBUTE, f, "__defaults__", defaults)
+        self.note(reads.ATTRIBUTE, f, "__kwdefaults__", named)
+        if named:
+            self.content(named)
+        for value in (*(defaults or ()), *(named or {}).values()):
+            self.outside(value)
+        cells = dict(zip(code.co_freevars, f.__closure__ or (), strict=True))
+        closure = tuple([self.cell(cells[n], n) for n in new.co_freevars])
+        made = Function(new, self.space(f.__globals__), f.__name__, defaults, closure)
+        made.__kwdefaults__ = named
+        made.__qualname__, made.__module__ = f.__qualname__, f.__module__
+        if f.__dict__:
+            made.__dict__.update(f.__dict__)
+        self._twins[f] = made
+        return made
+
+    def survey(self, f: Any) -> None:
+        """Note what a function without a twin may read: globals that it names, and its cells."""
+        self.note(reads.ATTRIBUTE, f, "__code__", f.__code__)
+        todo = [f.__code__]
+        while todo:
+            code = todo.pop()
+            for name in code.co_names:
+                if name in f.__globals__:
+                    value = self.note(reads.ITEM, f.__globals__, name, f.__globals__[name])
+                    self.deep(value)
+            todo += [c for c in code.co_consts if isinstance(c, types.CodeType)]
+        for cell in f.__closure__ or ():
+            try:
+                value = self.note(reads.ATTRIBUTE, cell, "cell_contents", cell.cell_contents)
+            except ValueError:
+                continue
+            self.deep(value)
+
+    def refusal(self, what: str) -> EffectError:
+        """The refusal of an effect."""
+        site = capture_site()
+        return refused(
+            EffectError,
+            f"the function has an effect outside of it: {what}" + (f", at {site}" if site else ""),
+            why="the program could not repeat it on every call",
+            fix="return the value, or keep it in a tensor that is changed in place",
+        )
+
+
+_HEAP: Final = 1 << 9  # Py_TPFLAGS_HEAPTYPE: classes that Python code can change

@@ -1,0 +1,85 @@
+"""Whose code a function is: whether it runs as a twin.
+
+The user's functions do, and those of torch and of Python that hold the user's state or call the
+user's functions back. What remains has no state of the user's, or is recorded as a call.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import sysconfig
+from typing import TYPE_CHECKING, Any, Final
+
+from anyshape.env.site import is_framework, is_own
+
+if TYPE_CHECKING:
+    from types import CodeType
+
+_STANDARD: Final = sysconfig.get_paths()["stdlib"] + os.sep
+_TORCH: Final = os.sep.join(("", "site-packages", "torch", ""))
+_TWINNED: Final = (
+    *[
+        _TORCH + path.replace("/", os.sep)
+        for path in ("nn/modules/", "nn/utils/", "distributions/")
+    ],
+    *[
+        _STANDARD + path.replace("/", os.sep)
+        for path in (
+            "contextlib.py",
+            "functools.py",
+            "collections/__init__.py",
+            "_collections_abc.py",
+            "weakref.py",
+            "_weakrefset.py",
+            "types.py",
+            "graphlib.py",
+            "statistics.py",
+            "fractions.py",
+            "bisect.py",
+            "heapq.py",
+            "string.py",
+            "os.py",
+            "enum.py",
+            "dataclasses.py",
+        )
+    ],
+    *[f"<frozen {name}>" for name in ("_collections_abc", "os", "types", "abc")],
+)
+_FOREIGN: Final = os.sep.join(("", "site-packages", ""))
+_LIBRARIES: Final = tuple(
+    _FOREIGN + name + os.sep for name in ("numpy", "sympy", "scipy", "pandas", "_pytest", "pytest")
+)
+_known: dict[str, bool] = {}
+
+
+def is_library(cls: type) -> bool:
+    """Whether a class belongs to torch, to Python itself, to this system or to no source at all."""
+    module = sys.modules.get(cls.__module__)
+    return is_framework(getattr(module, "__file__", None) or "<frozen")
+
+
+def is_filled(cell: Any) -> bool:
+    """Whether a cell of a closure holds something."""
+    try:
+        cell.cell_contents  # noqa: B018  an empty cell raises
+    except ValueError:
+        return False
+    return True
+
+
+def is_twinned(code: CodeType) -> bool:
+    """Whether functions with this code run as twins."""
+    file = code.co_filename
+    known = _known.get(file)
+    if known is None:
+        known = _known[file] = _is_twinned(file)
+    return known
+
+
+def _is_twinned(file: str) -> bool:
+    if is_own(file):
+        return False
+    if is_framework(file):
+        return any(part in file for part in _TWINNED)
+    return not any(part in file for part in _LIBRARIES)

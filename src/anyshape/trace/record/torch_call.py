@@ -1,0 +1,98 @@
+"""Functions of torch that need more than a shape rule: seeds, generators, autograd functions."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.nn import functional as F  # noqa: N812  as everybody calls it
+
+from anyshape.rules.generator import recorded, set_seed
+from anyshape.symbolic.sym_bool import SymBool
+from anyshape.trace.whole import apply
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from anyshape.trace.record.recorder import Recorder
+
+_TRANSFORMS = ("vmap", "grad", "grad_and_value", "vjp", "jvp", "jacrev", "jacfwd", "hessian")
+
+
+def TORCH_SUBSTITUTES() -> Iterator[tuple[Any, Any]]:  # noqa: N802
+    """Pairs of a function and what to call in its place, which gets the recorder first."""
+    yield torch.manual_seed, _seeded
+    yield torch.random.manual_seed, _seeded
+    for owner in (torch, torch.random):
+        yield owner.get_rng_state, functools.partial(_of_default, "get_state")
+        yield owner.set_rng_state, functools.partial(_of_default, "set_state")
+        yield owner.initial_seed, functools.partial(_of_default, "initial_seed")
+    yield torch.random.fork_rng, _no_state
+    yield torch.seed, _no_state
+    yield torch.random.seed, _no_state
+    yield torch.Generator, _generator
+    yield (
+        F.scaled_dot_product_attention,
+        functools.partial(_plain_truths, call=F.scaled_dot_product_attention),
+    )
+    yield vars(torch.autograd.Function)["apply"].__func__, _applied
+    yield torch.compiler.is_compiling, lambda recorder: True
+    for name in _TRANSFORMS:
+        yield getattr(torch.func, name, None), functools.partial(_transform, name)
+    yield torch.vmap, functools.partial(_transform, "vmap")
+    yield torch.cond, functools.partial(_transform, "cond")
+
+
+def _seeded(recorder: Recorder, seed: int) -> Any:
+    recorder.tracer.emit(set_seed, (seed,))
+    return torch.default_generator
+
+
+def _of_default(method: str, recorder: Recorder, *args: Any) -> Any:
+    """A function over the state of the default generator."""
+    return generator_method(recorder, torch.default_generator, method, *args)
+
+
+def _no_state(recorder: Recorder, *_: Any, **__: Any) -> Any:
+    raise recorder.unsupported(
+        "the traced function keeps the state of torch's random generator aside",
+        fix="do it outside the traced function",
+    )
+
+
+def _generator(recorder: Recorder, *_: Any, **__: Any) -> Any:
+    raise recorder.unsupported(
+        "a torch.Generator made inside a traced function",
+        why="its value would be frozen into the program, the same for every call",
+        fix="pass it as an argument",
+    )
+
+
+def generator_method(
+    recorder: Recorder, generator: torch.Generator, name: str, *args: Any, **named: Any
+) -> Any:
+    """A method of a random generator: recorded, and called on every run."""
+    form = recorded(getattr(generator, name))
+    if form is None:
+        raise recorder.unsupported(f"{name} of a random generator inside a traced function")
+    return form(*args, **named)
+
+
+def _plain_truths(recorder: Recorder, *args: Any, call: Any, **named: Any) -> Any:
+    """Its parser takes no symbolic truth value, which `n > 1 and ...` may be."""
+    args = tuple([bool(a) if type(a) is SymBool else a for a in args])
+    return call(*args, **{k: bool(a) if type(a) is SymBool else a for k, a in named.items()})
+
+
+def _applied(recorder: Recorder, method: Any, *args: Any, **named: Any) -> Any:
+    """`apply` of an autograd.Function, see `trace/whole.py`."""
+    return apply(recorder.tracer, method, args, named)
+
+
+def _transform(name: str, recorder: Recorder, *_: Any, **__: Any) -> Any:
+    raise recorder.unsupported(
+        f"torch.func.{name} inside a traced function",
+        why="it wraps tensors below the level that is traced",
+        fix="write the batch dimension out, or apply the transform to the traced program",
+    )

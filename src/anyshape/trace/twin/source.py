@@ -1,0 +1,215 @@
+"""The source of a function as a syntax tree, if the tree is surely that of its code.
+
+A file may have changed since it was imported. The tree is compiled as it is and compared with the
+code; a tree that gives other instructions is not used.
+"""
+
+from __future__ import annotations
+import __future__
+
+import ast
+import copy
+import inspect
+import linecache
+import opcode
+import os
+import re
+import sysconfig
+import textwrap
+import types
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+if TYPE_CHECKING:
+    from types import CodeType
+
+Function: TypeAlias = ast.FunctionDef | ast.Lambda
+
+_FUTURES: Final = sum({getattr(__future__, n).compiler_flag for n in __future__.all_feature_names})
+_WITH_ARGUMENT: Final = {
+    opcode.opmap[name]
+    for name in ("BINARY_OP", "COMPARE_OP", "CONTAINS_OP", "IS_OP")
+    if name in opcode.opmap
+}
+_VARYING: Final = {
+    number
+    for name, number in opcode.opmap.items()
+    if name.startswith(
+        (
+            "CACHE",
+            "LOAD_",
+            "PUSH_NULL",
+            "PRECALL",
+            "CALL",
+            "KW_NAMES",
+            "EXTENDED_ARG",
+            "NOP",
+            "COPY_FREE",
+            "MAKE_CELL",
+            "RESUME",
+        )
+    )
+}
+_PRIVATE: Final = re.compile(r"^_[^_]\w*?__(?=\w*[^_]_?$)")  # a class before a private name
+_STANDARD: Final = sysconfig.get_paths()["stdlib"]
+_REWRITTEN: Final = "@py"  # how the names begin that pytest gives to its own variables
+_Place: TypeAlias = tuple[int, str]  # the first line and the name of a function
+_files: dict[str, tuple[int, dict[_Place, list[Function]]]] = {}  # with the number of lines
+
+
+def source_of(code: CodeType) -> Function | None:
+    """The tree of a function, for the caller to change; None if none surely belongs to it."""
+    if code.co_name.startswith("<") and code.co_name != "<lambda>":
+        return None
+    try:
+        found = _of_block(code) if code.co_name != "<lambda>" else None
+        if found is None:
+            found = _of_file(code)
+    except (OSError, SyntaxError, ValueError, TypeError, IndexError, RecursionError):
+        return None
+    return found
+
+
+def _lines(file: str) -> list[str]:
+    """The lines of a file; modules of Python that are part of the interpreter have one, too."""
+    if file.startswith("<frozen "):
+        name = file.removeprefix("<frozen ").rstrip(">").replace(".", os.sep)
+        file = os.path.join(_STANDARD, f"{name}.py")
+    return linecache.getlines(file)
+
+
+def _of_block(code: CodeType) -> Function | None:
+    """The tree of the lines where the function begins; the rest of the file is not parsed."""
+    lines = _lines(code.co_filename)
+    if not 0 < code.co_firstlineno <= len(lines):
+        return None
+    block = inspect.getblock(lines[code.co_firstlineno - 1 :])
+    text = textwrap.dedent("".join(block))
+    tree = ast.parse(text)
+    node = tree.body[0]
+    if not isinstance(node, ast.FunctionDef) or node.name != code.co_name:
+        return None
+    ast.increment_lineno(tree, code.co_firstlineno - 1)
+    return node if _is_of(node, code) else None
+
+
+def _of_file(code: CodeType) -> Function | None:
+    """A copy of the tree of the function within that of its file."""
+    found = _functions(code.co_filename).get((code.co_firstlineno, code.co_name), [])
+    same = [n for n in found if _is_of(n, code)]
+    if len(same) > 1:
+        positions = {(p[0], p[2]) for p in code.co_positions()}
+        same = [n for n in same if _start(n) in positions]
+    return copy.deepcopy(same[0]) if len(same) == 1 else None
+
+
+def _start(n: Function) -> tuple[int, int]:
+    """Where the first expression of a lambda begins."""
+    body = n.body
+    return (body.lineno, body.col_offset) if isinstance(body, ast.expr) else (-1, -1)
+
+
+def _functions(file: str) -> dict[_Place, list[Function]]:
+    """The functions of a file by where they begin."""
+    lines = _lines(file)
+    known = _files.get(file)
+    if known is None or known[0] != len(lines):
+        found: dict[_Place, list[Function]] = {}
+        try:
+            tree = ast.parse("".join(lines))
+        except SyntaxError:
+            tree = ast.Module([], [])
+        for n in ast.walk(tree):
+            if isinstance(n, ast.FunctionDef | ast.Lambda):
+                start = min([n.lineno, *[d.lineno for d in getattr(n, "decorator_list", ())]])
+                found.setdefault((start, getattr(n, "name", "<lambda>")), []).append(n)
+        known = _files[file] = (len(lines), found)
+    return known[1]
+
+
+# ---------------------------------------------------------------------- from a tree to its code
+
+
+def compiled(node: Function, code: CodeType, body: list[ast.stmt] | None = None) -> CodeType:
+    """The code of a function with this tree, with the free variables of `code`.
+
+    `body` stands in for the body, where given. Defaults and annotations are dropped: a function
+    gets them when it is made, and not from its code.
+    """
+    if body is None:
+        body = [_returned(node.body)] if isinstance(node, ast.Lambda) else node.body
+    inner = ast.FunctionDef(
+        name="_anyshape_function",  # not its own, which may be a global that it calls
+        args=_plain(node.args),
+        body=body,
+        decorator_list=[],
+        returns=None,
+        type_comment=None,
+    )
+    ast.copy_location(inner, node)
+    if "type_params" in ast.FunctionDef._fields:
+        setattr(inner, "type_params", [])  # noqa: B010  since Python 3.12
+    outer = ast.parse("def factory(): pass").body[0]
+    assert isinstance(outer, ast.FunctionDef)
+    outer.args.args = [ast.arg(name) for name in code.co_freevars]
+    outer.body = [inner]
+    tree = ast.fix_missing_locations(ast.Module([outer], []))
+    flags = code.co_flags & _FUTURES
+    made: CodeType = compile(tree, code.co_filename, "exec", flags=flags, dont_inherit=True)
+    for _ in range(2):
+        made = next(c for c in reversed(made.co_consts) if isinstance(c, types.CodeType))
+    return made.replace(co_name=code.co_name, co_qualname=code.co_qualname)
+
+
+def _returned(value: ast.expr) -> ast.Return:
+    return ast.copy_location(ast.Return(value), value)
+
+
+def _plain(args: ast.arguments) -> ast.arguments:
+    def bare(a: ast.arg | None) -> ast.arg | None:
+        return None if a is None else ast.copy_location(ast.arg(a.arg), a)
+
+    def bares(found: list[ast.arg]) -> list[ast.arg]:
+        return [ast.copy_location(ast.arg(a.arg), a) for a in found]
+
+    nothing = ast.Constant(None)
+    return ast.arguments(
+        posonlyargs=bares(args.posonlyargs),
+        args=bares(args.args),
+        vararg=bare(args.vararg),
+        kwonlyargs=bares(args.kwonlyargs),
+        kw_defaults=[None if d is None else nothing for d in args.kw_defaults],
+        kwarg=bare(args.kwarg),
+        defaults=[nothing for _ in args.defaults],
+    )
+
+
+def _is_of(node: Function, code: CodeType) -> bool:
+    """Whether a tree compiles to this code."""
+    try:
+        made = compiled(node, code)
+    except (SyntaxError, ValueError, StopIteration):
+        return False
+    if any(name.startswith(_REWRITTEN) for name in code.co_varnames):  # asserts are longer
+        return _shape(made)[:2] == _shape(code)[:2]
+    return _shape(made) == _shape(code)
+
+
+def _shape(code: CodeType) -> tuple[Any, ...]:
+    """What two codes of one source have in common, wherever they were compiled.
+
+    How an attribute is loaded and called depends on the imports of the file, qualified names on
+    what is around a function, and texts over several lines on their indent.
+    """
+    counts = code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount
+    names = code.co_varnames[: sum(counts)]
+    inner = [_shape(c) for c in code.co_consts if isinstance(c, types.CodeType)]
+    plain = [repr(c) for c in code.co_consts if type(c) in (int, float, bytes, complex)]
+    texts = [c for c in code.co_consts if type(c) is str and c.isidentifier()]
+    ops = code.co_code
+    steps = [
+        (op, ops[i + 1]) if op in _WITH_ARGUMENT else op
+        for i, op in zip(range(0, len(ops), 2), ops[::2], strict=True)
+        if op not in _VARYING
+    ]
+    public = [_PRIVATE.sub("__", name) for name in code.co_names]
+    return counts, names, public, steps, inner, sorted(plain), sorted(texts)

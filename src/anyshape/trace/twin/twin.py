@@ -1,0 +1,87 @@
+"""The code of twins, made once per process and function.
+
+A twin has the parameters, the free variables and the lines of its function, so tracebacks and user
+sites are the same.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import types
+from typing import TYPE_CHECKING, Final
+
+from anyshape.trace.twin.rewrite import HOOKS, NoTwinError, Rewrite, hook
+from anyshape.trace.twin.source import compiled, source_of
+
+if TYPE_CHECKING:
+    from types import CodeType
+
+    from anyshape.trace.twin.source import Function
+
+_UNFIT: Final = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+_twins: dict[CodeType, CodeType | None] = {}
+_made: set[int] = set()  # the ids of codes of twins, which `_kept` keeps alive
+_kept: list[CodeType] = []
+
+
+def twin_code(code: CodeType) -> CodeType | None:
+    """The code of the twin of a function; None if it cannot have one."""
+    try:
+        return _twins[code]
+    except KeyError:
+        pass
+    made = _twin(code)
+    return _twins.setdefault(code, made)
+
+
+def is_twin(code: CodeType) -> bool:
+    """Whether a code belongs to a twin, or to a function that a twin defines."""
+    return id(code) in _made
+
+
+def _twin(code: CodeType) -> CodeType | None:
+    if code.co_flags & _UNFIT:
+        return None
+    node = source_of(code)
+    if node is None:
+        return None
+    try:
+        made = compiled(node, code, _body(node, code))
+    except (NoTwinError, SyntaxError, ValueError, RecursionError, StopIteration):
+        return None
+    if set(made.co_freevars) - set(code.co_freevars):
+        return None
+    _register(made)
+    return made
+
+
+def _body(node: Function, code: CodeType) -> list[ast.stmt]:
+    rewrite = Rewrite(code.co_freevars, _owner(code))
+    if isinstance(node, ast.Lambda):
+        value = rewrite.visit(node.body)
+        return [ast.copy_location(ast.Return(value), node.body)]
+    body = rewrite.statements(node.body)
+    kwarg = node.args.kwarg
+    if kwarg is not None:
+        born = ast.Expr(hook("born", ast.Name(kwarg.arg, ast.Load())))
+        body.insert(0, ast.copy_location(born, node.body[0]))
+    return body
+
+
+def _owner(code: CodeType) -> str:
+    """The name of the class that a function was defined in."""
+    parts = code.co_qualname.split(".")
+    return parts[-2] if len(parts) > 1 and parts[-2] != "<locals>" else ""
+
+
+def _register(code: CodeType) -> None:
+    todo = [code]
+    while todo:
+        made = todo.pop()
+        _kept.append(made)
+        _made.add(id(made))
+        todo += [c for c in made.co_consts if isinstance(c, types.CodeType)]
+
+
+__all__ = ["HOOKS", "is_twin", "twin_code"]
