@@ -200,8 +200,8 @@ class Compiled:
                 flat = entry.check(args, kwargs)
                 if type(flat) is list:
                     return self._hit(entry, flat, args, kwargs)
-                continue
-            reasons.append(reason)
+            else:
+                reasons.append(reason)
         stance = config.stance
         if reasons:
             self._note(reasons)
@@ -291,12 +291,10 @@ class Compiled:
 
     def _trace(self, call: Arguments, choose: SizeChooser) -> _Traced | _Failed:
         """Trace a call with these sizes and keep the program; after an error, all is as before."""
-        flat = call.flat
-        tried = self.entries
-        whole = self.options.fullgraph
+        flat, tried = call.flat, self.entries
         tracer = (
             Tracer(options=self._tracing)
-            if whole
+            if self.options.fullgraph
             else PathTracer(Segment(), flat, (), list(flat), self._tracing)
         )
         before = Snapshot()
