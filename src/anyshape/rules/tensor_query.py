@@ -15,7 +15,12 @@ from anyshape.rules.shared.operand import dim_of, meta_of, shape_of
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.current import current
 from anyshape.tensor.layout import contiguity
-from anyshape.tensor.observed import expect_contiguity, observed_offset, observed_strides
+from anyshape.tensor.observed import (
+    expect_contiguity,
+    expect_dim_order,
+    observed_offset,
+    observed_strides,
+)
 from anyshape.tensor.size import equal, known, plain, product
 from anyshape.tensor.sym_tensor import SymTensor, make, size_of
 
@@ -140,6 +145,19 @@ def stride(x: Any, dim: Any = None) -> Any:
     """The strides of a tensor from outside, or one of them."""
     strides = observed_strides(as_traced(x))
     return Done(strides if dim is None else strides[dim_of(dim, len(strides))])
+
+
+@rule("dim_order")
+def dim_order(x: Any, *, ambiguity_check: Any = False) -> Any:
+    """The dimensions from the outermost to the innermost, checked when the program runs."""
+    layout = meta_of(x).layout.found()
+    if not layout.dense or ambiguity_check:
+        raise _untracked("dim_order() of a tensor with gaps, or with a check for ambiguity,")
+    tracer = current()
+    tracer.asked_layout = True
+    order = tuple(range(len(shape_of(x)))) if layout.order is None else layout.order
+    tracer.emit(expect_dim_order, (x, order))
+    return Done(order)
 
 
 @rule("storage_offset")

@@ -16,9 +16,14 @@ def observed_strides(t: Any) -> tuple[Any, ...]:
     tracer, meta = t._tracer, t._meta
     tracer.asked_layout = True
     strides = strides_of(meta)
-    if not is_certain(meta):
+    if not is_certain(meta) or any(_may_be_small(n) for n in meta.shape):
         tracer.emit(expect_strides, (t, strides))
     return strides
+
+
+def _may_be_small(n: Any) -> bool:
+    """Whether a size may be 0 or 1: strides at such sizes are not those of the general path."""
+    return bool(n <= 1 if type(n) is int else n.expr.lo <= 1)
 
 
 def observed_offset(t: Any) -> Any:
@@ -52,11 +57,21 @@ def expect_grad(t: torch.Tensor, answer: bool) -> None:
 
 def expect_strides(t: torch.Tensor, strides: tuple[int, ...]) -> None:
     """Raise unless a tensor has the strides that the program observed while tracing."""
-    if any(n > 1 and a != b for n, a, b in zip(t.shape, t.stride(), strides, strict=True)):
+    if t.stride() != tuple(strides):
         raise RuntimeAssertError(
             f"a tensor of shape {tuple(t.shape)} has strides {t.stride()};"
             f" they were {strides} while tracing",
             fix="call contiguous() before reading the layout",
+        )
+
+
+def expect_dim_order(t: torch.Tensor, order: tuple[int, ...]) -> None:
+    """Raise unless `dim_order()` is what the program observed while tracing."""
+    if t.dim_order() != tuple(order):
+        raise RuntimeAssertError(
+            f"dim_order() of a tensor of shape {tuple(t.shape)} is {t.dim_order()};"
+            f" it was {tuple(order)} while tracing",
+            fix="do not let the program depend on it",
         )
 
 

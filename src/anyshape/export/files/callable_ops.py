@@ -43,6 +43,7 @@ _OWN: Final[dict[str, Any]] = {
     "anyshape.lstsq_with_residuals": linalg._lstsq_with_residuals,
     "anyshape.expect_grad": observed.expect_grad,
     "anyshape.expect_strides": observed.expect_strides,
+    "anyshape.expect_dim_order": observed.expect_dim_order,
     "anyshape.expect_offset": observed.expect_offset,
     "anyshape.expect_contiguity": observed.expect_contiguity,
     "anyshape.set_autocast": execution_modes.set_autocast,
