@@ -149,12 +149,9 @@ class Compiled:
         return self._run(entry, flat, args, kwargs)
 
     def _run(self, entry: Entry, flat: list[Any], args: Any, kwargs: Any) -> Any:
-        before = None
-        if entry.catches:
-            written = entry.written(flat)
-            if not Snapshot.can_restore(written):
-                return self._eagerly(args, kwargs)
-            before = Snapshot(written, entry.generators, draws=entry.draws)
+        before = entry.snapshot(flat) if entry.catches else None
+        if before is None and entry.catches:
+            return self._eagerly(args, kwargs)
         may_return = entry.catches or entry.root is not None
         journal = Journal() if entry.has_effects and may_return else None
         try:

@@ -11,7 +11,7 @@ from anyshape.rules.dispatch.table import PURE
 from anyshape.trace.condition import Violation
 from anyshape.trace.execution_modes import keep_modes
 from anyshape.trace.record.effect import EFFECTS
-from anyshape.trace.state.snapshot import generators_in
+from anyshape.trace.state.snapshot import Snapshot, generators_in
 from anyshape.trace.tree import unflatten
 
 if TYPE_CHECKING:
@@ -55,8 +55,8 @@ class Entry:
         self.check = self.checked.run
         self.root: Segment | None = None
         self.switches = False
-        self.draws = False
-        self.generators: list[torch.Generator] = []
+        self._draws = False
+        self._generators: list[torch.Generator] = []
         self._places: set[int] = set()
         self._tensors: dict[int, torch.Tensor] = {}
         self.run: Callable[[list[Any]], Any]
@@ -83,15 +83,18 @@ class Entry:
         self._places |= {places[i] for i in written}
         self._tensors.update({id(t): t for v, t in tracer.graph.constants if v.version})
         drawing = [n for n in tracer.graph.nodes if n.func not in PURE]
-        self.draws = self.draws or bool(drawing)
-        self.generators += generators_in(drawing)
+        self._draws = self._draws or bool(drawing)
+        self._generators += generators_in(drawing)
         self.has_effects = self.has_effects or any(n.func in EFFECTS for n in tracer.graph.nodes)
         if self.root is not None:
             self.switches = any(segment.switches for segment in self.root.below())
 
-    def written(self, flat: list[Any]) -> list[torch.Tensor]:
-        """The outer tensors that a call may write to."""
-        return [flat[i] for i in sorted(self._places)] + list(self._tensors.values())
+    def snapshot(self, flat: list[Any]) -> Snapshot | None:
+        """What a call may change, as it is; None where it could not be restored."""
+        written = [flat[i] for i in sorted(self._places)] + list(self._tensors.values())
+        if not Snapshot.can_restore(written):
+            return None
+        return Snapshot(written, self._generators, draws=self._draws)
 
     def _walk(self, flat: list[Any]) -> Any:
         assert self.root is not None
