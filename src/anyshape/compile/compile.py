@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from anyshape.compile.compiled import Compiled, Options
+from anyshape.compile.compiled import Compiled
 from anyshape.compile.compiled_module import CompiledModule
+from anyshape.compile.options import Options
 from anyshape.errors import ArgumentError
 
 if TYPE_CHECKING:

@@ -16,6 +16,7 @@ from anyshape.compile.dynamism.attribute_inputs import attributes_of
 from anyshape.compile.dynamism.policy import Choice, Policy
 from anyshape.compile.dynamism.store import StoredHistory
 from anyshape.compile.dynamism.varying import Varying
+from anyshape.compile.options import Options
 from anyshape.compile.tree.segment import Segment, Stop, key_of, walk
 from anyshape.compile.tree.segment_program import lower_segment
 from anyshape.compile.tree.trace_path import PathTracer
@@ -63,16 +64,6 @@ _HINTS: Final = {"backed_size_oblivious": False, "specialize_zero_one": False}
 _RAISED: Final = (ConstraintViolation, ConfigError)  # errors that an eager fallback cannot fix
 _BY_HINT: Final = EachSize(lambda spot: BACKED if type(spot.value) is int else STATIC)
 _STATIC: Final = EachSize(lambda spot: STATIC)
-
-
-class Options(NamedTuple):
-    """The options of `compile`."""
-
-    dynamic: Any
-    fullgraph: bool
-    backend: Any
-    recompile_limit: int | None
-    on_deviation: str
 
 
 class _Traced(NamedTuple):
@@ -277,7 +268,8 @@ class Compiled:
         asserted = isinstance(error, RuntimeAssertError) and not made.catches
         if asserted and made.has_asserts:  # one of them may fail first
             return self._eagerly(call.args, call.kwargs)
-        if self.options.fullgraph or asserted or isinstance(error, _RAISED):
+        ours = self.options.fullgraph and isinstance(error, AnyshapeError)
+        if ours or asserted or isinstance(error, _RAISED):
             raise error
         result = self._eagerly(call.args, call.kwargs)
         if isinstance(error, EffectError) and not self._had_effects:

@@ -98,7 +98,10 @@ class Attributes:
             raw = recorder.lookup(meta, name)
             if type(raw) is property and raw.fget is not None:
                 return self.calls.ready(raw.fget)(cls)
-        if recorder.lookup(cls, name) is MISSING and meta is not type:
+        found = recorder.lookup(cls, name)
+        if recorder.changed and found is not MISSING and not hasattr(type(found), "__get__"):
+            return found
+        if found is MISSING and meta is not type:
             fallback = recorder.lookup(meta, "__getattr__")
             if type(fallback) is Function and recorder.lookup(meta, name) is MISSING:
                 return self.calls.ready(fallback)(cls, name)
@@ -189,6 +192,8 @@ class Attributes:
     def _of_raw(self, o: Any, name: str, raw: Any) -> Any:
         """What something in the class of an object gives for the object."""
         kind = type(raw)
+        if not hasattr(kind, "__get__"):
+            return raw
         if kind in _METHODS:
             return getattr(o, name)
         if kind is functools.cached_property:
@@ -232,15 +237,15 @@ class Attributes:
         if recorder.is_born(o):
             return own
         if id(o) in recorder.changed:
-            merged = dict(own)
-            for (owner, name), value in self._known.items():
-                if owner == id(o):
-                    if value is _DELETED:
-                        merged.pop(name, None)
-                    elif name in own or name in recorder.changed[id(o)][1]:
-                        merged[name] = value
-            return recorder.born(merged)
+            raise recorder.refusal("the dict of a changed object is used")
         return recorder.own_dict(own, o)
+
+    def in_dict(self, o: Any, name: str) -> Any:
+        """`o.__dict__[name]` of an object that was changed."""
+        found = self._known.get((id(o), name), o.__dict__.get(name, _DELETED))
+        if found is _DELETED:
+            raise KeyError(name)
+        return found
 
     # ------------------------------------------------------------------ assigning
 

@@ -55,6 +55,10 @@ _EFFECTFUL: Final = frozenset(
     ("posix", "nt", "_io", "_socket", "select", "signal", "_posixsubprocess", "_thread", "_ctypes",
      "fcntl", "mmap", "faulthandler", "_sqlite3", "_queue", "atexit", "_signal", "resource")
 )  # fmt: skip
+_ARRAY_CHANGES: Final = frozenset(
+    ("fill", "sort", "partition", "put", "resize", "itemset", "setfield", "setflags", "byteswap",
+     "__setitem__", "__iadd__", "__isub__", "__imul__", "__itruediv__")
+)  # fmt: skip
 _STATE: Final = ("get_", "is_", "are_", "has_")
 _TOLD: Final = (bool, int, float, str, type(None), torch.dtype, torch.device)
 # modules of Python whose functions only compute
@@ -64,7 +68,7 @@ _PURE: Final = frozenset(
      "heapq", "html", "inspect", "ipaddress", "json", "keyword", "logging", "math", "numbers",
      "operator", "packaging", "re", "statistics", "string", "struct", "textwrap", "types", "typing",
      "unicodedata", "urllib", "warnings", "weakref", "zlib", "threading", "importlib", "gc",
-     "_weakrefset", "_collections_abc", "os", "posixpath", "genericpath", "ntpath", "traceback")
+     "_weakrefset", "_collections_abc", "os", "genericpath", "ntpath", "traceback")
 )  # fmt: skip
 _HARMLESS: Final = frozenset(("fspath", "allocate_lock", "RLock", "get_ident", "isenabled"))
 _VARYING: Final = ("time", "random", "_random", "secrets", "uuid", "numpy.random", "_datetime")
@@ -109,9 +113,9 @@ class Builtins:
         yield object.__getattribute__, self._attributes.plain
         for f in (warnings.simplefilter, warnings.filterwarnings, warnings.catch_warnings,
                   warnings.resetwarnings, sys._getframe, inspect.currentframe, inspect.stack,
-                  gc.disable, gc.enable, gc.freeze):  # fmt: skip
+                  gc.disable, gc.enable, gc.freeze, gc.isenabled,
+                  threading.Event.set, threading.Event.clear, threading.Event.wait):  # fmt: skip
             yield f, functools.partial(self._effect, f.__name__)
-        yield gc.isenabled, functools.partial(self._asked, gc.isenabled)
         for name in ("open", "input", "exec", "eval", "compile", "breakpoint", "globals"):
             yield getattr(builtins, name), functools.partial(self._effect, name)
         yield from self._iterations.substitutes()

@@ -43,16 +43,7 @@ class Containers:
         return self._recorder.shadows.get(id(c), c)
 
     def _special(self, o: Any, name: str) -> Any:
-        """The user's method of that name in the class of an object; None if it has none."""
-        kind = type(o)
-        if kind in ATOMS or kind in _COPIED or kind is tuple:
-            return None
-        method = getattr(kind, name, None)
-        if type(method) is not Function:
-            return None
-        self._recorder.kind(o)
-        self._recorder.lookup(kind, name)
-        return functools.partial(self.calls.ready(method), o)
+        return self.calls.operators.special(o, name)
 
     # ------------------------------------------------------------------ reading
 
@@ -95,6 +86,9 @@ class Containers:
 
     def _of_dict(self, d: Any, key: Any) -> Any:
         recorder = self._recorder
+        owner = recorder.dict_owner(d)
+        if owner is not None and id(owner) in recorder.changed:
+            return self.calls.attributes.in_dict(owner, key)
         shadow = recorder.shadows.get(id(d))
         if shadow is not None and not self._is_base(d, key):
             return shadow[key]
@@ -422,8 +416,13 @@ class Containers:
     def _changing(self, o: Any, name: str, /, *args: Any, **named: Any) -> Any:
         """A call that changes a container from outside: done on its shadow, and on every run."""
         recorder = self._recorder
-        if recorder.dict_owner(o) is not None:
-            raise recorder.refusal("the dict of an object is changed")
+        owner = recorder.dict_owner(o)
+        if owner is not None:
+            if name != "update":
+                raise recorder.refusal("the dict of an object is changed")
+            for key, value in dict(*args, **named).items():
+                self.calls.attributes.assign(owner, key, value)
+            return None
         if named.get("key") is not None:
             raise recorder.refusal("a list from outside is sorted by a function")
         if name not in BLIND:
@@ -448,10 +447,12 @@ class Containers:
     def _taken(self, x: Any) -> Any:
         """An argument whose parts are taken over, as an operand."""
         operand = self._recorder.operand
+        if isinstance(x, Counter):
+            raise self._recorder.refusal("a Counter is added to a container")
         if isinstance(x, dict):
-            return {k: operand(part) for k, part in x.items()}
+            return tuple([(operand(k), operand(part)) for k, part in x.items()])
         if isinstance(x, CONTAINERS):
-            return [operand(part) for part in x]
+            return tuple([operand(part) for part in x])
         return operand(x)
 
     def _prepared(self, name: str, args: Any, named: Any) -> Any:

@@ -29,17 +29,15 @@ def owner_of(x: Any) -> Any:
 
 
 def given(x: Any) -> Any:
-    """An argument with the objects that are held."""
+    """An argument with the objects that are held; only tuples are taken apart."""
     kind = type(x)
     if kind is Held:
         return x.object
-    if kind is list:
-        return [given(part) for part in x]
-    if kind is tuple:
-        return tuple([given(part) for part in x])
-    if kind is dict:
-        return {k: given(part) for k, part in x.items()}
-    return x
+    return tuple([given(part) for part in x]) if kind is tuple else x
+
+
+def _all_given(named: dict[str, Any]) -> dict[str, Any]:
+    return {k: given(v) for k, v in named.items()}
 
 
 def set_attribute(owner: Any, name: str, value: Any) -> None:
@@ -99,12 +97,12 @@ def set_cell(cell: Held, value: Any) -> None:
 def call_method(owner: Any, name: str, args: Any, kwargs: Any) -> None:
     """Call a method of a container."""
     before_content(owner_of(owner))
-    getattr(owner_of(owner), name)(*given(args), **given(kwargs))
+    getattr(owner_of(owner), name)(*given(args), **_all_given(kwargs))
 
 
 def print_out(words: Any, named: Any) -> None:
     """Print, as the builtin does."""
-    options = given(named)
+    options = _all_given(named)
     stream = options.pop("file", "stdout")
     text = io.StringIO()
     print(*given(words), **{**options, "file": text})  # noqa: T201  the user's

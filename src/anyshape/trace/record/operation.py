@@ -6,6 +6,7 @@ import functools
 import operator
 import sys
 import types
+from collections import OrderedDict, deque
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
@@ -16,6 +17,7 @@ from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt, specialize
 from anyshape.tensor.identity import is_same
 from anyshape.trace.output import need_plain
+from anyshape.trace.record.reader import HEAP
 from anyshape.trace.record.recorder import ATOMS, CONTAINERS, SYMBOLIC, Function
 
 if TYPE_CHECKING:
@@ -60,10 +62,12 @@ class Operations:
         kind = type(o)
         if kind in ATOMS or kind in _BUILTIN or isinstance(o, torch.Tensor):
             return None
+        if kind.__flags__ & HEAP and not isinstance(o, torch.nn.Module):
+            self._recorder.kind(o)
+            self._recorder.lookup(kind, name)
         method = getattr(kind, name, None)
         if type(method) is not Function:
             return None
-        self._recorder.kind(o)
         self._recorder.lookup(kind, name)
         return functools.partial(self.calls.ready(method), o)
 
@@ -123,6 +127,8 @@ class Operations:
                 return plain(a, b)
             if isinstance(a, torch.Tensor):
                 return plain(a, b)
+            if hasattr(a, "tobytes") and not self._recorder.may_write(a):
+                raise self._recorder.refusal("an array is changed in place")
             method = self.special(a, name)
             if method is not None:
                 result = method(b)
@@ -227,8 +233,12 @@ class Operations:
     def caught(self, kinds: Any) -> Any:
         """The classes of errors that a handler takes: a refusal of the tracer's is none of them."""
         error = sys.exc_info()[1]
-        if isinstance(error, AnyshapeError) and error.is_refusal:
-            return ()
+        if isinstance(error, AnyshapeError):
+            if error.is_refusal:
+                return ()
+            bases: tuple[type, ...] = type(error).__mro__
+            eagers = (k for k in _EAGER if k in bases)
+            return kinds if issubclass(next(eagers, RuntimeError), kinds) else ()
         return kinds
 
     def raised(self, error: Any) -> Any:
@@ -311,8 +321,11 @@ class _Manager:
         return False if isinstance(error, AnyshapeError) and error.is_refusal else swallows
 
 
+_EAGER: Final = (IndexError, ZeroDivisionError, OverflowError, ValueError, TypeError)
 _NUMBERS: Final = (SymInt, SymFloat, SymBool)
-_BUILTIN: Final = frozenset({list, dict, set, tuple, frozenset, types.ModuleType, type})
+_BUILTIN: Final = frozenset(
+    {list, dict, set, tuple, frozenset, deque, OrderedDict, types.ModuleType, type}
+)
 _NEW: Final = (list, dict, set)
 
 __all__ = ["SYMBOLIC", "Operations"]

@@ -254,17 +254,19 @@ class Reader:
     def lookup(self, cls: type, name: str) -> Any:
         """What a class has under a name, as it is stored; `MISSING` if it has nothing."""
         for base in cls.__mro__:
+            if id(base) in self.changed and name in self.changed[id(base)][1]:
+                return self.known[id(base), name]
             own = self._classes.get(base)
             if own is None:
                 own = self._classes[base] = base.__dict__
             if name in own:
                 value = own[name]
-                if base.__flags__ & _HEAP:
+                if base.__flags__ & HEAP:
                     self.note(reads.ITEM, own, name, value)
-                if cls.__flags__ & _HEAP:
+                if cls.__flags__ & HEAP:
                     self.note(reads.ATTRIBUTE, cls, "__mro__", cls.__mro__)
                 return value
-            if base.__flags__ & _HEAP:
+            if base.__flags__ & HEAP:
                 place = (reads.ABSENT, id(own), name)
                 if place not in self.reads:
                     self.reads[place] = Read(reads.ABSENT, own, name, MISSING)
@@ -273,7 +275,7 @@ class Reader:
     def kind(self, x: Any) -> type:
         """Note and give the class of an outside object."""
         cls = type(x)
-        if cls.__flags__ & _HEAP and id(x) not in self._born:
+        if cls.__flags__ & HEAP and id(x) not in self._born:
             if x is self.root:  # which the program must not keep alive
                 self.note(reads.CALL, self._root_kind, (), cls)
             else:
@@ -387,6 +389,7 @@ class Reader:
             code = todo.pop()
             for name in code.co_names:
                 if name in f.__globals__:
+                    self.inputs.pop((reads.ITEM, id(f.__globals__), name), None)
                     value = self.note(reads.ITEM, f.__globals__, name, f.__globals__[name])
                     self.deep(value)
             todo += [c for c in code.co_consts if isinstance(c, types.CodeType)]
@@ -408,4 +411,4 @@ class Reader:
         )
 
 
-_HEAP: Final = 1 << 9  # Py_TPFLAGS_HEAPTYPE: classes that Python code can change
+HEAP: Final = 1 << 9  # Py_TPFLAGSHEAPTYPE: classes that Python code can change

@@ -87,7 +87,7 @@ class Recorder(Reader):
         if kind is SymSize or kind is torch.Size:
             name = Name(f"made_{len(self._published)}")
             self._published[id(x)] = (x, name)
-            self._make(name, effect.build, Held(torch.Size), list(x))
+            self._make(name, effect.build, Held(torch.Size), tuple(x))
             return name
         if kind in ATOMS or isinstance(x, torch.Tensor):
             return x
@@ -115,10 +115,10 @@ class Recorder(Reader):
         name = Name(f"made_{len(self._published)}")
         self._published[id(x)] = (x, name)
         if kind in _BUILT:
-            content: Any = [self.operand(part) for part in x]
+            content: Any = tuple([self.operand(part) for part in x])
             if isinstance(x, dict):
                 values = [self.operand(part) for part in x.values()]
-                content = [list(pair) for pair in zip(content, values, strict=True)]
+                content = tuple(zip(content, values, strict=True))
             self._make(name, effect.build, Held(kind), content)
         elif _is_plain_object(x):
             self._make(name, effect.new_object, Held(kind))

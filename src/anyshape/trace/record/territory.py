@@ -40,11 +40,12 @@ _TWINNED: Final = (
             "heapq.py",
             "string.py",
             "os.py",
+            "posixpath.py",
             "enum.py",
             "dataclasses.py",
         )
     ],
-    *[f"<frozen {name}>" for name in ("_collections_abc", "os", "types", "abc")],
+    *[f"<frozen {name}>" for name in ("_collections_abc", "os", "posixpath")],
 )
 _FOREIGN: Final = os.sep.join(("", "site-packages", ""))
 _LIBRARIES: Final = tuple(
