@@ -16,7 +16,6 @@ from anyshape.compile.dynamism.attribute_inputs import attributes_of
 from anyshape.compile.dynamism.policy import Choice, Policy
 from anyshape.compile.dynamism.store import StoredHistory
 from anyshape.compile.dynamism.varying import Varying
-from anyshape.compile.options import Options
 from anyshape.compile.tree.segment import Segment, Stop, key_of, walk
 from anyshape.compile.tree.segment_program import lower_segment
 from anyshape.compile.tree.trace_path import PathTracer
@@ -55,6 +54,7 @@ from anyshape.trace.tree import unflatten
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from anyshape.compile.options import Options
     from anyshape.trace.capture import Captured
     from anyshape.trace.size_chooser import SizeChooser
 

@@ -10,7 +10,7 @@ from anyshape.compile.compiled import Compiled
 from anyshape.torch_compat.module_attribute import NON_PERSISTENT, REGISTRIES
 
 if TYPE_CHECKING:
-    from anyshape.compile.compiled import Options
+    from anyshape.compile.options import Options
 
 _OF_COMPILED: Final = frozenset(
     ("entries", "stats", "explain", "reset", "recompilations", "history", "eager_because")

@@ -89,7 +89,8 @@ def _item(owner: Any, key: Any) -> Any:
     return list.__getitem__(owner, key) if isinstance(owner, list) else owner[key]
 
 
-_PLAIN: Final = (dict, list, tuple, MappingProxyType)
+_DICTS: Final = (dict, OrderedDict)
+_PLAIN: Final = (dict, OrderedDict, list, tuple, MappingProxyType)
 _NOW: Final[dict[str, Callable[[Any, Any], Any]]] = {
     ITEM: _item,
     ABSENT: lambda owner, key: _item(owner, key) if key in owner else MISSING,
@@ -116,9 +117,10 @@ class Check:
         self._attributes = _columns(by_kind.pop(ATTRIBUTE, []))
         self._kinds = _columns(by_kind.pop(KIND, []))
         contents = by_kind.pop(CONTENT, [])
-        self._empty = [r.owner for r in contents if type(r.owner) is dict and not r.owner]
+        self._metas = [(r.owner, *r.value) for r in by_kind.pop(META, [])]
+        self._empty = [r.owner for r in contents if type(r.owner) in _DICTS and not r.owner]
         self._absent, self._lengths, self._hidden = self._without(plain, by_kind.pop(ABSENT, []))
-        self._rest = [r for r in contents if type(r.owner) is not dict or r.owner]
+        self._rest = [r for r in contents if type(r.owner) not in _DICTS or r.owner]
         self._rest += [r for r in items if type(r.owner) not in _PLAIN]
         self._rest += [r for group in by_kind.values() for r in group]
 
@@ -135,7 +137,7 @@ class Check:
         rest, hidden = [], []
         for read in absent:
             owner = read.owner
-            if type(owner) is dict and known.get(id(owner), set()) >= owner.keys():
+            if type(owner) in _DICTS and known.get(id(owner), set()) >= owner.keys():
                 if owner:
                     lengths[id(owner)] = (owner, len(owner))
                 else:
@@ -175,10 +177,15 @@ class Check:
         owners, counts = self._lengths
         if list(map(len, owners)) != counts:
             grown = [o for o, n in zip(owners, counts, strict=True) if len(o) != n]
-            if any(type(o) is dict for o in grown):
+            if any(type(o) in _DICTS for o in grown):
                 return False
             owners, keys, _ = self._hidden
             if any(map(operator.contains, owners, keys)):
+                return False
+        for t, dtype, device, shape, grad, layout in self._metas:
+            if t.dtype is not dtype or t.shape != shape or t.requires_grad is not grad:
+                return False
+            if t.device != device or t.layout is not layout:
                 return False
         return all(read.holds() for read in self._rest)
 
