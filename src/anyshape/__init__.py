@@ -14,6 +14,7 @@ from anyshape.config import config as config
 from anyshape.errors import AnyshapeError as AnyshapeError
 from anyshape.errors import AnyshapeWarning as AnyshapeWarning
 from anyshape.errors import ArgumentError as ArgumentError
+from anyshape.errors import AuditError as AuditError
 from anyshape.errors import BackendError as BackendError
 from anyshape.errors import ConfigError as ConfigError
 from anyshape.errors import ConstraintError as ConstraintError
@@ -35,6 +36,7 @@ from anyshape.errors import ShapeError as ShapeError
 from anyshape.errors import UnsupportedError as UnsupportedError
 
 if TYPE_CHECKING:
+    from anyshape.compile import audit as audit
     from anyshape.compile import compile as compile
     from anyshape.export import Dim as Dim
     from anyshape.export import ExportedProgram as ExportedProgram

@@ -234,6 +234,11 @@ class Config:
         others="a positive int",
         refusal=_not_positive,
     )
+    audit = Setting(
+        False,
+        (False, True),
+        "trace every call that a compiled program serves again, and compare the programs",
+    )
     stance = Setting(
         "default",
         (

@@ -115,6 +115,10 @@ class RecompileLimitError(AnyshapeError, RuntimeError):
     """A function would be compiled more often than its limit allows."""
 
 
+class AuditError(AnyshapeError, RuntimeError):
+    """A compiled program is not what its function does now: something was read and not guarded."""
+
+
 class AnyshapeWarning(UserWarning):
     """The program works, but probably not as intended."""
 

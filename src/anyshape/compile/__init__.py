@@ -8,6 +8,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
+from anyshape.compile.audit import audit as audit
 from anyshape.compile.compile import compile as compile
 from anyshape.compile.compiled import Compiled as Compiled
 from anyshape.events import Recompilation as Recompilation

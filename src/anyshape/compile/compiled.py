@@ -8,6 +8,7 @@ import weakref
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from anyshape.compile.audit import audit_call
 from anyshape.compile.bound_method import BoundMethod
 from anyshape.compile.cache.entry import Entry
 from anyshape.compile.cache.guard_function import need_expected
@@ -130,6 +131,8 @@ class Compiled:
 
     def _hit(self, entry: Entry, flat: list[Any], args: Any, kwargs: Any) -> Any:
         self.stats.hits += 1
+        if config.audit:
+            audit_call(self.fn, entry, args, kwargs, self._tracing)
         entries = self.entries
         if entries and entry is not entries[0] and self._lock.acquire(blocking=False):
             try:

@@ -1,0 +1,71 @@
+"""The audit: a call that a program serves is traced again, and the two programs are compared.
+
+It finds what a function read and no guard watches. Programs with graph breaks are not audited: a
+trace of one runs its segments, with their effects.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from anyshape.config import config
+from anyshape.errors import AuditError
+from anyshape.trace.arguments import Arguments
+from anyshape.trace.capture import capture_call
+from anyshape.trace.tracer import Tracer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from anyshape.compile.cache.entry import Entry
+    from anyshape.trace.options import TraceOptions
+    from anyshape.trace.record.read import Watch
+
+
+@contextmanager
+def audit() -> Iterator[None]:
+    """Audit every call of compiled functions in the body of a `with` block.
+
+    A call whose program is not what the function does now raises `AuditError`.
+    """
+    with config.patch(audit=True):
+        yield
+
+
+def audit_call(fn: Any, entry: Entry, args: Any, kwargs: Any, options: TraceOptions) -> None:
+    """Raise if a trace of this call gives another program than the entry that serves it."""
+    if entry.root is not None:
+        return
+    tracer = Tracer(options=options)
+    call = Arguments.of(fn, args, kwargs, entry.attributes)
+    captured = capture_call(fn, call, entry.choose, tracer)
+    watch = tracer.recorder.finish()
+    served = entry.captured
+    tensors = [[id(t) for _, t in c.graph.constants] for c in (served, captured)]
+    if captured.code == served.code and tensors[0] == tensors[1]:
+        return
+    raise AuditError(
+        f"the program that serves this call of {getattr(fn, '__qualname__', fn)} is not the program"
+        " that it has now",
+        why=_difference(served.code, captured.code),
+        fix="report it with what was read and not guarded: " + _unwatched(entry.watch, watch),
+    )
+
+
+def _difference(served: str, traced: str) -> str:
+    """The first line that differs."""
+    for a, b in zip(served.splitlines(), traced.splitlines(), strict=False):
+        if a != b:
+            return f"{a.strip()!r} is {b.strip()!r} now"
+    return "a tensor from outside is another one, or the programs differ in length"
+
+
+def _unwatched(served: Watch, now: Watch) -> str:
+    """What the call read that the entry does not watch, or that had another value."""
+    found = [
+        now.label(read)
+        for place, read in now.places.items()
+        if place not in served.places or not served.places[place].holds()
+    ]
+    return ", ".join(dict.fromkeys(found[:5])) or "nothing that is known"
