@@ -195,17 +195,9 @@ class Calls:
         own = m.__dict__
         if inner is not CALL_IMPL or own.get("_compiled_call_impl") is not None:
             return functools.partial(self.ready(inner), m)
+        recorder.hooks_of(m, own)
         if any(own[name] for name in CALL_HOOKS) or any(GLOBAL_HOOKS):
-            if not recorder.is_born(m):
-                for name in CALL_HOOKS:
-                    recorder.content(recorder.note(reads.ITEM, own, name, own[name]))
             return functools.partial(self.ready(CALL_IMPL), m)
-        if not recorder.is_born(m):
-            for name in CALL_HOOKS:
-                recorder.note(reads.ITEM, own, name, own[name])
-                recorder.content(own[name])
-        for table in GLOBAL_HOOKS:
-            recorder.content(table)
         return self.ready(self.attributes.attribute(m, "forward"))
 
     def _class(self, cls: type) -> Any:

@@ -21,6 +21,7 @@ from anyshape.symbolic.sym_bool import SymBool
 from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.sym_tensor import SymSize, SymTensor
+from anyshape.torch_compat.module_attribute import CALL_HOOKS, GLOBAL_HOOKS
 from anyshape.trace.attribute import View
 from anyshape.trace.options import DONE
 from anyshape.trace.record import read as reads
@@ -90,6 +91,7 @@ class Reader:
         self._globals: dict[tuple[int, str], None] = {}  # those that were assigned
         self._dict_owners: dict[int, Any] = {}
         self.inputs: dict[tuple[str, int, Any], Any] = {}  # places that are inputs of the program
+        self._knows_hooks = False  # whether those of all modules are noted
         self.root: Any = None  # the object of a compiled method
         self._root_kind: Any = None
         self.hooks: Any = None
@@ -297,6 +299,25 @@ class Reader:
             )
         places = {place: r for place, r in self.reads.items() if type(r.value) not in SYMBOLIC}
         return Watch(places, self._origin)
+
+    def hooks_of(self, m: Any, own: dict[str, Any]) -> None:
+        """Note the hooks around a module, and those of all modules."""
+        if not self._knows_hooks:
+            self._knows_hooks = True
+            for table in GLOBAL_HOOKS:
+                self.content(table)
+        if id(m) in self._born:
+            return
+        noted = self.reads
+        for name in CALL_HOOKS:
+            table = own[name]
+            noted[reads.ITEM, id(own), name] = Read(reads.ITEM, own, name, table)
+            if table:
+                self.content(table)
+            else:
+                noted[reads.CONTENT, id(table), None] = Read(
+                    reads.CONTENT, table, None, (type(table),)
+                )
 
     def replace(self, owner: Any, key: Any, stand_in: Any) -> None:
         """Make an item of a dict, or an attribute, an input of the program."""
