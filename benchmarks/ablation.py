@@ -13,15 +13,15 @@ import argparse
 import gc
 import json
 import sys
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from anyshape import config
-from anyshape.env.knowledge.knowledge import equality
-from anyshape.env.ladder import decide
+from anyshape.env.knowledge import equality
+from anyshape.env.ladder.question import Question
 from anyshape.env.learning import lone_bound
 from anyshape.expr import boolean, evaluate
 from anyshape.expr.node import Expr
@@ -64,6 +64,15 @@ def _swapped(*pairs: tuple[Any, Any]) -> Iterator[None]:
     finally:
         for module, name, old, _ in places:
             setattr(module, name, old)
+
+
+@contextmanager
+def _both(*contexts: AbstractContextManager[None]) -> Iterator[None]:
+    """Several contexts as one."""
+    with ExitStack() as stack:
+        for context in contexts:
+            stack.enter_context(context)
+        yield
 
 
 @contextmanager
@@ -138,13 +147,14 @@ def retry_hints() -> AbstractContextManager[None]:
 def ask_before_learning() -> AbstractContextManager[None]:
     """7: climb the whole ladder for a relation on one symbol, and learn it like any other."""
 
-    def whole_ladder(k: Any, e: Expr, _: Any, op: str) -> bool | None:
-        k.fuel = decide.FUEL
-        answer = decide.sign_of(k, e, op)
-        make = {boolean.GE: boolean.ge0, boolean.EQ: boolean.eq0, boolean.NE: boolean.ne0}[op]
-        return decide._last_rungs(k, make(e)) if answer is None else answer
+    def whole_ladder(question: Question, b: boolean.Bool, _: Any) -> bool | None:
+        answer = question.sign(b.expr, b.op)
+        return question.search(b) if answer is None else answer
 
-    return _swapped((decide._one_symbol, whole_ladder), (lone_bound.bound_alone, lambda *_: False))
+    return _both(
+        _method(Question, "_one_symbol", whole_ladder),
+        _swapped((lone_bound.bound_alone, lambda *_: False)),
+    )
 
 
 def eager_sums() -> AbstractContextManager[None]:
