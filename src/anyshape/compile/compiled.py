@@ -46,6 +46,7 @@ from anyshape.trace.capture import capture_call
 from anyshape.trace.execution_modes import enter_modes
 from anyshape.trace.inputs import untraceable
 from anyshape.trace.options import REPLAYED, TraceOptions
+from anyshape.trace.record.effect import EFFECTS
 from anyshape.trace.record.journal import Journal
 from anyshape.trace.size_chooser import BACKED, STATIC, EachSize
 from anyshape.trace.state.snapshot import Snapshot
@@ -332,7 +333,9 @@ class Compiled:
             self._lower_parts(tracer)
             program = tracer.root
         else:
-            program = lower(captured, self._backend, call.flat)
+            has_effects = any(n.func in EFFECTS for n in captured.graph.nodes)
+            backend = find_backend(EAGER) if has_effects else self._backend
+            program = lower(captured, backend, call.flat)
         layouts = self._layouts
         entry = Entry(captured, call.attributes, watch, choose, layouts=layouts, exact=exact)
         entry.serve(program)
@@ -347,6 +350,8 @@ class Compiled:
         """Lower the segments of a trace to the backend."""
         if self.options.backend != EAGER:
             for part in tracer.parts:
+                if any(n.func in EFFECTS for n in part.captured.graph.nodes):
+                    continue  # compilers of torch take no effects
                 lower_segment(part, self._backend, enter_modes)
 
     def _exact(self, captured: Captured) -> list[Obligation]:

@@ -83,7 +83,8 @@ def explore(
 ) -> Exploration:
     """Trace the program for the example, and for the sizes that the guards exclude."""
     found = Exploration()
-    first = capture(fn, args, kwargs, dynamic=SizeSymbols(spec, {}))
+    tracer = Tracer(options=TraceOptions(effects=REFUSED))
+    first = capture(fn, args, kwargs, dynamic=SizeSymbols(spec, {}), tracer=tracer)
     found.variants.append(first)
     env, binds = first.tracer.env, first.inputs.binds
     names = [bind.name for bind in binds]

@@ -189,6 +189,7 @@ def trace_call(
             need_plain(tracer, key)
     finally:
         current.leave(before)
+        recorder.close()
         tracer.close()
     tracer.graph.verify()
     return Captured(tracer, inputs, out_spec)

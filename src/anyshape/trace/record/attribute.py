@@ -298,6 +298,7 @@ class Attributes:
         self._change(o, name, value)
 
     def _set_of_born(self, o: Any, name: str, value: Any) -> None:
+        self._known.pop((id(o), name), None)
         if isinstance(o, type | _Module | types.ModuleType):
             setattr(o, name, value)
         else:

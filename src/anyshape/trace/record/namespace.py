@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 from typing import TYPE_CHECKING, Any, Final
 
+from anyshape.trace.record.inert import INERT
 from anyshape.trace.twin.rewrite import HOOKS
 
 if TYPE_CHECKING:
@@ -29,8 +30,17 @@ class Namespace(dict[str, Any]):
         self[HOOKS] = hooks
         self["__builtins__"] = vars(builtins)
         self.real = real
-        self._read = read
+        self._read: Callable[[dict[str, Any], str], Any] | None = read
 
     def __missing__(self, name: str) -> Any:
+        if self._read is None:  # the trace has ended
+            return self.real[name]
         value = self[name] = self._read(self.real, name)
         return value
+
+    def close(self) -> None:
+        """End the trace: names are those of the module, and hooks do what Python does."""
+        self._read = None
+        for name in [name for name in self if name != "__builtins__"]:
+            del self[name]
+        self[HOOKS] = INERT

@@ -77,7 +77,7 @@ def printed(recorder: Recorder, *words: Any, **named: Any) -> None:
         if file is not sys.stdout and file is not sys.stderr:
             raise recorder.refusal("something is printed into a file")
         named["file"] = "stdout" if file is sys.stdout else "stderr"
-    texts = [_said(recorder, w) for w in words]
+    texts = tuple([_said(recorder, w) for w in words])
     recorder.emit(effect.print_out, texts, named)
 
 

@@ -292,7 +292,6 @@ class Reader:
 
     def finish(self) -> Watch:
         """What the program depends on outside its arguments, once the trace has ended."""
-        self.closed = True
         for _, tensor in self.tracer.graph.constants:
             self.reads[reads.META, id(tensor), None] = Read(
                 reads.META, tensor, None, reads.meta_of(tensor)
@@ -334,6 +333,12 @@ class Reader:
         if found is None:
             found = self._spaces[id(real)] = Namespace(real, self.hooks, self.read_global)
         return found
+
+    def close(self) -> None:
+        """End the trace: twins that outlive it are functions like others."""
+        self.closed = True
+        for space in self._spaces.values():
+            space.close()
 
     def read_global(self, real: dict[str, Any], name: str) -> Any:
         """The value of a name for the functions of a module."""

@@ -28,7 +28,6 @@ def TORCH_SUBSTITUTES() -> Iterator[tuple[Any, Any]]:  # noqa: N802
         yield owner.get_rng_state, functools.partial(_of_default, "get_state")
         yield owner.set_rng_state, functools.partial(_of_default, "set_state")
         yield owner.initial_seed, functools.partial(_of_default, "initial_seed")
-    yield torch.random.fork_rng, _no_state
     yield torch.seed, _no_state
     yield torch.random.seed, _no_state
     yield torch.Generator, _generator
