@@ -10,7 +10,6 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 
 import anyshape
-from anyshape.errors import UnsupportedError
 from anyshape.rules.generator import recorded
 from anyshape.trace import capture
 from anyshape.trace.whole import recorded_apply
@@ -263,9 +262,15 @@ def test_hooks_of_the_caller_get_what_a_program_saves() -> None:
         assert x.grad.tolist() == [2 * factor] * 2
 
 
-def test_an_alias_of_apply_is_refused_by_name() -> None:
-    with pytest.raises(UnsupportedError, match=r"Clip\.apply is called under another name"):
-        capture(lambda x: clip(x) * 1, (torch.ones(3, requires_grad=True),))
+def test_an_alias_of_apply_keeps_its_backward() -> None:
+    program = capture(lambda x: clip(x) * 1, (torch.ones(3, requires_grad=True),))
+    x = torch.ones(4, requires_grad=True)
+    program(x).sum().backward()
+    y = torch.ones(4, requires_grad=True)
+    (clip(y) * 1).sum().backward()
+    assert x.grad is not None
+    assert y.grad is not None
+    assert torch.equal(x.grad, y.grad)
 
 
 def test_recorded_apply_keeps_the_backward_of_an_alias() -> None:

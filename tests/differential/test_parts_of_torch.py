@@ -280,7 +280,7 @@ def a_generator_made_inside(x: Tensor) -> Any:
     return torch.rand(x.shape, generator=g), torch.randperm(x.shape[0], generator=g)
 
 
-@snippet(REFUSED)
+@snippet()
 def a_generator_seeded_inside(x: Tensor) -> Any:
     GENERATOR.manual_seed(3)
     return torch.rand(x.shape, generator=GENERATOR)

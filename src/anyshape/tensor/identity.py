@@ -23,6 +23,8 @@ _SAMPLES: Final[dict[type, Any]] = {
     SymFloat: 1.0,
     SymSize: torch.Size(()),
 }
+_TENSOR: Final = torch.empty(0)
+_PARAMETER: Final = torch.nn.Parameter(_TENSOR, requires_grad=False)
 _TRACED: Final = frozenset((SymTensor, *_SAMPLES))
 _LEGACY: Final = type(torch.FloatTensor)
 _SMALL: Final = (-5, 256)  # CPython has one object for each of these integers
@@ -49,6 +51,8 @@ def is_instance(x: Any, classes: Any) -> bool:
     if type(classes) is _LEGACY:
         on_cpu = classes.__module__ == "torch"
         return bool(x.dtype is classes.dtype and x.device.type == ("cpu" if on_cpu else "cuda"))
+    if isinstance(_TENSOR, classes) is not isinstance(_PARAMETER, classes):
+        x._tracer.asked_class = True
     return isinstance(x, classes)
 
 

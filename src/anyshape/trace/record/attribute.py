@@ -311,7 +311,7 @@ class Attributes:
         self._known[id(o), name] = value
 
     def _set_of_tensor(self, t: torch.Tensor, name: str, value: Any) -> None:
-        if type(t) is SymTensor and hasattr(torch.Tensor, name):
+        if type(t) is SymTensor and (hasattr(torch.Tensor, name) or self._recorder.may_write(t)):
             setattr(t, name, value)
             return
         tracer = self._recorder.tracer

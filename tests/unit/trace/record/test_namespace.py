@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pytest
 import torch
 
 from anyshape.trace.capture import capture
+
+if TYPE_CHECKING:
+    import pytest
 
 LEVEL = 1
 kept: list[Any] = []
