@@ -3,6 +3,9 @@
 CPython's collector keeps objects by generation. At the start of a trace all objects count as old,
 so that a tensor in the youngest generation was born since. What a collection, or another trace,
 is about to move out of it is noted first.
+
+To list the objects of the collector while another thread builds a tuple breaks that thread. So
+where other threads run, the recorder tells which tensors are old.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ from anyshape.torch_compat.torch_function import DisableTorchFunction
 from anyshape.trace.graph import CONSTANT, RESULT, Node, Value, leaves
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from anyshape.trace.tracer import Tracer
 
@@ -48,10 +51,14 @@ def grow_old() -> None:
 
 def note_births() -> None:
     """Tell all traces that run which tensors are young."""
-    if _watching:
+    if _watching and not _has_threads():
         young = _young((0,))
         for births in list(_watching):
             births.note(young)
+
+
+def _has_threads() -> bool:
+    return threading.active_count() > 1
 
 
 def _young(generations: Iterable[int]) -> list[torch.Tensor]:
@@ -80,10 +87,11 @@ class Births:
     def __init__(self) -> None:
         self._noted: dict[int, weakref.ref[torch.Tensor]] = {}
         self._before: dict[int, weakref.ref[torch.Tensor]] = {}
+        self.is_outside: Callable[[Any], bool] = lambda _: True
 
     def __enter__(self) -> None:
         grow_old()
-        if is_frozen():
+        if is_frozen() and not _has_threads():
             self._before = {id(t): weakref.ref(t) for t in _young((0, 1))}
         with _lock:
             if not _watching:
@@ -110,6 +118,9 @@ class Births:
 
     def include(self, tensor: torch.Tensor) -> bool:
         """Whether a tensor was born, as of the last `note_births`."""
+        guesses = _has_threads() and not _is_in(self._before, tensor)
+        if guesses and not self.is_outside(tensor):
+            self._noted[id(tensor)] = weakref.ref(tensor)
         return _is_in(self._noted, tensor)
 
     def count(self, storage: Any) -> int:

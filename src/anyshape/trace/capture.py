@@ -165,6 +165,7 @@ def trace_call(
     recorder = tracer.recorder = recorder_for(tracer)
     for a, stand_in in zip(attributes, stand_ins[count:], strict=True):
         recorder.replace(a.owner, a.key, stand_in)
+    tracer.births.is_outside = recorder.is_old
     for leaf in examples:
         recorder.outside(leaf)
     before = current.enter(tracer)
@@ -173,7 +174,7 @@ def trace_call(
             traced_args, traced_kwargs = tree.unflatten(stand_ins[:count], inputs.spec)
             contents = Contents(parameter_names(fn, args), traced_args, traced_kwargs)
             for container in contents.containers():
-                recorder.born(container)
+                recorder.born_below(container)
             with remembered():
                 result = recorder.hooks.ready(recorder.outside(fn))(*traced_args, **traced_kwargs)
                 flat, out_spec = tree.flatten(result, shapes=True)

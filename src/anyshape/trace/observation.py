@@ -88,12 +88,18 @@ class Observations:
 
     @property
     def are_usual(self) -> bool:
-        """Whether they hold for new tensors with the same `requires_grad`, and for all inputs."""
+        """Whether they hold for new tensors with the same `requires_grad`, and for all inputs that
+        have no attributes of the user's.
+        """
         found = all(
             name == "requires_grad" or expected is _USUAL.get(name, False)
             for _, name, expected in self._tensors.values()
         )
-        return found and not self._inputs and not self._same
+        plain = all(
+            name.startswith(_ATTRIBUTE) and expected is MISSING
+            for (_, name), expected in self._inputs.items()
+        )
+        return found and plain and not self._same
 
     def of(self, tracer: Tracer, value: Value, name: str) -> Any:
         """A part of the state of an input or a constant."""

@@ -303,7 +303,8 @@ class Builtins:
         """A new object of a class in C, or of one without methods of the user's to make it."""
         if issubclass(cls, torch.Tensor) or cls.__module__.startswith("torch"):
             made = cls(*args, **named)
-            return made if isinstance(made, torch.Tensor) else self._recorder.born(made)
+            recorder = self._recorder
+            return recorder.made(made) if isinstance(made, torch.Tensor) else recorder.born(made)
         module = cls.__module__
         if module in ("random", "numpy.random", "_random") or (
             issubclass(cls, io.IOBase) and cls not in _IN_MEMORY

@@ -79,6 +79,7 @@ class Reader:
         self.catches = False  # whether errors may be handled by the program
         self.closed = False
         self._born: dict[int, Any] = {}
+        self._made: dict[int, weakref.ref[torch.Tensor]] = {}
         self._outside: dict[int, Any] = {}
         self._published: dict[int, tuple[Any, Name]] = {}  # born objects that are stored outside
         self._origin: dict[int, tuple[str, int, Any]] = {}  # the read that gave an object
@@ -115,6 +116,20 @@ class Reader:
     def may_write(self, x: Any) -> bool:
         """Whether the trace may write to an object itself."""
         return self._effects == DONE or self.is_born(x)
+
+    def made(self, t: torch.Tensor) -> torch.Tensor:
+        """Note that the program made a real tensor, without keeping it alive."""
+        self._made[id(t)] = weakref.ref(t)
+        return t
+
+    def is_old(self, t: torch.Tensor) -> bool:
+        """Whether a real tensor was there before: it was read outside, or is a parameter that the
+        program has not made.
+        """
+        if id(t) in self._outside:
+            return True
+        ref = self._made.get(id(t))
+        return isinstance(t, torch.nn.Parameter) and (ref is None or ref() is not t)
 
     def is_outside(self, x: Any) -> bool:
         """Whether an object was surely there before the trace."""
@@ -237,7 +252,9 @@ class Reader:
 
     def born_below(self, x: Any, depth: int = 8) -> None:
         """Note that an object was made by the trace with all its parts."""
-        if type(x) in ATOMS or depth == 0 or id(x) in self._born or isinstance(x, torch.Tensor):
+        if type(x) in ATOMS or depth == 0 or id(x) in self._born or id(x) in self._outside:
+            return
+        if isinstance(x, torch.Tensor | torch.nn.Module | type):
             return
         self.born(x)
         parts = list(x.values()) if isinstance(x, dict) else []
