@@ -7,6 +7,8 @@ conditions of the program.
 from __future__ import annotations
 
 import builtins
+import functools
+import opcode
 import types
 import weakref
 from collections import deque
@@ -403,6 +405,8 @@ class Reader:
         if new is None:
             if is_twinned(code):
                 self.survey(f)
+                found = self._twins[f] = functools.partial(self._unrecorded, f)
+                return found
             self._twins[f] = f
             return f
         self._outside[id(f)] = f
@@ -424,12 +428,21 @@ class Reader:
         self._twins[f] = made
         return made
 
+    def _unrecorded(self, f: Any, /, *args: Any, **named: Any) -> Any:
+        """Call a function without a twin: all that its arguments hold counts as read."""
+        given = [self.deep(a) for a in args]
+        return f(*given, **{k: self.deep(a) for k, a in named.items()})
+
     def survey(self, f: Any) -> None:
         """Note what a function without a twin may read: globals that it names, and its cells."""
         self.note(reads.ATTRIBUTE, f, "__code__", f.__code__)
         todo = [f.__code__]
         while todo:
             code = todo.pop()
+            if self._effects != DONE and not _STORES.isdisjoint(code.co_code[::2]):
+                raise self.refusal(
+                    f"{code.co_name} has no source, and assigns attributes or globals"
+                )
             for name in code.co_names:
                 if name in f.__globals__:
                     self.inputs.pop((reads.ITEM, id(f.__globals__), name), None)
@@ -454,4 +467,7 @@ class Reader:
         )
 
 
+_STORES: Final = frozenset(
+    opcode.opmap[name] for name in ("STORE_ATTR", "DELETE_ATTR", "STORE_GLOBAL", "DELETE_GLOBAL")
+)
 HEAP: Final = 1 << 9  # Py_TPFLAGSHEAPTYPE: classes that Python code can change
