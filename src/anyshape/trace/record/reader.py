@@ -429,7 +429,14 @@ class Reader:
         return made
 
     def _unrecorded(self, f: Any, /, *args: Any, **named: Any) -> Any:
-        """Call a function without a twin: all that its arguments hold counts as read."""
+        """Call a function without a twin: all that its arguments hold counts as read.
+
+        It may assign attributes of objects that were born, as generated methods do.
+        """
+        if self._effects != DONE and not _STORES.isdisjoint(f.__code__.co_code[::2]):
+            others = [a for a in args[:1] if type(a) not in ATOMS and not self.is_born(a)]
+            if others and not isinstance(others[0], torch.Tensor):
+                raise self.refusal(f"{f.__qualname__} has no source, and assigns something")
         given = [self.deep(a) for a in args]
         return f(*given, **{k: self.deep(a) for k, a in named.items()})
 
@@ -439,10 +446,6 @@ class Reader:
         todo = [f.__code__]
         while todo:
             code = todo.pop()
-            if self._effects != DONE and not _STORES.isdisjoint(code.co_code[::2]):
-                raise self.refusal(
-                    f"{code.co_name} has no source, and assigns attributes or globals"
-                )
             for name in code.co_names:
                 if name in f.__globals__:
                     self.inputs.pop((reads.ITEM, id(f.__globals__), name), None)
