@@ -41,6 +41,7 @@ DEFAULTS = [
     ("unbacked_sources", None),
     ("static_sources", None),
     ("recompile_limit", 8),
+    ("audit", False),
     ("stance", "default"),
     ("profile_store", None),
     ("profile", None),
@@ -349,7 +350,7 @@ def test_repr_shows_what_is_in_force() -> None:
             "config(specialize_zero_one=True, backed_size_oblivious=False, duck_shape=False,"
             " aggressive_guard_free_semantics=0, do_not_emit_stack_traces=False, solver='z3',"
             " dynamic_sources=None, unbacked_sources=None, static_sources=None, recompile_limit=8,"
-            " stance='default', profile_store=None, profile=None)"
+            " audit=False, stance='default', profile_store=None, profile=None)"
         )
 
 

@@ -17,6 +17,7 @@ from anyshape.rules.dispatch.table import RULES, Rule
 from anyshape.tensor.sym_tensor import ROWS
 from anyshape.torch_compat.aten_op import all_op_names, schemas_named
 from anyshape.torch_compat.torch_function import SAME_SIGNATURE_MODULES
+from anyshape.trace import capture
 
 resolve.loaded_rules()
 
@@ -244,6 +245,6 @@ def test_each_form_of_a_call_has_the_shape_and_dtype_of_eager(call):
         seen.append((tuple(first.shape), first.dtype))
         return out
 
-    export(program, ())
+    capture(program, ())
     program()
     assert seen[0] == seen[-1]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 
 from anyshape.errors import UnsupportedError
+from anyshape.refusal import refused
 from anyshape.torch_compat.tensor_subclass import VIEW_BASE
 from anyshape.torch_compat.tensor_version import set_version, version_of
 from anyshape.trace.graph import leaves
@@ -41,7 +42,8 @@ class _Tensor(NamedTuple):
             return
         if t.grad_fn is not self.history:
             if not _is_free(t, self.history):
-                raise UnsupportedError(
+                raise refused(
+                    UnsupportedError,
                     "a call that has changed a tensor in place cannot be run again",
                     why="the tensor is part of an autograd graph that has grown",
                     fix="call the function with force_eager, or change a copy of the tensor",
