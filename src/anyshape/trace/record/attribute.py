@@ -15,7 +15,7 @@ from anyshape.trace.record import effect
 from anyshape.trace.record import read as reads
 from anyshape.trace.record.effect import Held
 from anyshape.trace.record.read import MISSING
-from anyshape.trace.record.recorder import ATOMS, Function
+from anyshape.trace.record.recorder import ATOMS, CONTAINERS, Function
 from anyshape.trace.record.territory import is_twinned
 
 if TYPE_CHECKING:
@@ -161,7 +161,10 @@ class Attributes:
     def _of_dict(self, o: Any, own: dict[str, Any], name: str) -> Any:
         recorder = self._recorder
         if recorder.is_born(o):
-            return own[name]
+            value = own[name]
+            if isinstance(value, CONTAINERS) and not recorder.is_outside(value):
+                recorder.born(value)  # made with the object, by code that tells nothing
+            return value
         recorder.owned(own, o)
         value = self._known[id(o), name] = recorder.note(reads.ITEM, own, name, own[name])
         return value
@@ -235,7 +238,7 @@ class Attributes:
         recorder = self._recorder
         own = o.__dict__
         if recorder.is_born(o):
-            return own
+            return recorder.born(own)
         if id(o) in recorder.changed:
             raise recorder.refusal("the dict of a changed object is used")
         return recorder.own_dict(own, o)
