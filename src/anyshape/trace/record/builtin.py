@@ -32,6 +32,7 @@ from anyshape.trace.record import outlet
 from anyshape.trace.record import read as reads
 from anyshape.trace.record.iteration import Iterations
 from anyshape.trace.record.meaning import Meanings
+from anyshape.trace.record.read import is_array
 from anyshape.trace.record.recorder import ATOMS, CONTAINERS, SYMBOLIC
 from anyshape.trace.record.torch_call import TORCH_SUBSTITUTES, generator_method
 
@@ -106,7 +107,7 @@ class Builtins:
         yield builtins.print, functools.partial(outlet.printed, self._recorder)
         yield builtins.dir, self._dir
         yield builtins.callable, callable
-        yield threading.Event.is_set, lambda event: self._attributes.attribute(event, "_flag")
+        yield threading.Event.is_set, lambda m: self._attributes.attribute(m.__self__, "_flag")
         yield copy.copy, self._copy
         yield copy.deepcopy, self._deep_copy
         yield object.__setattr__, self._attributes.assign
@@ -190,6 +191,10 @@ class Builtins:
         module = type(owner).__module__
         if module in _VARYING or module.startswith("numpy.random"):
             return functools.partial(self._baked, f"{type(owner).__name__}.{f.__name__}")
+        if is_array(owner):
+            if f.__name__ in _ARRAY_CHANGES and not recorder.may_write(owner):
+                raise recorder.refusal(f"an array is changed by {f.__name__}")
+            recorder.array(owner)
         if (
             type(owner) in ATOMS
             or recorder.is_born(owner)
@@ -340,7 +345,7 @@ class Builtins:
         method = self._operators.special(x, "__copy__")
         if method is not None:
             return method()
-        return self._recorder.born(copy.copy(self._recorder.deep(x, depth=1)))
+        return self._recorder.born(copy.copy(self._recorder.deep(x)))
 
     def _deep_copy(self, x: Any, memo: Any = None) -> Any:
         if isinstance(x, torch.Tensor) or type(x) in ATOMS:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import operator
-import threading
 import types
 from typing import TYPE_CHECKING, Any, Final
 
@@ -134,8 +133,7 @@ class Calls:
         f, owner = m.__func__, self._recorder.outside(m.__self__)
         substitute = self._substitutes.get(id(f))
         if substitute is not None:
-            first = owner if f is _IS_SET else m
-            return functools.partial(substitute, first)
+            return functools.partial(substitute, m)
         if type(f) is not Function:
             return functools.partial(self.ready(f), owner)
         if isinstance(owner, _Module) and f is _CALL:
@@ -250,4 +248,3 @@ def _is_plain(x: Any) -> bool:
 
 
 _CALL: Final = _Module.__call__
-_IS_SET: Final = threading.Event.is_set

@@ -38,10 +38,6 @@ class Containers:
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
 
-    def seen(self, c: Any) -> Any:
-        """A container as this trace sees it."""
-        return self._recorder.shadows.get(id(c), c)
-
     def _special(self, o: Any, name: str) -> Any:
         return self.calls.operators.special(o, name)
 
@@ -78,7 +74,7 @@ class Containers:
         value = o[key]
         if isinstance(o, types.MappingProxyType) and type(key) in ATOMS:
             return recorder.note(reads.ITEM, o, key, value)
-        if hasattr(o, "tobytes") and hasattr(o, "strides"):
+        if reads.is_array(o):
             recorder.array(o)
         elif recorder.is_outside(o) and not isinstance(o, tuple | torch.nn.Module | torch.Tensor):
             raise recorder.refusal(f"an item of a {kind.__name__} is read")
@@ -239,7 +235,7 @@ class Containers:
         if not isinstance(o, type) and type(getattr(kind, "__getitem__", None)) is Function:
             return self._by_index(o)
         if recorder.is_outside(o) and not isinstance(o, torch.Tensor | type):
-            if hasattr(o, "tobytes") and hasattr(o, "strides"):
+            if reads.is_array(o):
                 recorder.array(o)
             else:
                 raise recorder.refusal(f"a {kind.__name__} from outside is gone through")

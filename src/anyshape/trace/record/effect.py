@@ -146,6 +146,7 @@ def sleep(seconds: float) -> None:
     time.sleep(seconds)
 
 
+OF_ATTRIBUTES: Final = frozenset((set_attribute, set_class_attribute, delete_attribute))
 TOLD: Final = frozenset((print_out, write_out, warn, log))
 EFFECTS: Final = frozenset(
     (

@@ -32,7 +32,7 @@ class Hooks:
         self.ready = calls.ready
         self.method = calls.method
         self.born = containers.made
-        self.whole = recorder.whole
+        self.whole = recorder.deep
 
     def set_global(self, value: Any, name: str) -> Any:
         """A global variable is assigned; the twin keeps it among its own globals."""

@@ -17,8 +17,9 @@ from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt, specialize
 from anyshape.tensor.identity import is_same
 from anyshape.trace.output import need_plain
+from anyshape.trace.record.read import is_array
 from anyshape.trace.record.reader import HEAP
-from anyshape.trace.record.recorder import ATOMS, CONTAINERS, SYMBOLIC, Function
+from anyshape.trace.record.recorder import ATOMS, CONTAINERS, Function
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,7 +33,6 @@ _BINARY: Final = (
 )  # fmt: skip
 _REFLECTED: Final = {"eq": "eq", "ne": "ne", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 _UNARY: Final = ("neg", "pos", "invert")
-_FAST: Final = ATOMS
 
 
 class Operations:
@@ -77,13 +77,13 @@ class Operations:
             return o
         if isinstance(o, CONTAINERS):
             return self._recorder.content(o)
-        if hasattr(o, "tobytes") and hasattr(o, "strides"):
+        if is_array(o):
             self._recorder.array(o)
         return o
 
     def _binary(self, plain: Callable[..., Any], name: str, reflected: str) -> Callable[..., Any]:
         def binary(a: Any, b: Any) -> Any:
-            if type(a) in _FAST and type(b) in _FAST:
+            if type(a) in ATOMS and type(b) in ATOMS:
                 return plain(a, b)
             return self._slow(plain, name, reflected, a, b)
 
@@ -123,11 +123,11 @@ class Operations:
 
     def _inplace(self, plain: Any, name: str, binary: Any) -> Callable[..., Any]:
         def inplace(a: Any, b: Any) -> Any:
-            if type(a) in _FAST and type(b) in _FAST:
+            if type(a) in ATOMS and type(b) in ATOMS:
                 return plain(a, b)
             if isinstance(a, torch.Tensor):
                 return plain(a, b)
-            if hasattr(a, "tobytes") and not self._recorder.may_write(a):
+            if is_array(a) and not self._recorder.may_write(a):
                 raise self._recorder.refusal("an array is changed in place")
             method = self.special(a, name)
             if method is not None:
@@ -142,7 +142,7 @@ class Operations:
 
     def _unary(self, plain: Any, name: str) -> Callable[..., Any]:
         def unary(a: Any) -> Any:
-            if type(a) in _FAST:
+            if type(a) in ATOMS:
                 return plain(a)
             method = self.special(a, name)
             return plain(a) if method is None else method()
@@ -154,7 +154,7 @@ class Operations:
     def truth(self, o: Any) -> Any:
         """The operand of a test: itself, or what its class says."""
         kind = type(o)
-        if kind in _FAST:
+        if kind in ATOMS:
             return o
         method = self.special(o, "__bool__") or self.special(o, "__len__")
         if method is not None:
@@ -165,7 +165,7 @@ class Operations:
 
     def looked(self, o: Any) -> Any:
         """An operand of `and` or `or`, which Python tests itself: the reads of the test."""
-        if type(o) in _FAST:
+        if type(o) in ATOMS:
             return o
         if isinstance(o, CONTAINERS) and id(o) in self._recorder.shadows:
             raise self._recorder.refusal("a changed container is an operand of `and` or `or`")
@@ -209,7 +209,7 @@ class Operations:
         """The operand of `text % x`."""
         if type(x) is tuple:
             return tuple([self.text(part, -1) for part in x])
-        return self.text(x, -1) if not isinstance(x, dict) else self._recorder.whole(x)
+        return self.text(x, -1) if not isinstance(x, dict) else self._recorder.deep(x)
 
     def shown(self, o: Any, name: str) -> Any:
         """`str(o)` or `repr(o)`."""
@@ -221,7 +221,7 @@ class Operations:
             return method()
         if type(o) in (list, tuple, set, dict) and not self._recorder.shadows:
             return str(_wrapped(self, self._recorder.content(o)))
-        o = self._recorder.whole(o)
+        o = self._recorder.deep(o)
         return str(o) if name == "__str__" else repr(o)
 
     # ------------------------------------------------------------------ errors and blocks
@@ -282,7 +282,7 @@ class Words:
         plain: Any = type(self._object).__format__
         if plain is object.__format__:
             return format(str(self), spec)
-        return format(self._operations._recorder.whole(self._object), spec)
+        return format(self._operations._recorder.deep(self._object), spec)
 
     def __int__(self) -> int:
         return int(self._operations.calls.ready(int)(self._object))
@@ -327,5 +327,3 @@ _BUILTIN: Final = frozenset(
     {list, dict, set, tuple, frozenset, deque, OrderedDict, types.ModuleType, type}
 )
 _NEW: Final = (list, dict, set)
-
-__all__ = ["SYMBOLIC", "Operations"]

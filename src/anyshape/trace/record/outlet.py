@@ -62,7 +62,7 @@ def _said(recorder: Recorder, x: Any) -> Any:
     if recorder.is_outside(x) and not isinstance(x, list | dict | set):
         return recorder.operand(x)
     if isinstance(x, list | tuple | dict):
-        recorder.whole(x)
+        recorder.deep(x)
         return x
     raise recorder.refusal(f"an object of class {type(x).__name__} is shown")
 

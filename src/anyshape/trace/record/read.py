@@ -57,13 +57,18 @@ class Read(NamedTuple):
         return same(now, self.value)
 
 
+def is_array(x: Any) -> bool:
+    """Whether an object is an array of NumPy, or one that shows its memory as such."""
+    return hasattr(x, "tobytes") and hasattr(x, "strides")
+
+
 def content_of(c: Any) -> Any:
     """What a container holds, as a tuple; a mapping with its keys."""
     if isinstance(c, OrderedDict):
         return (type(c), *c.keys(), *c.values())
     if isinstance(c, dict):
         return (type(c), *dict.keys(c), *dict.values(c))
-    if hasattr(c, "tobytes"):
+    if is_array(c):
         return (type(c), str(c.dtype), tuple(c.shape), tuple(c.strides), c.tobytes())
     if isinstance(c, set | frozenset):
         return (type(c), *sorted(c, key=lambda x: (str(type(x)), repr(x))))

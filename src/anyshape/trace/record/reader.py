@@ -72,14 +72,13 @@ class Reader:
         self.tracer = tracer
         self._effects = tracer.options.effects
         self.effects = 0  # how many there were
-        self._sites: list[Any] = []  # where effects happened that are refused
+        self._sites: dict[tuple[int, Any], Any] = {}  # where refused effects happened, by place
         self.reads: dict[tuple[str, int, Any], Read] = {}
         self.known: dict[tuple[int, str], Any] = {}  # attributes of outside objects
         self.shadows: dict[int, Any] = {}  # written containers, by the id of the real one
         self.assigned: dict[int, set[Any]] = {}  # keys of written dicts; the others are as before
         self.changed: dict[int, Any] = {}  # objects with attributes that were assigned
         self.catches = False  # whether errors may be handled by the program
-        self.closed = False
         self._born: dict[int, Any] = {}
         self._made: dict[int, weakref.ref[torch.Tensor]] = {}
         self._outside: dict[int, Any] = {}
@@ -197,7 +196,7 @@ class Reader:
     def consumed(self, c: Any) -> None:
         """Note what a container from outside holds, which a call of torch was given."""
         if id(c) in self._outside:
-            if hasattr(c, "tobytes"):
+            if reads.is_array(c):
                 self.array(c)
             else:
                 self.content(c)
@@ -208,49 +207,45 @@ class Reader:
         if id(a) not in self._born and place not in self.reads:
             self.reads[place] = Read(reads.CONTENT, a, None, reads.content_of(a))
 
-    def whole(self, x: Any, depth: int = 6) -> Any:
-        """Note all that an object holds, for code that is not recorded."""
-        kind = type(x)
-        if kind in ATOMS or depth == 0 or id(x) in self._born or callable(x):
-            return x
-        if isinstance(x, CONTAINERS):
-            found = self.content(x)
-            if found is not x:
-                return found
-            parts = list(x.values()) if isinstance(x, dict) else list(x)
-            for part in parts:
-                if self.whole(part, depth - 1) is not part:
-                    raise self.refusal(f"a {kind.__name__} with changed parts is used elsewhere")
-            return x
-        if id(x) in self.changed:
-            raise self.refusal(f"a changed {kind.__name__} is used by code that is not recorded")
-        return x
-
-    def deep(self, x: Any, depth: int = 8) -> Any:
+    def deep(self, x: Any) -> Any:
         """Note all that an object and its parts hold, attributes too; what the trace sees of it."""
+        seen = self.shadows.get(id(x), x)
+        todo, visited = self._parts(x), {id(x)}
+        if seen is not x:
+            todo = [*seen.keys(), *seen.values()] if isinstance(seen, dict) else list(seen)
+        while todo:
+            part = todo.pop()
+            if id(part) in visited:
+                continue
+            visited.add(id(part))
+            if id(part) in self.shadows:
+                raise self.refusal(f"a {type(x).__name__} with changed parts is used elsewhere")
+            if len(visited) > _MOST_PARTS:
+                raise self.refusal(f"a {type(x).__name__} of many parts is used by other code")
+            todo += self._parts(part)
+        return seen
+
+    def _parts(self, x: Any) -> list[Any]:
+        """What an object holds, noted as read."""
         kind = type(x)
-        if kind in ATOMS or depth == 0 or id(x) in self._born or isinstance(x, torch.Tensor | type):
-            return x
+        if kind in ATOMS or id(x) in self._born or isinstance(x, torch.Tensor | type):
+            return []
         if kind is Function or kind is types.ModuleType:
-            return x
+            return []
         if isinstance(x, CONTAINERS):
-            seen = self.content(x)
-            for part in (*seen.keys(), *seen.values()) if isinstance(seen, dict) else seen:
-                if self.deep(part, depth - 1) is not part:
-                    raise self.refusal(f"a {kind.__name__} with changed parts is used elsewhere")
-            return seen
+            self.content(x)
+            return [*x.keys(), *x.values()] if isinstance(x, dict) else list(x)
         if id(x) in self.changed:
             raise self.refusal(f"a changed {kind.__name__} is used by code that is not recorded")
         self.kind(x)
-        if hasattr(x, "tobytes") and hasattr(x, "strides"):
+        if reads.is_array(x):
             self.array(x)
         own = getattr(x, "__dict__", None)
-        if type(own) is dict:
-            self.owned(own, x)
-            self.content(own)
-            for part in own.values():
-                self.deep(part, depth - 1)
-        return x
+        if type(own) is not dict:
+            return []
+        self.owned(own, x)
+        self.content(own)
+        return list(own.values())
 
     def born_below(self, x: Any, depth: int = 8) -> None:
         """Note that an object was made by the trace with all its parts."""
@@ -264,13 +259,6 @@ class Reader:
         parts += list(getattr(x, "__dict__", {}).values()) if not isinstance(x, type) else []
         for part in parts:
             self.born_below(part, depth - 1)
-
-    def class_dict(self, cls: type) -> Any:
-        """The dict of a class, always the same object."""
-        found = self._classes.get(cls)
-        if found is None:
-            found = self._classes[cls] = cls.__dict__
-        return found
 
     def lookup(self, cls: type, name: str) -> Any:
         """What a class has under a name, as it is stored; `MISSING` if it has nothing."""
@@ -355,7 +343,6 @@ class Reader:
 
     def close(self) -> None:
         """End the trace: twins that outlive it are functions like others."""
-        self.closed = True
         for space in self._spaces.values():
             space.close()
 
@@ -473,4 +460,5 @@ class Reader:
 _STORES: Final = frozenset(
     opcode.opmap[name] for name in ("STORE_ATTR", "DELETE_ATTR", "STORE_GLOBAL", "DELETE_GLOBAL")
 )
-HEAP: Final = 1 << 9  # Py_TPFLAGSHEAPTYPE: classes that Python code can change
+HEAP: Final = 1 << 9  # Py_TPFLAGS_HEAPTYPE: classes that Python code can change
+_MOST_PARTS: Final = 100_000

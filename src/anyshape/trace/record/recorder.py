@@ -76,7 +76,8 @@ class Recorder(Reader):
         elif function in effect.TOLD:
             raise self.refusal("the function prints, warns or logs")
         else:
-            self._sites.append(capture_site())
+            key = args[1] if function in effect.OF_ATTRIBUTES else None
+            self._sites.setdefault((id(effect.owner_of(args[0])), key), capture_site())
 
     def operand(self, x: Any) -> Any:
         """A value that is stored outside, as an argument of a call of the graph.
@@ -156,7 +157,7 @@ class Recorder(Reader):
         """Refuse a part of a result that the trace made and the program could not make again."""
         if self._effects != REPLAYED or type(x) in ATOMS or isinstance(x, torch.Tensor | type):
             return
-        if self.is_born(x) or hasattr(x, "tobytes") or isinstance(x, set | bytearray):
+        if self.is_born(x) or reads.is_array(x) or isinstance(x, set | bytearray):
             raise self.unsupported(
                 f"the function returns a {type(x).__name__} that it made",
                 why="the program would return the same object on every call",
@@ -172,20 +173,21 @@ class Recorder(Reader):
             for name in names:
                 before = own.get(name, MISSING) if name in own else getattr(o, name, MISSING)
                 if self.known[id(o), name] is not before:
-                    raise self._changed(f"{type(o).__name__}.{name}")
+                    raise self._changed(f"{type(o).__name__}.{name}", o, name)
         for place, shadow in self.shadows.items():
             real = self._outside[place]
             if not reads.same_content(reads.content_of(shadow), reads.content_of(real)):
-                raise self._changed(f"a {type(real).__name__}")
+                raise self._changed(f"a {type(real).__name__}", real)
         for place, cell in self._written_cells.items():
-            if cell.cell_contents is not self._outside[place].cell_contents:
-                raise self._changed("a variable of a closure")
+            real = self._outside[place]
+            if cell.cell_contents is not real.cell_contents:
+                raise self._changed("a variable of a closure", real)
         for place, name in self._globals:
             if self._spaces[place][name] is not self._spaces[place].real.get(name, MISSING):
-                raise self._changed(f"the global variable {name}")
+                raise self._changed(f"the global variable {name}", self._spaces[place].real)
 
-    def _changed(self, what: str) -> EffectError:
-        site = next((site for site in self._sites if site is not None), None)
+    def _changed(self, what: str, owner: Any, name: str | None = None) -> EffectError:
+        site = self._sites.get((id(owner), name))
         return EffectError(
             f"the function changes {what}, which is outside of it"
             + (f", at {site}" if site else ""),
