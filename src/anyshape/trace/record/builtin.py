@@ -66,7 +66,7 @@ _TOLD: Final = (bool, int, float, str, type(None), torch.dtype, torch.device)
 _PURE: Final = frozenset(
     ("abc", "ast", "base64", "bisect", "calendar", "collections", "colorsys", "contextlib", "copy",
      "dataclasses", "datetime", "decimal", "difflib", "enum", "fractions", "functools", "hashlib",
-     "heapq", "html", "inspect", "ipaddress", "json", "keyword", "logging", "math", "numbers",
+     "heapq", "html", "inspect", "ipaddress", "json", "keyword", "math", "numbers",
      "operator", "packaging", "re", "statistics", "string", "struct", "textwrap", "types", "typing",
      "unicodedata", "urllib", "warnings", "weakref", "zlib", "threading", "importlib", "gc",
      "_weakrefset", "_collections_abc", "os", "genericpath", "ntpath", "traceback")

@@ -36,6 +36,16 @@ def given(x: Any) -> Any:
     return tuple([given(part) for part in x]) if kind is tuple else x
 
 
+def _said(x: Any) -> Any:
+    """A part of a message with the objects that are held, in lists and dicts too."""
+    kind = type(x)
+    if kind is Held:
+        return x.object
+    if kind is dict:
+        return {_said(k): _said(v) for k, v in x.items()}
+    return kind([_said(part) for part in x]) if kind is tuple or kind is list else x
+
+
 def _all_given(named: dict[str, Any]) -> dict[str, Any]:
     return {k: given(v) for k, v in named.items()}
 
@@ -105,7 +115,7 @@ def print_out(words: Any, named: Any) -> None:
     options = _all_given(named)
     stream = options.pop("file", "stdout")
     text = io.StringIO()
-    print(*given(words), **{**options, "file": text})  # noqa: T201  the user's
+    print(*_said(words), **{**options, "file": text})  # noqa: T201  the user's
     tell(lambda: _write(stream, text.getvalue(), flush=options.get("flush", False)))
 
 
@@ -124,7 +134,7 @@ def _write(stream: str, text: str, *, flush: bool) -> None:
 
 def warn(message: Any, category: Any, file: str, line: int, module: str, registry: Held) -> None:
     """Warn as if from a line of the user's."""
-    warnings.warn_explicit(given(message), given(category), file, line, module, registry.object)
+    warnings.warn_explicit(_said(message), given(category), file, line, module, registry.object)
 
 
 def log(
@@ -134,7 +144,7 @@ def log(
     target = logger.object
     if target.isEnabledFor(level):
         file, line, function = place
-        message, args, extra = given(message), given(args), given(extra)
+        message, args, extra = _said(message), _said(args), _said(extra)
         record = target.makeRecord(
             target.name, level, file, line, message, args, None, function, extra
         )

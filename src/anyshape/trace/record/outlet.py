@@ -15,6 +15,7 @@ from anyshape.env.site import user_site
 from anyshape.tensor.sym_tensor import SymSize
 from anyshape.trace.output import need_plain
 from anyshape.trace.record import effect
+from anyshape.trace.record import read as reads
 from anyshape.trace.record.effect import Held
 from anyshape.trace.record.recorder import ATOMS
 
@@ -32,6 +33,17 @@ _LEVELS: Final = {
 }
 
 
+# what tells of the loggers of the process, and of one of them
+_TELLING: Final = (
+    logging.getLogger, logging.getLevelName, logging.getLoggerClass, logging.getLogRecordFactory,
+)  # fmt: skip
+_TELLING_METHODS: Final[Any] = (
+    logging.Logger.isEnabledFor, logging.Logger.getEffectiveLevel, logging.Logger.hasHandlers,
+    logging.Logger.getChild,
+)  # fmt: skip
+_disabled: Final[Any] = vars(logging.Manager)["disable"].fget
+
+
 def substitutes(recorder: Recorder) -> Iterator[tuple[Any, Any]]:
     """Pairs of a function and what to call in its place."""
     yield warnings.warn, functools.partial(_warned, recorder)
@@ -40,6 +52,13 @@ def substitutes(recorder: Recorder) -> Iterator[tuple[Any, Any]]:
         method = getattr(logging.Logger, name)
         yield method, functools.partial(_logged, recorder, level)
         yield getattr(logging, name), functools.partial(_root_logged, recorder, level)
+    yield logging.Logger.log, functools.partial(_logged_at, recorder)
+    yield logging.log, functools.partial(_root_logged, recorder)
+    for f in _TELLING:
+        yield f, functools.partial(_asked, recorder, f)
+    for f in _TELLING_METHODS:
+        yield f, functools.partial(_asked_of, recorder, f)
+    yield _disabled, functools.partial(_asked, recorder, _disabled)
 
 
 def _slept(recorder: Recorder, seconds: Any) -> None:
@@ -59,6 +78,11 @@ def _said(recorder: Recorder, x: Any) -> Any:
         return x
     if isinstance(x, type):
         return Held(x)
+    if type(x) in (list, tuple):
+        return type(x)([_said(recorder, part) for part in recorder.content(x)])
+    if type(x) is dict:
+        held = recorder.content(x)
+        return {_said(recorder, k): _said(recorder, v) for k, v in held.items()}
     if recorder.is_outside(x) and not isinstance(x, list | dict | set):
         return recorder.operand(x)
     if isinstance(x, list | tuple | dict):
@@ -108,6 +132,7 @@ def _user_frame() -> Any:
 
 
 def _logged(recorder: Recorder, level: int, logger: Any, *args: Any, **named: Any) -> None:
+    """A method of a logger: a record of one level, if the logger is enabled for it then."""
     if not isinstance(logger, logging.Logger):
         logger = logger.__self__
     message, *rest = args
@@ -118,9 +143,26 @@ def _logged(recorder: Recorder, level: int, logger: Any, *args: Any, **named: An
         return
     frame = _user_frame()
     place = (frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
-    said = [_said(recorder, x) for x in (message, tuple(rest))]
-    recorder.emit(effect.log, Held(logger), level, place, *said, extra)
+    said = [_said(recorder, x) for x in (message, tuple(rest), extra)]
+    recorder.emit(effect.log, Held(logger), level, place, *said)
+
+
+def _logged_at(recorder: Recorder, logger: Any, level: Any, *args: Any, **named: Any) -> None:
+    if type(level) is not int:
+        raise recorder.refusal("a log record of a symbolic level is made")
+    _logged(recorder, level, logger, *args, **named)
 
 
 def _root_logged(recorder: Recorder, level: int, *args: Any, **named: Any) -> None:
-    _logged(recorder, level, logging.getLogger(), *args, **named)
+    _logged_at(recorder, logging.getLogger(), level, *args, **named)
+
+
+def _asked(recorder: Recorder, f: Any, *args: Any) -> Any:
+    """A function of the state of logging: it is asked again before every run."""
+    return recorder.note(reads.CALL, f, args, f(*args))
+
+
+def _asked_of(recorder: Recorder, f: Any, method: Any, *args: Any) -> Any:
+    """The same of one logger, which comes as a method or as the object."""
+    logger = method if isinstance(method, logging.Logger) else method.__self__
+    return _asked(recorder, f, logger, *args)

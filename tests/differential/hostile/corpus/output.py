@@ -46,10 +46,75 @@ says("log_formatted_size", lambda x: LOGGER.error(f"size {x.shape[0]}"))
 says("log_below_its_level", lambda x: LOGGER.debug("hidden"))
 says("log_by_the_root", lambda x: logging.warning("hello %s", x.shape[0]))
 says("log_extra", lambda x: LOGGER.log(logging.CRITICAL, "n=%(n)s", {"n": x.shape[0]}))
+says("log_at_a_level", lambda x: LOGGER.log(35, "n=%s of %s", x.shape[0], x.dtype))
+says("log_at_a_level_by_the_root", lambda x: logging.log(logging.ERROR, "n=%s", x.shape[0]))
+says("log_list", lambda x: LOGGER.error("sizes %s", [x.shape[0], (x.shape[0] + 1, "a")]))
+says("log_dict_and_extra", lambda x: LOGGER.error("%(n)s", {"n": x.shape[0]}, extra={"e": 1}))
+says("log_tensor", lambda x: LOGGER.error("sum %s of %s", x.sum(), x))
+says("log_class", lambda x: LOGGER.error("kinds %s", [type(x), torch.float32]))
+says("log_with_a_stack_level", lambda x: LOGGER.error("n=%s", x.shape[0], stacklevel=2))
+says("print_list_of_sizes", lambda x: print([x.shape[0], {"n": x.shape[0]}], (x.shape[0],)))
 says("warn_text", lambda x: warnings.warn("hello", stacklevel=2))
 says("warn_size", lambda x: warnings.warn(f"size {x.shape[0]}", RuntimeWarning, stacklevel=2))
 says("warn_deprecated", lambda x: warnings.warn(DeprecationWarning("old"), stacklevel=2))
 says("warn_by_torch", lambda x: torch.range(0, 1))
+
+
+@program
+def log_extra_attributes():
+    seen = []
+
+    class Keeps(logging.Handler):
+        def emit(self, record):
+            seen.append((record.getMessage(), record.size, record.where, record.funcName))
+
+    handler = Keeps()
+    LOGGER.addHandler(handler)
+
+    def fn(x):
+        LOGGER.error("hello", extra={"size": x.shape[0], "where": [x.shape[0] * 2]})
+        return x * 2
+
+    return Case(fn, looks_at=seen, cleanup=lambda: LOGGER.removeHandler(handler))
+
+
+@program
+def log_by_an_adapter():
+    log = logging.LoggerAdapter(LOGGER, {"k": 1})
+
+    def fn(x):
+        log.error("n=%s", x.shape[0])
+        return x * 2
+
+    return Case(fn)
+
+
+@program
+def log_object():
+    class Point:
+        def __init__(self, n):
+            self.n = n
+
+        def __repr__(self):
+            return f"Point({self.n})"
+
+    def fn(x):
+        LOGGER.error("at %s", Point(x.shape[0]))
+        return x * 2
+
+    return Case(fn)
+
+
+@program
+def log_handled_error():
+    def fn(x):
+        try:
+            raise ValueError("told")
+        except ValueError:
+            LOGGER.exception("n=%s", x.shape[0])
+        return x * 2
+
+    return Case(fn)
 
 
 @program

@@ -132,6 +132,85 @@ def logging_level():
 
 
 @program
+def logging_level_of_a_parent():
+    log, parent = logging.getLogger("hostile.parent.child"), logging.getLogger("hostile.parent")
+
+    def fn(x):
+        return x * log.getEffectiveLevel()
+
+    put = parent.setLevel
+    changes = lambda: put(logging.DEBUG), lambda: put(logging.ERROR)
+    return Case(fn, *changes, cleanup=lambda: put(logging.NOTSET))
+
+
+@program
+def logging_disabled():
+    log = logging.getLogger("hostile.level")
+
+    def fn(x):
+        return x * 2 if log.isEnabledFor(logging.ERROR) else x
+
+    return Case(fn, lambda: logging.disable(logging.CRITICAL), lambda: logging.disable(0))
+
+
+@program
+def logging_disabled_by_its_manager():
+    def fn(x):
+        return x * (1 + logging.root.manager.disable)
+
+    return Case(fn, lambda: logging.disable(logging.ERROR), lambda: logging.disable(0))
+
+
+@program
+def logger_that_is_disabled():
+    log = logging.getLogger("hostile.disabled")
+
+    def fn(x):
+        return x * 2 if log.disabled or log.level else x
+
+    def put(to):
+        log.disabled = to
+
+    return Case(fn, lambda: put(True), lambda: put(False), cleanup=lambda: put(False))
+
+
+@program
+def logger_by_name():
+    name = "hostile.named"
+
+    def fn(x):
+        return x * 2 if logging.getLogger(name).isEnabledFor(logging.ERROR) else x
+
+    put = logging.getLogger(name).setLevel
+    changes = lambda: put(logging.CRITICAL), lambda: put(logging.DEBUG)
+    return Case(fn, *changes, cleanup=lambda: put(logging.NOTSET))
+
+
+@program
+def logger_with_handlers():
+    log = logging.getLogger("hostile.handlers")
+    log.propagate = False
+    handler = logging.NullHandler()
+
+    def fn(x):
+        return x * (2 if log.hasHandlers() else 1) + len(log.handlers)
+
+    put = log.addHandler, log.removeHandler
+    return Case(fn, lambda: put[0](handler), lambda: put[1](handler), cleanup=log.handlers.clear)
+
+
+@program
+def logging_level_set_inside():
+    log = logging.getLogger("hostile.set")
+
+    def fn(x):
+        log.setLevel(logging.DEBUG if x.shape[0] > 2 else logging.ERROR)
+        return x * 2 if log.isEnabledFor(logging.DEBUG) else x
+
+    return Case(fn, cleanup=lambda: log.setLevel(logging.NOTSET))
+
+
+@program
 def garbage_collector():
     def fn(x):
         return x * 2 if gc.isenabled() else x
