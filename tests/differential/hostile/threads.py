@@ -259,7 +259,13 @@ def state_of_the_process_is_never_changed() -> Any:
 
 @check
 def profile_and_trace_functions_are_never_set() -> Any:
-    return watched(lambda user: sys.getprofile() is not None or sys.gettrace() is not None)
+    own: list[Any] = []  # those of who measures coverage, if anybody does
+
+    def look(user: Any) -> Any:
+        own.append((sys.getprofile(), sys.gettrace()))
+        return own.pop() != own[0] if len(own) > 1 else None
+
+    return watched(look)
 
 
 @check
