@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from anyshape.compile.audit import audit_call
 from anyshape.compile.bound_method import BoundMethod
+from anyshape.compile.cache.call_form import CallForm
 from anyshape.compile.cache.entry import Entry
-from anyshape.compile.cache.guard_function import need_expected
+from anyshape.compile.cache.guard_function import exact_conditions, need_expected
 from anyshape.compile.cache.recompilation import Reason, Stats
 from anyshape.compile.dynamism.attribute_inputs import attributes_of
 from anyshape.compile.dynamism.policy import Choice, Policy
@@ -21,8 +22,6 @@ from anyshape.compile.tree.segment import Segment, Stop, key_of, walk
 from anyshape.compile.tree.segment_program import lower_segment
 from anyshape.compile.tree.trace_path import PathTracer
 from anyshape.config import config
-from anyshape.env.fact import CHECK, Fact
-from anyshape.env.obligation import Obligation
 from anyshape.errors import (
     AnyshapeError,
     AnyshapeWarning,
@@ -35,8 +34,6 @@ from anyshape.errors import (
     UnsupportedError,
 )
 from anyshape.events import Fallback, Recompilation, emit, listeners
-from anyshape.expr.boolean import negate
-from anyshape.expr.traverse import symbols_of
 from anyshape.interop.backend import EAGER, Lowered, find_backend, lower
 from anyshape.observe import recompile_log
 from anyshape.tensor.current import is_tracing
@@ -107,6 +104,7 @@ class Compiled:
         self._layouts = False  # whether the layouts of inputs are part of every check
         self._backend = find_backend(options.backend)
         self._policy = Policy(options.dynamic, self.history)
+        self._form = CallForm(fn)
         self._lock = threading.RLock()
         self._methods: weakref.WeakKeyDictionary[Any, Compiled] = weakref.WeakKeyDictionary()
         for name in ("__name__", "__qualname__", "__module__", "__doc__"):
@@ -124,11 +122,14 @@ class Compiled:
         if self.eager_because is not None or config.stance == "force_eager":
             self.stats.eager += 1
             return self.fn(*args, **kwargs)
+        count, named = len(args), kwargs
+        if kwargs or count not in self._form.counts:
+            args, kwargs = self._form(args, kwargs)
         for entry in self.entries:
             flat = entry.check(args, kwargs)
             if type(flat) is list and (entry.holds is None or entry.holds(flat) is None):
                 return self._hit(entry, flat, args, kwargs)
-        return self._miss(args, kwargs)
+        return self._miss(args, kwargs, self._form.omitted(count, named))
 
     def _hit(self, entry: Entry, flat: list[Any], args: Any, kwargs: Any) -> Any:
         self.stats.hits += 1
@@ -184,7 +185,7 @@ class Compiled:
 
     # ------------------------------------------------------------------ tracing
 
-    def _miss(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _miss(self, args: tuple[Any, ...], kwargs: dict[str, Any], omitted: frozenset[str]) -> Any:
         reasons = []
         for entry in self.entries:
             reason = entry.why_not(args, kwargs)
@@ -214,7 +215,7 @@ class Compiled:
         if stance == "eager_then_compile" and not self.stats.calls:
             self.history.note(call.names, call.flat)
             return self._eagerly(args, kwargs)
-        return self._compile(call, exact=any(reason.exact for reason in reasons))
+        return self._compile(call, omitted, exact=any(reason.exact for reason in reasons))
 
     @property
     def _limit(self) -> int:
@@ -251,14 +252,14 @@ class Compiled:
             f"{_name(self.fn)} runs eagerly from now on: {why}", AnyshapeWarning, stacklevel=5
         )
 
-    def _compile(self, call: Arguments, *, exact: bool) -> Any:
+    def _compile(self, call: Arguments, omitted: frozenset[str], *, exact: bool) -> Any:
         """Trace a call and run it.
 
         Its sizes are those of the policy, unless `exact`. A trace at general sizes may fail at an
         op that needs more than is known of them: then the sizes of the call decide the questions of
         the program, and if that fails too, all sizes are static.
         """
-        chosen = self._policy.choice(call.names, call.flat, call.attributes)
+        chosen = self._policy.choice(call.names, call.flat, call.attributes, call.below(omitted))
         ladder: list[SizeChooser] = [_BY_HINT, _STATIC] if exact else [chosen, _BY_HINT, _STATIC]
         made = self._trace(call, ladder[0])
         for choose in ladder[1:]:
@@ -323,7 +324,7 @@ class Compiled:
         tried: list[Entry],
     ) -> _Traced:
         """Make an entry of a trace; with what the call returns, if it has run by now."""
-        exact = self._exact(captured) if self.options.on_deviation == "specialize" else ()
+        exact = exact_conditions(captured) if self.options.on_deviation == "specialize" else ()
         program: Segment | Lowered
         out = None
         watch = tracer.recorder.finish()
@@ -353,19 +354,6 @@ class Compiled:
                 if any(n.func in EFFECTS for n in part.captured.graph.nodes):
                     continue  # compilers of torch take no effects
                 lower_segment(part, self._backend, enter_modes)
-
-    def _exact(self, captured: Captured) -> list[Obligation]:
-        """The conditions under which the program does not deviate from eager execution."""
-        env = captured.tracer.env
-        bound = {bind.name for bind in captured.inputs.binds}
-        found = []
-        for d in captured.deviations:
-            if not {s.name for s in symbols_of(d.condition)} <= bound:
-                captured.raises_on_deviation = True
-                continue
-            fact = Fact(negate(d.condition), CHECK, d.site, d.about)
-            found.append(Obligation(fact, env.knowledge))
-        return found
 
     # ------------------------------------------------------------------ new branches
 

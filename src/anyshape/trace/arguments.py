@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, Any, NamedTuple
+import re
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import torch
 
@@ -11,9 +12,11 @@ from anyshape.torch_compat import pytree
 from anyshape.trace import tree
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Container, Sequence
 
     from anyshape.trace.attribute import Attribute
+
+_HEAD: Final = re.compile(r"[\[.]")
 
 
 class Arguments(NamedTuple):
@@ -42,6 +45,11 @@ class Arguments(NamedTuple):
         names = [_name(path, heads) for path, _ in pairs] + [a.name for a in attributes]
         flat = [leaf for _, leaf in pairs] + [a.owner[a.key] for a in attributes]
         return cls(args, kwargs, attributes, names, flat, spec)
+
+    def below(self, parameters: Container[str]) -> set[int]:
+        """The places of the leaves of these parameters."""
+        count = len(self.flat) - len(self.attributes)
+        return {i for i in range(count) if _HEAD.split(self.names[i], 1)[0] in parameters}
 
 
 def _plain_names(target: Any) -> list[str] | None:

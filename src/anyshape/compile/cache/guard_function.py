@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from anyshape.env.fact import BY_RULE
-from anyshape.expr.traverse import names_of
+from anyshape.env.fact import BY_RULE, CHECK, Fact
+from anyshape.env.obligation import Obligation
+from anyshape.expr.boolean import negate
+from anyshape.expr.traverse import names_of, symbols_of
 from anyshape.trace.call_structure import Structure
 from anyshape.trace.codegen import fail, guard_function
 from anyshape.trace.condition import LITERAL, Condition, Holds, Violation
@@ -20,7 +22,6 @@ from anyshape.trace.tree import flatten
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from anyshape.env.obligation import Obligation
     from anyshape.trace.attribute import Attribute
     from anyshape.trace.capture import Captured
     from anyshape.trace.condition import Scope
@@ -206,3 +207,20 @@ def need_expected(captured: Captured, flat: list[Any]) -> None:
     failed = guard_function(needed, list(values))(*values.values())
     if failed >= 0:
         fail(needed[failed], values)
+
+
+def exact_conditions(captured: Captured) -> list[Obligation]:
+    """The conditions under which the program does not deviate from eager execution.
+
+    Those that the inputs do not decide are asserted when the program runs.
+    """
+    knowledge = captured.tracer.env.knowledge
+    bound = {bind.name for bind in captured.inputs.binds}
+    found = []
+    for d in captured.deviations:
+        if not {s.name for s in symbols_of(d.condition)} <= bound:
+            captured.raises_on_deviation = True
+            continue
+        fact = Fact(negate(d.condition), CHECK, d.site, d.about)
+        found.append(Obligation(fact, knowledge))
+    return found

@@ -26,7 +26,7 @@ from anyshape.trace.marks import marks_of
 from anyshape.trace.size_chooser import BACKED, STATIC, UNBACKED, Known
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Container, Mapping, Sequence
 
     from anyshape.env import Env
     from anyshape.expr import Expr
@@ -60,9 +60,16 @@ class Policy:
         self._warned: set[str] = set()
 
     def choice(
-        self, names: Sequence[str], flat: Sequence[Any], attributes: Sequence[Attribute] = ()
+        self,
+        names: Sequence[str],
+        flat: Sequence[Any],
+        attributes: Sequence[Attribute] = (),
+        defaults: Container[int] = (),
     ) -> Choice:
         """What to trace a call with: its leaves with their names, the attributes last.
+
+        The leaves at the places `defaults` are defaults of the function, which are static unless
+        they have changed.
 
         Records the call in the history. Warns once about each entry of the source lists that
         matches nothing. Raises if the call violates its own marks.
@@ -80,6 +87,8 @@ class Policy:
         marks: dict[Key, Mark] = {}
         for leaf, (name, x) in enumerate(zip(names, flat, strict=True)):
             default = self._default if varies[leaf] else _static
+            if leaf in defaults and self.dynamic is not None:
+                default = _static
             if not isinstance(x, torch.Tensor):
                 named = lists.kind(name) if _may_vary(x) else STATIC
                 kinds[leaf, None] = named or default(name, None, x)
