@@ -13,6 +13,7 @@ from __future__ import annotations
 import gc
 import threading
 import weakref
+from itertools import compress
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
@@ -68,7 +69,8 @@ def _young(generations: Iterable[int]) -> list[torch.Tensor]:
         objects = gc.get_objects(generation=generation)
         kinds = set(map(type, objects))
         kinds = {k for k in kinds if issubclass(k, torch.Tensor) and k is not SymTensor}
-        found += [x for x in objects if type(x) in kinds]
+        if kinds:
+            found += compress(objects, map(kinds.__contains__, map(type, objects)))
     return found
 
 
@@ -98,8 +100,9 @@ class Births:
                 gc.callbacks.append(_before_collection)
             _watching.append(self)
 
-    def __exit__(self, *_: object) -> None:
-        note_births()
+    def __exit__(self, error: object, *_: object) -> None:
+        if error is not None:  # otherwise the trace has asked at its end
+            note_births()
         with _lock:
             _watching.remove(self)
             if not _watching:

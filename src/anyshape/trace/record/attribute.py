@@ -13,9 +13,9 @@ from anyshape.tensor.sym_tensor import SymTensor
 from anyshape.torch_compat.module_attribute import BUFFERS, MODULES, PARAMETERS, REGISTRIES
 from anyshape.trace.record import effect
 from anyshape.trace.record import read as reads
+from anyshape.trace.record.atom import ATOMS, CONTAINERS, Function
 from anyshape.trace.record.effect import Held
 from anyshape.trace.record.read import MISSING
-from anyshape.trace.record.recorder import ATOMS, CONTAINERS, Function
 from anyshape.trace.record.territory import is_twinned
 
 if TYPE_CHECKING:
@@ -34,6 +34,8 @@ class Attributes:
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
         self._known = recorder.known
+        self._in_class = recorder.in_class
+        self._supers = recorder.supers
 
     # ------------------------------------------------------------------ reading
 
@@ -47,6 +49,10 @@ class Attributes:
             if found is _DELETED:
                 raise AttributeError(f"{kind.__name__!r} object has no attribute {name!r}")
             return found
+        raw = self._in_class.get((kind, name), _UNKNOWN)
+        if raw is not _UNKNOWN:
+            self._recorder.kind(o)
+            return self._beyond(o, name, raw, falls_back=True)
         if isinstance(o, torch.Tensor):
             return self._of_tensor(o, name)
         if kind is types.ModuleType or isinstance(o, types.ModuleType):
@@ -108,12 +114,22 @@ class Attributes:
         return getattr(cls, name)
 
     def _of_super(self, o: Any, name: str) -> Any:
-        line = o.__self_class__.__mro__
-        for base in line[line.index(o.__thisclass__) + 1 :]:
-            if name in base.__dict__:
-                self._recorder.lookup(base, name)
-                break
+        self.in_super(o, name)
         return getattr(o, name)
+
+    def in_super(self, o: Any, name: str) -> Any:
+        """What the classes of a `super` object have under a name, or `MISSING`."""
+        start, cls = _this_class(o), _self_class(o)
+        found = self._supers.get((cls, start, name), _UNKNOWN)
+        if found is _UNKNOWN:
+            found = MISSING
+            line = cls.__mro__
+            for base in line[line.index(start) + 1 :]:
+                if name in base.__dict__:
+                    found = self._recorder.lookup(base, name)
+                    break
+            self._supers[cls, start, name] = found
+        return found
 
     def _of_object(self, o: Any, name: str, kind: type) -> Any:
         look: Any = kind.__getattribute__
@@ -126,7 +142,11 @@ class Attributes:
                 if type(fallback) is not Function:
                     raise
                 return self.calls.ready(fallback)(o, name)
-        return self._found(o, name, falls_back=True)
+        value = self._found(o, name, falls_back=True)
+        raw = self._recorder.lookup(kind, name)
+        if raw is MISSING or not hasattr(type(raw), "__set__"):
+            self._in_class[kind, name] = raw
+        return value
 
     def plain(self, o: Any, name: str) -> Any:
         """`object.__getattribute__(o, name)`."""
@@ -141,19 +161,24 @@ class Attributes:
         raw = recorder.lookup(kind, name)
         if raw is not MISSING and hasattr(type(raw), "__set__"):
             return self._of_descriptor(o, name, raw)
+        return self._beyond(o, name, raw, falls_back=falls_back)
+
+    def _beyond(self, o: Any, name: str, raw: Any, *, falls_back: bool) -> Any:
+        """An attribute of which the classes of the object have no data descriptor, but `raw`."""
+        recorder = self._recorder
         own: Any = getattr(o, "__dict__", None)
         if type(own) is dict:
             if name in own:
                 return self._of_dict(o, own, name)
-            if not recorder.is_born(o):
+            if raw is MISSING and falls_back and isinstance(o, _Module):
+                return self._registered(o, own, name)
+            if id(o) not in recorder._born:
                 recorder.note(reads.ABSENT, own, name, MISSING)
         if raw is not MISSING:
             return self._of_raw(o, name, raw)
         if not falls_back:
             return object.__getattribute__(o, name)  # raises
-        if isinstance(o, _Module):
-            return self._registered(o, own, name)
-        fallback = recorder.lookup(kind, "__getattr__")
+        fallback = recorder.lookup(type(o), "__getattr__")
         if fallback is not MISSING:
             return self.calls.ready(fallback)(o, name)
         return getattr(o, name)
@@ -165,8 +190,7 @@ class Attributes:
             if isinstance(value, CONTAINERS) and not recorder.is_outside(value):
                 recorder.born(value)  # made with the object, by code that tells nothing
             return value
-        recorder.owned(own, o)
-        value = self._known[id(o), name] = recorder.note(reads.ITEM, own, name, own[name])
+        value = self._known[id(o), name] = recorder.own_item(o, own, name)
         return value
 
     def _of_descriptor(self, o: Any, name: str, raw: Any) -> Any:
@@ -212,25 +236,29 @@ class Attributes:
         """A parameter, buffer or submodule, as `Module.__getattr__` finds it."""
         recorder = self._recorder
         look = recorder.lookup(type(m), "__getattr__")
+        is_born = recorder.is_born(m)
         if look is not _Module.__dict__["__getattr__"]:
+            if not is_born:
+                recorder.note(reads.ABSENT, own, name, MISSING)
             return self.calls.ready(look)(m, name)
+        tables: list[Any] = []
         for registry in REGISTRIES:
             table = own.get(registry)
+            tables.append(table)
             if table is None:
                 continue
-            if not recorder.is_born(m):
-                recorder.owned(own, m)
-                recorder.note(reads.ITEM, own, registry, table)
             shadow = recorder.shadows.get(id(table), table)
             if name in shadow:
-                value = shadow[name]
-                if shadow is table and not recorder.is_born(m):
-                    recorder.owned(table, m)
-                    value = recorder.note(reads.ITEM, table, name, value)
-                    self._known[id(m), name] = value
+                if is_born:
+                    return shadow[name]
+                found = table[name] if shadow is table else MISSING
+                recorder.registered(m, own, tables, name, found)
+                if shadow is not table:
+                    return shadow[name]
+                value = self._known[id(m), name] = recorder.input_at(table, name, found)
                 return value
-            if not recorder.is_born(m):
-                recorder.note(reads.ABSENT, table, name, MISSING)
+        if not is_born:
+            recorder.registered(m, own, [*tables, None], name, MISSING)
         return getattr(m, name)  # raises
 
     def namespace(self, o: Any) -> Any:
@@ -304,6 +332,7 @@ class Attributes:
         self._known.pop((id(o), name), None)
         if isinstance(o, type | _Module | types.ModuleType):
             setattr(o, name, value)
+            self._recorder.forget_classes()
         else:
             object.__setattr__(o, name, value)
         if self._recorder.is_published(o):
@@ -312,6 +341,8 @@ class Attributes:
     def _change(self, o: Any, name: str, value: Any) -> None:
         self._recorder.changed.setdefault(id(o), (o, set()))[1].add(name)
         self._known[id(o), name] = value
+        if isinstance(o, type):
+            self._recorder.forget_classes()
 
     def _set_of_tensor(self, t: torch.Tensor, name: str, value: Any) -> None:
         if type(t) is SymTensor and (hasattr(torch.Tensor, name) or self._recorder.may_write(t)):
@@ -347,6 +378,7 @@ class Attributes:
         remove = type(o).__delattr__
         if recorder.may_write(o) or isinstance(o, SymTensor):
             delattr(o, name)
+            recorder.forget_classes()
             recorder.repeat(o, effect.delete_attribute, name)
             return
         if type(remove) is Function and remove is not _Module.__delattr__:
@@ -376,3 +408,6 @@ class Attributes:
 
 
 _DELETED: Final = object()
+_UNKNOWN: Final = object()
+_this_class: Final = vars(super)["__thisclass__"].__get__
+_self_class: Final = vars(super)["__self_class__"].__get__

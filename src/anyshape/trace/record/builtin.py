@@ -30,10 +30,10 @@ from anyshape.env.site import is_standard
 from anyshape.symbolic import math_functions
 from anyshape.trace.record import outlet
 from anyshape.trace.record import read as reads
+from anyshape.trace.record.atom import ATOMS, CONTAINERS, SYMBOLIC
 from anyshape.trace.record.iteration import Iterations
 from anyshape.trace.record.meaning import Meanings
 from anyshape.trace.record.read import is_array
-from anyshape.trace.record.recorder import ATOMS, CONTAINERS, SYMBOLIC
 from anyshape.trace.record.torch_call import TORCH_SUBSTITUTES, generator_method
 
 if TYPE_CHECKING:

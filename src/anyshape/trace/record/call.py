@@ -18,8 +18,8 @@ from anyshape.torch_compat.aten_op import is_op
 from anyshape.torch_compat.module_attribute import CALL_HOOKS, CALL_IMPL, GLOBAL_HOOKS
 from anyshape.torch_compat.torch_function import DisableTorchFunction
 from anyshape.trace.record import read as reads
+from anyshape.trace.record.atom import ATOMS, CONTAINERS, SYMBOLIC, Function
 from anyshape.trace.record.builtin import Builtins
-from anyshape.trace.record.recorder import ATOMS, CONTAINERS, SYMBOLIC, Function
 from anyshape.trace.record.territory import is_twinned
 from anyshape.trace.twin.twin import is_twin
 
@@ -54,6 +54,8 @@ class Calls:
     ) -> None:
         self._recorder = recorder
         self._twins = recorder._twins
+        self._known = recorder.known
+        self._in_class = recorder.in_class
         self.attributes = attributes
         self.containers = containers
         self.operators = operators
@@ -74,11 +76,40 @@ class Calls:
         if kind in ATOMS:
             f = getattr(o, name)
             return functools.partial(self._builtins.method, f) if kind is str else f
+        if kind is super:
+            return self._of_super(o, name)
+        if (kind, name) in self._in_class or issubclass(kind, _Module):
+            return self._of_class(o, kind, name)
         if isinstance(o, CONTAINERS):
             own = getattr(o, "__dict__", None)
             if not own or name not in own:
                 return self.containers.method(o, name)
         return self.ready(self.attributes.attribute(o, name))
+
+    def _of_class(self, o: Any, kind: type, name: str) -> Any:
+        """What to call for a method of an object, if its class and no other place has it."""
+        raw = self._in_class.get((kind, name))
+        if type(raw) is Function and (id(o), name) not in self._known:
+            twin = self._twins.get(raw)
+            own = getattr(o, "__dict__", None)
+            if type(twin) is Function and type(own) is dict and name not in own:
+                recorder = self._recorder
+                if not recorder.is_born(o):
+                    recorder.kind(recorder.outside(o))
+                    recorder.note(reads.ABSENT, own, name, reads.MISSING)
+                return _Method(twin, o)
+        return self.ready(self.attributes.attribute(o, name))
+
+    def _of_super(self, o: Any, name: str) -> Any:
+        """What to call for `super().name(...)`."""
+        raw, owner = self.attributes.in_super(o, name), o.__self__
+        if not isinstance(owner, type):
+            if raw is object.__getattribute__:
+                return functools.partial(self.attributes.plain, owner)
+            twin = self._twins.get(raw) if type(raw) is Function else None
+            if type(twin) is Function:
+                return _Method(twin, self._recorder.outside(owner))
+        return self.ready(getattr(o, name))
 
     def ready(self, f: Any) -> Any:  # noqa: C901, PLR0911, PLR0912  one case per kind of callable
         """What to call for `f(...)`."""
@@ -196,7 +227,7 @@ class Calls:
         recorder.hooks_of(m, own)
         if any(own[name] for name in CALL_HOOKS) or any(GLOBAL_HOOKS):
             return functools.partial(self.ready(CALL_IMPL), m)
-        return self.ready(self.attributes.attribute(m, "forward"))
+        return self._of_class(m, kind, "forward")
 
     def _class(self, cls: type) -> Any:
         if cls.__module__ == "builtins" or issubclass(cls, torch.Tensor):

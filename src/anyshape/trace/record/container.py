@@ -17,10 +17,10 @@ import torch
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.trace.record import effect
 from anyshape.trace.record import read as reads
+from anyshape.trace.record.atom import ATOMS, CONTAINERS, SYMBOLIC, Function
 from anyshape.trace.record.effect import Held
 from anyshape.trace.record.method_name import BLIND, CHANGING, CONSUMING, FRESH
 from anyshape.trace.record.read import MISSING
-from anyshape.trace.record.recorder import ATOMS, CONTAINERS, SYMBOLIC, Function
 
 if TYPE_CHECKING:
     from anyshape.trace.record.call import Calls

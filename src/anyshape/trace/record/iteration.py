@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from anyshape.trace.record.recorder import ATOMS, Function
+from anyshape.trace.record.atom import ATOMS, Function
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

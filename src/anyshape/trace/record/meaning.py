@@ -15,8 +15,8 @@ from anyshape.symbolic.sym_bool import SymBool
 from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.identity import identity_of, is_instance, type_of
+from anyshape.trace.record.atom import ATOMS
 from anyshape.trace.record.iteration import is_ordered
-from anyshape.trace.record.recorder import ATOMS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -17,9 +17,8 @@ from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt, specialize
 from anyshape.tensor.identity import is_same
 from anyshape.trace.output import need_plain
+from anyshape.trace.record.atom import ATOMS, CONTAINERS, HEAP, Function
 from anyshape.trace.record.read import is_array
-from anyshape.trace.record.reader import HEAP
-from anyshape.trace.record.recorder import ATOMS, CONTAINERS, Function
 
 if TYPE_CHECKING:
     from collections.abc import Callable

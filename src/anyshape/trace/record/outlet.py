@@ -16,8 +16,8 @@ from anyshape.tensor.sym_tensor import SymSize
 from anyshape.trace.output import need_plain
 from anyshape.trace.record import effect
 from anyshape.trace.record import read as reads
+from anyshape.trace.record.atom import ATOMS
 from anyshape.trace.record.effect import Held
-from anyshape.trace.record.recorder import ATOMS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -19,50 +19,23 @@ import torch
 from anyshape.env.site import capture as capture_site
 from anyshape.errors import EffectError
 from anyshape.refusal import refused
-from anyshape.symbolic.sym_bool import SymBool
-from anyshape.symbolic.sym_float import SymFloat
-from anyshape.symbolic.sym_int import SymInt
-from anyshape.tensor.sym_tensor import SymSize, SymTensor
 from anyshape.torch_compat.module_attribute import CALL_HOOKS, GLOBAL_HOOKS
 from anyshape.trace.attribute import View
 from anyshape.trace.options import DONE
 from anyshape.trace.record import read as reads
+from anyshape.trace.record import read_log
+from anyshape.trace.record.atom import ATOMS, CONTAINERS, HEAP, SYMBOLIC, Function
 from anyshape.trace.record.namespace import Namespace
-from anyshape.trace.record.read import MISSING, Read, Watch
+from anyshape.trace.record.read import MISSING, Watch
+from anyshape.trace.record.read_log import Unfolding
 from anyshape.trace.record.territory import is_twinned
 from anyshape.trace.twin.twin import is_twin, twin_code
 
 if TYPE_CHECKING:
     from anyshape.trace.graph import Name
+    from anyshape.trace.record.read import Place
+    from anyshape.trace.record.read_log import Entry
     from anyshape.trace.tracer import Tracer
-
-Function: Final = types.FunctionType
-SYMBOLIC: Final = frozenset({SymTensor, SymInt, SymFloat, SymBool, SymSize})
-ATOMS: Final = frozenset(
-    {
-        *SYMBOLIC,
-        int,
-        float,
-        complex,
-        bool,
-        str,
-        bytes,
-        type(None),
-        type(Ellipsis),
-        type(NotImplemented),
-        slice,
-        range,
-        torch.Size,
-        torch.dtype,
-        torch.device,
-        torch.layout,
-        torch.memory_format,
-        types.BuiltinFunctionType,
-        types.MethodWrapperType,
-        types.CodeType,
-    }
-)
-CONTAINERS: Final = (list, dict, set, tuple, frozenset, deque, bytearray)
 
 
 class Reader:
@@ -73,7 +46,7 @@ class Reader:
         self._effects = tracer.options.effects
         self.effects = 0  # how many there were
         self._sites: dict[tuple[int, Any], Any] = {}  # where refused effects happened, by place
-        self.reads: dict[tuple[str, int, Any], Read] = {}
+        self.reads: dict[Place, Entry] = {}  # see `read_log.py`
         self.known: dict[tuple[int, str], Any] = {}  # attributes of outside objects
         self.shadows: dict[int, Any] = {}  # written containers, by the id of the real one
         self.assigned: dict[int, set[Any]] = {}  # keys of written dicts; the others are as before
@@ -83,9 +56,10 @@ class Reader:
         self._made: dict[int, weakref.ref[torch.Tensor]] = {}
         self._outside: dict[int, Any] = {}
         self._published: dict[int, tuple[Any, Name]] = {}  # born objects that are stored outside
-        self._origin: dict[int, tuple[str, int, Any]] = {}  # the read that gave an object
         self._spaces: dict[int, Namespace] = {}
-        self._classes: dict[type, Any] = {}  # the dicts of classes
+        self._looked_up: dict[tuple[type, str], Any] = {}  # names in classes
+        self.in_class: dict[tuple[type, str], Any] = {}  # what is no data descriptor
+        self.supers: dict[tuple[type, type, str], Any] = {}
         self._twins: dict[Any, Any] = {}
         self._cells: dict[int, types.CellType] = {}  # shadows of cells
         self._real_cells: dict[int, types.CellType] = {}
@@ -147,14 +121,36 @@ class Reader:
     def note(self, kind: str, owner: Any, key: Any, value: Any) -> Any:
         """Note a read, and give its value: the stand-in, where the place is an input."""
         place = (kind, id(owner), key)
-        if place in self.inputs:
+        if self.inputs and place in self.inputs:
             return self.inputs[place]
         if place not in self.reads:
-            self.reads[place] = Read(kind, owner, key, value)
+            self.reads[place] = (kind, owner, key, value)
             if type(value) not in ATOMS and id(value) not in self._born:
                 self._outside[id(value)] = value
-                self._origin.setdefault(id(value), place)
         return value
+
+    def own_item(self, o: Any, own: dict[str, Any], name: str) -> Any:
+        """Note and give an attribute of an outside object that is in its dict."""
+        value = own[name]
+        if self.inputs and (reads.ITEM, id(own), name) in self.inputs:
+            return self.inputs[reads.ITEM, id(own), name]
+        place = (read_log.OWN_ITEM, id(o), name)
+        if place not in self.reads:
+            self.reads[place] = (read_log.OWN_ITEM, o, name, (own, value))
+            if type(value) not in ATOMS and id(value) not in self._born:
+                self._outside[id(value)] = value
+        return value
+
+    def registered(
+        self, m: Any, own: dict[str, Any], tables: list[Any], name: str, value: Any
+    ) -> None:
+        """Note that these tables of a module lack a name, but for the last, which has the value."""
+        self._log(read_log.REGISTERED, m, name, (own, tables, value))
+        self.outside(value)
+
+    def input_at(self, owner: Any, key: Any, value: Any) -> Any:
+        """The stand-in for an item that is an input of the program; else its value."""
+        return self.inputs.get((reads.ITEM, id(owner), key), value) if self.inputs else value
 
     def known_again(self) -> None:
         """Look attributes up again, but for those that were assigned."""
@@ -173,8 +169,9 @@ class Reader:
 
     def owned(self, own: Any, owner: Any) -> None:
         """Note whose dict a dict is, for messages."""
-        if id(owner) in self._origin:
-            self._origin.setdefault(id(own), self._origin[id(owner)])
+        self.reads.setdefault(
+            (read_log.OWN_DICT, id(own), None), (read_log.OWN_DICT, own, None, owner)
+        )
 
     def content(self, c: Any) -> Any:
         """Note all that a container holds; gives what it holds for this trace."""
@@ -186,11 +183,10 @@ class Reader:
                 if any(type(x) in SYMBOLIC for x in held):
                     return shadow  # made by the trace, where nobody told
                 if not isinstance(c, tuple | frozenset):
-                    self.reads[place] = Read(reads.CONTENT, c, None, held)
+                    self.reads[place] = (reads.CONTENT, c, None, held)
                 for x in held[1:]:
                     if type(x) not in ATOMS and id(x) not in self._born:
                         self._outside[id(x)] = x
-                        self._origin.setdefault(id(x), place)
         return shadow
 
     def consumed(self, c: Any) -> None:
@@ -205,7 +201,7 @@ class Reader:
         """Note the elements of an array of NumPy from outside."""
         place = (reads.CONTENT, id(a), None)
         if id(a) not in self._born and place not in self.reads:
-            self.reads[place] = Read(reads.CONTENT, a, None, reads.content_of(a))
+            self.reads[place] = (reads.CONTENT, a, None, reads.content_of(a))
 
     def deep(self, x: Any) -> Any:
         """Note all that an object and its parts hold, attributes too; what the trace sees of it."""
@@ -262,24 +258,37 @@ class Reader:
 
     def lookup(self, cls: type, name: str) -> Any:
         """What a class has under a name, as it is stored; `MISSING` if it has nothing."""
-        for base in cls.__mro__:
+        found = self._looked_up.get((cls, name), _UNKNOWN)
+        if found is _UNKNOWN:
+            found = self._looked_up[cls, name] = self._look_up(cls, name)
+        return found
+
+    def _look_up(self, cls: type, name: str) -> Any:
+        mro = cls.__mro__
+        value, lacking = MISSING, 0
+        for base in mro:
             if id(base) in self.changed and name in self.changed[id(base)][1]:
-                return self.known[id(base), name]
-            own = self._classes.get(base)
-            if own is None:
-                own = self._classes[base] = base.__dict__
+                value = self.known[id(base), name]
+                break
+            own = base.__dict__
             if name in own:
                 value = own[name]
                 if base.__flags__ & HEAP:
-                    self.note(reads.ITEM, own, name, value)
-                if cls.__flags__ & HEAP:
-                    self.note(reads.ATTRIBUTE, cls, "__mro__", cls.__mro__)
+                    self.outside(value)
+                self._log(read_log.CLASS_NAME, cls, name, (mro, lacking, value))
                 return value
-            if base.__flags__ & HEAP:
-                place = (reads.ABSENT, id(own), name)
-                if place not in self.reads:
-                    self.reads[place] = Read(reads.ABSENT, own, name, MISSING)
-        return MISSING
+            lacking += 1
+        self._log(read_log.CLASS_NAME, cls, name, (mro, lacking, MISSING))
+        return value
+
+    def _log(self, kind: str, owner: Any, key: Any, found: Any) -> None:
+        self.reads.setdefault((kind, id(owner), key), (kind, owner, key, found))
+
+    def forget_classes(self) -> None:
+        """Look names up in classes again: one of these has changed."""
+        self._looked_up.clear()
+        self.in_class.clear()
+        self.supers.clear()
 
     def kind(self, x: Any) -> type:
         """Note and give the class of an outside object."""
@@ -300,11 +309,14 @@ class Reader:
     def finish(self) -> Watch:
         """What the program depends on outside its arguments, once the trace has ended."""
         for _, tensor in self.tracer.graph.constants:
-            self.reads[reads.META, id(tensor), None] = Read(
-                reads.META, tensor, None, reads.meta_of(tensor)
+            self.reads[reads.META, id(tensor), None] = (
+                reads.META,
+                tensor,
+                None,
+                reads.meta_of(tensor),
             )
-        places = {place: r for place, r in self.reads.items() if type(r.value) not in SYMBOLIC}
-        return Watch(places, self._origin)
+        unfolding = Unfolding(self.reads.values(), self._born, self.inputs)
+        return Watch(unfolding.places, unfolding.origin)
 
     def hooks_of(self, m: Any, own: dict[str, Any]) -> None:
         """Note the hooks around a module, and those of all modules."""
@@ -312,18 +324,15 @@ class Reader:
             self._knows_hooks = True
             for table in GLOBAL_HOOKS:
                 self.content(table)
-        if id(m) in self._born:
+        place = (read_log.CALL_HOOKED, id(m), None)
+        if place in self.reads or id(m) in self._born:
             return
-        noted = self.reads
-        for name in CALL_HOOKS:
-            table = own[name]
-            noted[reads.ITEM, id(own), name] = Read(reads.ITEM, own, name, table)
-            if table:
+        tables = [own[name] for name in CALL_HOOKS]
+        empty = [table for table in tables if not table]
+        if len(empty) != len(tables):
+            for table in tables:
                 self.content(table)
-            else:
-                noted[reads.CONTENT, id(table), None] = Read(
-                    reads.CONTENT, table, None, (type(table),)
-                )
+        self.reads[place] = (read_log.CALL_HOOKED, m, None, (own, tables, empty))
 
     def replace(self, owner: Any, key: Any, stand_in: Any) -> None:
         """Make an item of a dict, or an attribute, an input of the program."""
@@ -351,8 +360,7 @@ class Reader:
         if name in real:
             self._outside[id(real)] = real
             return self.note(reads.ITEM, real, name, real[name])
-        place = (reads.ABSENT, id(real), name)
-        self.reads.setdefault(place, Read(reads.ABSENT, real, name, MISSING))
+        self._log(reads.ABSENT, real, name, MISSING)
         return vars(builtins)[name]
 
     def cell(self, real: types.CellType, name: str) -> types.CellType:
@@ -397,16 +405,19 @@ class Reader:
             self._twins[f] = f
             return f
         self._outside[id(f)] = f
-        self.note(reads.ATTRIBUTE, f, "__code__", code)
         defaults, named = f.__defaults__, f.__kwdefaults__
-        self.note(reads.ATTRIBUTE, f, "__defaults__", defaults)
-        self.note(reads.ATTRIBUTE, f, "__kwdefaults__", named)
+        self._log(read_log.FUNCTION, f, None, (code, defaults, named))
+        if defaults:
+            self.outside(defaults)
+            for value in defaults:
+                self.outside(value)
         if named:
+            self.outside(named)
             self.content(named)
-        for value in (*(defaults or ()), *(named or {}).values()):
-            self.outside(value)
-        cells = dict(zip(code.co_freevars, f.__closure__ or (), strict=True))
-        closure = tuple([self.cell(cells[n], n) for n in new.co_freevars])
+        closure: Any = None
+        if new.co_freevars:
+            cells = dict(zip(code.co_freevars, f.__closure__ or (), strict=True))
+            closure = tuple([self.cell(cells[n], n) for n in new.co_freevars])
         made = Function(new, self.space(f.__globals__), f.__name__, defaults, closure)
         made.__kwdefaults__ = named
         made.__qualname__, made.__module__ = f.__qualname__, f.__module__
@@ -425,7 +436,10 @@ class Reader:
             if others and not isinstance(others[0], torch.Tensor):
                 raise self.refusal(f"{f.__qualname__} has no source, and assigns something")
         given = [self.deep(a) for a in args]
-        return f(*given, **{k: self.deep(a) for k, a in named.items()})
+        try:
+            return f(*given, **{k: self.deep(a) for k, a in named.items()})
+        finally:
+            self.forget_classes()
 
     def survey(self, f: Any) -> None:
         """Note what a function without a twin may read: globals that it names, and its cells."""
@@ -460,5 +474,5 @@ class Reader:
 _STORES: Final = frozenset(
     opcode.opmap[name] for name in ("STORE_ATTR", "DELETE_ATTR", "STORE_GLOBAL", "DELETE_GLOBAL")
 )
-HEAP: Final = 1 << 9  # Py_TPFLAGS_HEAPTYPE: classes that Python code can change
+_UNKNOWN: Final = object()
 _MOST_PARTS: Final = 100_000

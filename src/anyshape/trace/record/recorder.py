@@ -21,15 +21,14 @@ from anyshape.trace.graph import Name
 from anyshape.trace.options import DONE, REFUSED, REPLAYED
 from anyshape.trace.record import effect
 from anyshape.trace.record import read as reads
+from anyshape.trace.record.atom import ATOMS, Function
 from anyshape.trace.record.effect import Held
 from anyshape.trace.record.read import MISSING
-from anyshape.trace.record.reader import ATOMS, CONTAINERS, SYMBOLIC, Function, Reader
+from anyshape.trace.record.reader import Reader
 from anyshape.trace.twin.twin import is_twin
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-__all__ = ["ATOMS", "CONTAINERS", "SYMBOLIC", "Function", "Recorder"]
 
 
 class Recorder(Reader):

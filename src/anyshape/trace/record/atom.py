@@ -1,0 +1,43 @@
+"""Kinds of objects: atoms, whose attributes a trace need not watch, and containers."""
+
+from __future__ import annotations
+
+import types
+from collections import deque
+from typing import Final
+
+import torch
+
+from anyshape.symbolic.sym_bool import SymBool
+from anyshape.symbolic.sym_float import SymFloat
+from anyshape.symbolic.sym_int import SymInt
+from anyshape.tensor.sym_tensor import SymSize, SymTensor
+
+Function: Final = types.FunctionType
+SYMBOLIC: Final = frozenset({SymTensor, SymInt, SymFloat, SymBool, SymSize})
+ATOMS: Final = frozenset(
+    {
+        *SYMBOLIC,
+        int,
+        float,
+        complex,
+        bool,
+        str,
+        bytes,
+        type(None),
+        type(Ellipsis),
+        type(NotImplemented),
+        slice,
+        range,
+        torch.Size,
+        torch.dtype,
+        torch.device,
+        torch.layout,
+        torch.memory_format,
+        types.BuiltinFunctionType,
+        types.MethodWrapperType,
+        types.CodeType,
+    }
+)
+CONTAINERS: Final = (list, dict, set, tuple, frozenset, deque, bytearray)
+HEAP: Final = 1 << 9  # Py_TPFLAGS_HEAPTYPE: classes that Python code can change
