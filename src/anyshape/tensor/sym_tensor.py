@@ -160,8 +160,11 @@ def _is_leaf(t: SymTensor) -> bool:
 
 
 def _grad(t: SymTensor) -> None:
-    if t._value.node is None and _observe(t, "grad") is not None:
-        raise _untracked("the gradient of an input")
+    if t._value.node is None:
+        if _observe(t, "grad") is not None:
+            raise _untracked("the gradient of an input")
+    elif not _is_leaf(t):
+        t._tracer.read_gradient(t)
 
 
 def _grad_fn(t: SymTensor) -> None:

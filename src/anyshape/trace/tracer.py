@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 import weakref
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, NoReturn
@@ -35,6 +36,7 @@ from anyshape.trace.mode_recorder import ModeRecorder
 from anyshape.trace.numbering import number
 from anyshape.trace.observation import Observations
 from anyshape.trace.options import TraceOptions
+from anyshape.trace.record.effect import read_gradient
 from anyshape.trace.scan import PLAIN, Scan
 from anyshape.trace.timed_call import timed_call
 from anyshape.trace.trace_asker import TraceAsker
@@ -223,6 +225,17 @@ class Tracer(ModeRecorder):
         """Write a node without a rule; the caller sets its outputs."""
         scan = Scan(self)
         return self._node(func, scan.args(args), scan.named(kwargs or {}))
+
+    def warn(self, message: Any, category: Any, stacklevel: int) -> None:
+        """A function of torch warns, as `warnings.warn` does."""
+        if self.recorder is not None:
+            self.recorder.hooks.warned_by_torch(message, category, stacklevel)
+        else:
+            warnings.warn(message, category, stacklevel=stacklevel + 2)
+
+    def read_gradient(self, t: SymTensor) -> None:
+        """The program reads the gradient of a result, which warns."""
+        self.emit(read_gradient, (t,))
 
     def mutate(
         self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], changed: Any

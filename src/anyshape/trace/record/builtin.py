@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from anyshape.env.site import is_standard
+from anyshape.rules.dispatch.body import body_of, warns
 from anyshape.symbolic import math_functions
 from anyshape.trace.record import outlet
 from anyshape.trace.record import read as reads
@@ -79,6 +80,7 @@ _ASKED: Final[Any] = (
     torch.is_deterministic_algorithms_warn_only_enabled, torch.get_deterministic_debug_mode,
     torch.cuda.is_available, torch.is_anomaly_enabled, sys.getrecursionlimit, os.getpid,
 )  # fmt: skip
+_FUNCTIONAL: Final = "torch.nn.functional"
 _IN_MEMORY: Final = (io.BytesIO, io.StringIO)
 
 
@@ -247,7 +249,7 @@ class Builtins:
         """What to call for a Python function that has no twin."""
         module = f.__module__ or ""
         if module.startswith(("torch", "anyshape")):
-            return self._direct(f)
+            return self._direct(body_of(f) if module == _FUNCTIONAL and warns(f) else f)
         if module in _VARYING or module.startswith("numpy.random"):
             return functools.partial(self._baked, f"{module}.{f.__name__}")
         if f.__code__.co_flags & inspect.CO_COROUTINE:

@@ -8,6 +8,8 @@ import time
 import warnings
 from typing import Any, Final
 
+import torch
+
 from anyshape.trace.record.journal import before_attribute, before_content, tell
 
 
@@ -151,6 +153,11 @@ def log(
         tell(lambda: target.handle(record))
 
 
+def read_gradient(t: torch.Tensor) -> None:
+    """Read the gradient of a result that has none: torch warns."""
+    t.grad  # noqa: B018  a property that warns
+
+
 def sleep(seconds: float) -> None:
     """Wait."""
     time.sleep(seconds)
@@ -174,5 +181,7 @@ EFFECTS: Final = frozenset(
         write_out,
         warn,
         log,
+        read_gradient,
+        torch.range,  # which warns
     )
 )

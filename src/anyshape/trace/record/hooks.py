@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from typing import TYPE_CHECKING, Any
 
+from anyshape.trace.record import outlet
 from anyshape.trace.record import read as reads
 from anyshape.trace.record.attribute import Attributes
 from anyshape.trace.record.call import Calls
@@ -33,6 +35,7 @@ class Hooks:
         self.method = calls.method
         self.born = containers.made
         self.whole = recorder.deep
+        self.warned_by_torch = functools.partial(outlet.warned_by_torch, recorder)
 
     def set_global(self, value: Any, name: str) -> Any:
         """A global variable is assigned; the twin keeps it among its own globals."""

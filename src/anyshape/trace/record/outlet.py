@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from anyshape.env.site import user_site
+from anyshape.env.site import is_own, user_site
 from anyshape.tensor.sym_tensor import SymSize
 from anyshape.trace.output import need_plain
 from anyshape.trace.record import effect
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from anyshape.trace.record.recorder import Recorder
 
+_DISPATCH: Final = str(torch.overrides.__file__)
 _LEVELS: Final = {
     "debug": logging.DEBUG,
     "info": logging.INFO,
@@ -108,19 +109,48 @@ def printed(recorder: Recorder, *words: Any, **named: Any) -> None:
 def _warned(
     recorder: Recorder, message: Any, category: Any = None, stacklevel: int = 1, source: Any = None
 ) -> None:
-    kind = type(message) if isinstance(message, Warning) else category or UserWarning
     if not recorder.replays:
         warnings.warn(message, category, stacklevel=stacklevel + 2)
         return
     frame = _user_frame()
     for _ in range(stacklevel - 1):
         frame = frame.f_back if frame is not None and frame.f_back is not None else frame
+    _warn_at(recorder, frame, message, category)
+
+
+def warned_by_torch(recorder: Recorder, message: Any, category: Any, stacklevel: int) -> None:
+    """A function of torch warns; frames of the tracer's are none of the program's."""
+    frame: Any = sys._getframe(1)
+    place, last = None, None
+    while frame is not None and stacklevel > 0:
+        code = frame.f_code
+        if not is_own(code.co_filename) and code.co_filename != _DISPATCH and code is not last:
+            place, last = frame, code
+            stacklevel -= 1
+        frame = frame.f_back
+    if recorder.replays:
+        _warn_at(recorder, place, message, category)
+    else:
+        effect.warn(message, _kind(message, category), *_place(place))
+
+
+def _kind(message: Any, category: Any) -> Any:
+    return type(message) if isinstance(message, Warning) else category or UserWarning
+
+
+def _place(frame: Any) -> tuple[str, int, str, Held]:
+    """The file, line, module and registry of a warning."""
     space = frame.f_globals
     real = getattr(space, "real", space)
     registry = real.setdefault("__warningregistry__", {})
-    place = (frame.f_code.co_filename, frame.f_lineno, str(real.get("__name__", "<string>")))
+    name = str(real.get("__name__", "<string>"))
+    return frame.f_code.co_filename, frame.f_lineno, name, Held(registry)
+
+
+def _warn_at(recorder: Recorder, frame: Any, message: Any, category: Any) -> None:
+    kind = _kind(message, category)
     message = Held(message) if isinstance(message, Warning) else _said(recorder, message)
-    recorder.emit(effect.warn, message, Held(kind), *place, Held(registry))
+    recorder.emit(effect.warn, message, Held(kind), *_place(frame))
 
 
 def _user_frame() -> Any:

@@ -36,6 +36,7 @@ def TORCH_SUBSTITUTES() -> Iterator[tuple[Any, Any]]:  # noqa: N802
         functools.partial(_plain_truths, call=F.scaled_dot_product_attention),
     )
     yield vars(torch.autograd.Function)["apply"].__func__, _applied
+    yield torch.range, _ranged
     yield torch.compiler.is_compiling, lambda recorder: True
     for name in _TRANSFORMS:
         yield getattr(torch.func, name, None), functools.partial(_transform, name)
@@ -46,6 +47,11 @@ def TORCH_SUBSTITUTES() -> Iterator[tuple[Any, Any]]:  # noqa: N802
 def _seeded(recorder: Recorder, seed: int) -> Any:
     recorder.tracer.emit(set_seed, (seed,))
     return torch.default_generator
+
+
+def _ranged(recorder: Recorder, *args: Any, **named: Any) -> Any:
+    """It is an op that warns, and hands itself to no mode."""
+    return recorder.tracer.call(torch.range, args, named)
 
 
 def _of_default(method: str, recorder: Recorder, *args: Any) -> Any:

@@ -6,8 +6,9 @@ import sys
 import warnings
 
 import torch
+from torch.nn import functional as F  # noqa: N812  as everybody calls it
 
-from tests.differential.hostile.program import Box, Case, attribute, program
+from tests.differential.hostile.program import Box, Case, attribute, leaf, program
 
 LOGGER = logging.getLogger("hostile.output")
 
@@ -58,6 +59,37 @@ says("warn_text", lambda x: warnings.warn("hello", stacklevel=2))
 says("warn_size", lambda x: warnings.warn(f"size {x.shape[0]}", RuntimeWarning, stacklevel=2))
 says("warn_deprecated", lambda x: warnings.warn(DeprecationWarning("old"), stacklevel=2))
 says("warn_by_torch", lambda x: torch.range(0, 1))
+says("warn_by_a_function", lambda x: F.softmax(x))
+says("warn_by_a_deprecated_function", lambda x: F.upsample(torch.ones(1, 1, 2), scale_factor=2))
+says("warn_by_an_old_argument", lambda x: F.mse_loss(x, x, size_average=True))
+says("warn_by_a_check_of_shapes", lambda x: F.dropout2d(x[None], 0.5, training=False))
+says("warn_by_a_copy", lambda x: torch.tensor(x))
+says("warn_by_a_kernel", lambda x: x[:1].std())
+
+
+@program
+def warn_by_a_gradient():
+    def fn(x):
+        y = x * 2
+        return y if y.grad is None else x
+
+    return Case(fn, args=leaf)
+
+
+@program
+def warn_by_torch_as_an_error():
+    def fn(x):
+        try:
+            return F.softmax(x) * 2
+        except UserWarning:
+            return x
+
+    def drive(call, x):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error" if x.shape[0] == 2 else "always")
+            return call(x)
+
+    return Case(fn, drive=drive)
 
 
 @program
