@@ -355,6 +355,8 @@ class Mode(NamedTuple):
                 active = scope.fixed("autocast", is_any_autocast_enabled)
                 return f"not {active}()"
             return f"{scope.fixed('autocast_state', self.read)}() == {scope.name(self.value)}"
+        if self.read is torch.get_default_device:
+            return f"{scope.fixed('default_device', self.read)}() == {scope.name(self.value)}"
         return f"{scope.fixed('default_dtype', self.read)}() is {self.value}"
 
     def violation(self, flat: Sequence[Any]) -> Violation:
@@ -374,6 +376,7 @@ GRAD_MODE: Final = ("grad mode", torch.is_grad_enabled)
 INFERENCE_MODE: Final = ("inference mode", torch.is_inference_mode_enabled)
 AUTOCAST: Final = ("autocast", autocast_state)
 FUNCTION_MODES: Final = ("the number of torch function modes", function_mode_depth)
+DEFAULT_DEVICE: Final = ("the default device", torch.get_default_device)
 DEFAULT_DTYPE: Final = ("the default dtype", torch.get_default_dtype)
 
 

@@ -18,6 +18,7 @@ from anyshape.expr.text.python import function
 from anyshape.trace.codegen import guard_function
 from anyshape.trace.condition import (
     AUTOCAST,
+    DEFAULT_DEVICE,
     DEFAULT_DTYPE,
     FUNCTION_MODES,
     GRAD_MODE,
@@ -113,6 +114,8 @@ class InputContract:
             yield *INFERENCE_MODE, inference
             yield *AUTOCAST, autocast
             yield *FUNCTION_MODES, depth
+            if depth:  # one of the modes stands for the default device
+                yield *DEFAULT_DEVICE, self.tracer.device
         yield *DEFAULT_DTYPE, dtype
 
     def _evaluator(self, size: Any) -> Callable[[Sequence[Any]], Any]:

@@ -302,6 +302,8 @@ class Attributes:
             return
         put = getattr(type(raw), "__set__", None)
         if type(put) is Function:
+            if isinstance(o, types.ModuleType) and not is_twinned(put.__code__):
+                raise recorder.refusal(f"{o.__name__}.{name} is set, which is the process's")
             self.calls.ready(put)(raw, o, value)
             return
         if recorder.may_write(o):

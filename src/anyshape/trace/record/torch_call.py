@@ -17,6 +17,11 @@ if TYPE_CHECKING:
 
     from anyshape.trace.record.recorder import Recorder
 
+# settings that a trace records as modes, and the seeds of generators
+_RECORDED = (
+    "set_grad_enabled", "set_default_dtype", "set_rng_state", "set_autocast_enabled",
+    "set_autocast_dtype", "set_autocast_cache_enabled",
+)  # fmt: skip
 _TRANSFORMS = ("vmap", "grad", "grad_and_value", "vjp", "jvp", "jacrev", "jacfwd", "hessian")
 
 
@@ -37,6 +42,12 @@ def TORCH_SUBSTITUTES() -> Iterator[tuple[Any, Any]]:  # noqa: N802
     )
     yield vars(torch.autograd.Function)["apply"].__func__, _applied
     yield torch.range, _ranged
+    for name in dir(torch):
+        if name.startswith(("set_", "use_deterministic")) and name not in _RECORDED:
+            yield getattr(torch, name), functools.partial(_set, name)
+    yield torch.autograd.set_detect_anomaly, functools.partial(_set, "set_detect_anomaly")
+    for module in (torch.backends.mkldnn, torch.backends.cudnn):
+        yield module.set_flags, functools.partial(_set, "set_flags")
     yield torch.compiler.is_compiling, lambda recorder: True
     for name in _TRANSFORMS:
         yield getattr(torch.func, name, None), functools.partial(_transform, name)
@@ -52,6 +63,10 @@ def _seeded(recorder: Recorder, seed: int) -> Any:
 def _ranged(recorder: Recorder, *args: Any, **named: Any) -> Any:
     """It is an op that warns, and hands itself to no mode."""
     return recorder.tracer.call(torch.range, args, named)
+
+
+def _set(name: str, recorder: Recorder, *_: Any, **__: Any) -> Any:
+    raise recorder.refusal(f"{name}() is called, which changes the state of the process")
 
 
 def _of_default(method: str, recorder: Recorder, *args: Any) -> Any:

@@ -361,6 +361,118 @@ def default_device_context():
 
 
 @program
+def default_device_context_that_ends():
+    def fn(x):
+        return x * 2, torch.zeros(x.shape[0]).device.type
+
+    def drive(call, x):
+        with torch.device("meta" if x.shape[0] == 3 else "cpu"):
+            made = call(x)
+        return made, call(x)
+
+    return Case(fn, drive=drive)
+
+
+@program
+def default_device_contexts_in_each_other():
+    def fn(x):
+        return x * 2, torch.empty(3).device.type
+
+    def drive(call, x):
+        with torch.device("meta"), torch.device("cpu" if x.shape[0] == 2 else "meta"):
+            return call(x)
+
+    return Case(fn, drive=drive)
+
+
+@program
+def default_device_inside():
+    def fn(x):
+        with torch.device("meta"):
+            y = torch.ones(x.shape[0])
+        return x * 2, y.device.type, torch.ones(2).device.type, torch.get_default_device()
+
+    return Case(fn)
+
+
+@program
+def default_device_set_around():
+    def fn(x):
+        return x * 2, torch.ones(2).device.type, torch.get_default_device().type
+
+    put = torch.set_default_device
+    return Case(fn, lambda: put("meta"), lambda: put("cpu"), cleanup=lambda: put(None))
+
+
+@program
+def default_device_set_inside():
+    def fn(x):
+        torch.set_default_device("meta" if x.shape[0] == 2 else "cpu")
+        return x * 2, torch.ones(2).device.type
+
+    return Case(fn, cleanup=lambda: torch.set_default_device(None))
+
+
+def setting(name, put, read, *values):
+    """A program that sets a flag of the process, and leaves it set."""
+
+    def factory():
+        def fn(x):
+            put(values[x.shape[0] % 2])
+            return x * 2, str(read())
+
+        def drive(call, x):
+            try:
+                return call(x), str(read())
+            finally:
+                put(before)
+
+        before = read()
+        return Case(fn, drive=drive)
+
+    factory.__name__ = name
+    program(factory)
+
+
+def put_cudnn(to):
+    torch.backends.cudnn.deterministic = to
+
+
+setting("threads_set_inside", torch.set_num_threads, torch.get_num_threads, 1, 2)
+setting(
+    "determinism_set_inside",
+    torch.use_deterministic_algorithms,
+    torch.are_deterministic_algorithms_enabled,
+    True,
+    False,
+)
+setting(
+    "precision_set_inside",
+    torch.set_float32_matmul_precision,
+    torch.get_float32_matmul_precision,
+    "high",
+    "highest",
+)
+setting("backend_set_inside", put_cudnn, lambda: torch.backends.cudnn.deterministic, True, False)
+setting("warn_always_set_inside", torch.set_warn_always, torch.is_warn_always_enabled, True, False)
+setting(
+    "anomaly_set_inside", torch.autograd.set_detect_anomaly, torch.is_anomaly_enabled, True, False
+)
+
+
+@program
+def print_options_set_inside():
+    def fn(x):
+        torch.set_printoptions(precision=x.shape[0] + 1)
+        return x * 2
+
+    def drive(call, x):
+        return call(x), str(torch.tensor(1 / 3))
+
+    return Case(fn, drive=drive, cleanup=lambda: torch.set_printoptions(profile="default"))
+
+
+@program
 def autocast_around():
     m = torch.nn.Linear(4, 2)
 
