@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import math
 from enum import Enum
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import torch
 
 from anyshape.export.files.stand_in import Member, member_of
 from anyshape.tensor.size import text
+from anyshape.trace.record import effect
 
 if TYPE_CHECKING:
     from anyshape.export.program import ExportedProgram
     from anyshape.trace.capture import Captured
+
+
+_SAYS: Final = {
+    effect.print_out: "prints",
+    effect.write_out: "writes",
+    effect.warn: "warns",
+    effect.log: "logs",
+}
 
 
 class Input(NamedTuple):
@@ -34,8 +43,9 @@ class Contract(NamedTuple):
     """The inputs that a program accepts.
 
     `ranges`: of the sizes. `variants`: the guards of each variant; those of one must hold.
-    `asserts`: what the variants check while they run. `refused`: guards under which the program
-    raises, with the error. `is_complete`: no allowed sizes are known to be left out.
+    `asserts`: what the variants check while they run. `says`: where they print, warn or log.
+    `refused`: guards under which the program raises, with the error. `is_complete`: no allowed
+    sizes are known to be left out.
     """
 
     inputs: list[Input]
@@ -44,6 +54,7 @@ class Contract(NamedTuple):
     asserts: list[str]
     refused: list[tuple[list[str], str]]
     is_complete: bool
+    says: list[str]
 
     def __str__(self) -> str:
         lines = ["inputs:"]
@@ -65,6 +76,9 @@ class Contract(NamedTuple):
         if self.asserts:
             lines.append("checked while running:")
             lines += [f"  {a}" for a in self.asserts]
+        if self.says:
+            lines.append("says:")
+            lines += [f"  {line}" for line in self.says]
         for guards_, error in self.refused:
             lines.append(f"raises where {' and '.join(guards_)}: {error}")
         if not self.is_complete:
@@ -95,7 +109,13 @@ def contract_of(program: ExportedProgram) -> Contract:
         ([g.text for g in r.guards], f"{type(r.error).__name__}: {str(r.error).splitlines()[0]}")
         for r in program.refused
     ]
-    return Contract(inputs, ranges, variants, asserts, refused, program.is_complete)
+    return Contract(inputs, ranges, variants, asserts, refused, program.is_complete, _says(program))
+
+
+def _says(program: ExportedProgram) -> list[str]:
+    """Where a program prints, warns or logs."""
+    nodes = [n for v in program.variants for n in v.graph.nodes if n.func in _SAYS]
+    return list(dict.fromkeys(f"{_SAYS[n.func]} at {n.site}" for n in nodes))
 
 
 def _numbers(variant: Captured) -> dict[int, str]:

@@ -11,6 +11,7 @@ reports the first check of the program that fails.
 from __future__ import annotations
 
 import operator
+import warnings
 from collections import deque
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,6 +19,7 @@ import torch
 from torch import fx
 
 from anyshape.env.obligation import in_program_order
+from anyshape.errors import AnyshapeWarning
 from anyshape.expr.traverse import names_of
 from anyshape.interop.arithmetic import interpreter
 from anyshape.rules.dispatch.autocast import autocast_state
@@ -27,6 +29,7 @@ from anyshape.torch_compat.aten_op import ASSERT_SCALAR, assert_true
 from anyshape.torch_compat.thread_state import set_grad_enabled
 from anyshape.trace.execution_modes import MODE_CHANGES, set_autocast, set_inference
 from anyshape.trace.graph import SYMBOLIC, Name, Value, leaves, operand_of
+from anyshape.trace.record.effect import COMPUTED, OUTLETS
 from anyshape.trace.spelling import OPERATORS, method_name
 
 if TYPE_CHECKING:
@@ -51,9 +54,21 @@ _INDEXING: Final = (torch.Tensor.__getitem__, torch.Tensor.__setitem__)
 def to_fx(captured: Captured) -> fx.GraphModule:
     """A module that computes the outputs of a traced program from the flat list of its inputs."""
     graph, asserts = captured.graph, in_program_order(captured.runtime_asserts)
+    _warn_of_outlets(graph)
     writer = _Writer(graph, {id(o): _message_of(o) for o in asserts}, assert_true)
     writer.take_leaves(captured.inputs)
     return writer.write(asserts, graph.outputs)
+
+
+def _warn_of_outlets(graph: Graph) -> None:
+    """Tell which prints, warnings and log records a module of torch does not have."""
+    said = [f"{step.func.__name__} at {step.site}" for step in graph.nodes if step.func in OUTLETS]
+    if said:
+        warnings.warn(
+            f"the module leaves out what the program says: {'; '.join(said)}",
+            AnyshapeWarning,
+            stacklevel=3,
+        )
 
 
 def to_backend_fx(
@@ -135,6 +150,8 @@ class _Writer:
         for value, tensor in self.graph.constants:
             self.constant(value, tensor)
         for step in self.graph.nodes:
+            if step.func in OUTLETS or step.func in COMPUTED:
+                continue
             made = self.step(step.func, step.args, step.kwargs)
             if step.site is not None:
                 made.meta["stack_trace"] = str(step.site)

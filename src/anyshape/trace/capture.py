@@ -184,6 +184,7 @@ def trace_call(
                 recorder.need_leaf(leaf)
             contents.need_same(result, objects=tracer.options.refuses_changed_objects)
             tracer.graph.outputs = [output_of(tracer, leaf) for leaf in flat]
+            recorder.texts.drop_unused(tracer.graph)
             tracer.settle()
             tracer.need_modes()
         for key in keys_of(out_spec):

@@ -16,6 +16,7 @@ from typing import Any, Final
 import torch
 
 from anyshape.errors import LoadError, UnsupportedError
+from anyshape.export.files import outlet
 from anyshape.export.files.guarded_op import unguarded
 from anyshape.rules import data, generator, linalg
 from anyshape.rules.dispatch.op_name import NOT_OPS, REFUSED
@@ -51,6 +52,7 @@ _OWN: Final[dict[str, Any]] = {
     SET_GRAD_ENABLED: set_grad_enabled,
     "torch.set_default_dtype": torch.set_default_dtype,
     "anyshape.set_seed": generator.set_seed,
+    **outlet.OPS,
 }
 _PUBLIC: Final = """
     alias cartesian_prod cholesky_solve cross cumulative_trapezoid dsplit einsum

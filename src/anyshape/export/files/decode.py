@@ -19,6 +19,7 @@ from anyshape.export.files import checked, plain, structure, weights
 from anyshape.export.files.callable_ops import find, need_types
 from anyshape.export.files.encode import FORMAT
 from anyshape.export.files.guarded_op import guarded
+from anyshape.export.files.outlet import OUTLETS, Outlets
 from anyshape.export.files.scope import ScopeReader, read_sites
 from anyshape.export.files.stand_in import Member
 from anyshape.export.files.written_out import WrittenOut
@@ -145,7 +146,7 @@ class _Variant:
             part["terms"], shared.sites, f"{where}, terms", self.tracer.env, shared.length
         )
         self.values: dict[str, Value] = {}
-        self.results: set[int] = set()
+        self.outlets = Outlets(self.arg)
         self.inputs = Inputs([], [], None)
         self._inputs(part)
         self._constants(part["constants"], shared.constants)
@@ -337,6 +338,14 @@ class _Variant:
         args_, at, kwargs_, op, outs = checked.fields(
             data, ("args", "at", "kwargs", "op", "outs"), where
         )
+        func = self._op(op, where)
+        if func in OUTLETS:
+            args = self.outlets.arguments(func, checked.items(args_, where), where)
+            checked.items(kwargs_, where, 0)
+            node = Node(func, args, {}, self.scope.site(at), 0)
+            node.outs = self.outlets.define(func, outs, where)
+            self.graph.nodes.append(node)
+            return
         args = tuple([self.arg(x, where) for x in checked.items(args_, where)])
         kwargs: dict[str, Any] = {}
         for pair in checked.items(kwargs_, where):
@@ -344,14 +353,16 @@ class _Variant:
             if type(name) is not str or not _is_parameter(name) or name in kwargs:
                 checked.refuse(where, "the name of an argument", name)
             kwargs[name] = self.arg(x, where)
-        try:
-            func = find(checked.text(op, where))
-        except LoadError as e:
-            raise LoadError(f"{where}: {e.what}", why=e.why, fix=e.fix) from None
         need_types(func, args, kwargs, where)
         node = Node(guarded(func, kwargs), args, kwargs, self.scope.site(at), 0)
         node.outs = self._outs(outs, node, where, 0)
         self.graph.nodes.append(node)
+
+    def _op(self, name: Any, where: str) -> Any:
+        try:
+            return find(checked.text(name, where))
+        except LoadError as e:
+            raise LoadError(f"{where}: {e.what}", why=e.why, fix=e.fix) from None
 
     def _outs(self, data: Any, node: Node, where: str, depth: int) -> Any:
         if data is None:
@@ -421,7 +432,7 @@ class _Variant:
             parts = leaves_of((node.args, node.kwargs))
             self._need([operand_of(x) for x in parts if type(x) in SYMBOLIC], known, f"node {i}")
             for name in leaves_of(node.outs):
-                if type(name) is Name:
+                if type(name) is Name and node.func not in OUTLETS:
                     if name in known:
                         raise LoadError(f"{self.where}, node {i} defines {name} again")
                     known.add(str(name))

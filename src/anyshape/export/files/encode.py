@@ -9,7 +9,7 @@ import torch
 
 from anyshape.env.obligation import in_program_order
 from anyshape.errors import UnsupportedError
-from anyshape.export.files import plain, structure, weights
+from anyshape.export.files import outlet, plain, structure, weights
 from anyshape.export.files.callable_ops import name_of
 from anyshape.export.files.scope import ScopeWriter, Sites
 from anyshape.export.files.stand_in import Member, member_of
@@ -155,8 +155,11 @@ class _Variant:
         return content
 
     def _node(self, node: Any) -> dict[str, Any]:
+        is_outlet = node.func in outlet.OUTLETS
         return {
-            "args": [self._arg(a) for a in node.args],
+            "args": outlet.arguments(node, self._arg)
+            if is_outlet
+            else list(map(self._arg, node.args)),
             "at": self.sites.number(node.site),
             "kwargs": [[name, self._arg(a)] for name, a in node.kwargs.items()],
             "op": name_of(node.func),
@@ -170,7 +173,8 @@ class _Variant:
         if kind is tuple:
             return [self._outs(part) for part in outs]
         if kind is Name:
-            return {"symbol": str.__str__(outs)}
+            text = str.__str__(outs)
+            return {"symbol": text} if not text.startswith("made_") else outlet.made(outs)
         meta = outs.meta
         return {
             "device": str(meta.device),

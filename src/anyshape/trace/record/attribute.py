@@ -67,6 +67,7 @@ class Attributes:
         """`getattr`."""
         if type(name) is not str:
             return getattr(o, name, *default)
+        name = self.calls.operators.plain(name)
         try:
             return self.attribute(o, name)
         except AttributeError:

@@ -200,7 +200,7 @@ class Builtins:
         if (
             type(owner) in ATOMS
             or recorder.is_born(owner)
-            or module in ("numpy", "types", "builtins")
+            or module in ("numpy", "types", "builtins", "re")
         ):
             if (
                 f.__name__ == "__next__"
@@ -209,6 +209,8 @@ class Builtins:
             ):
                 raise recorder.refusal("an iterator from outside is moved on")
             return functools.partial(self._plain, f)
+        if recorder.has_outlets and f.__name__ == "write" and owner in (sys.stdout, sys.stderr):
+            return functools.partial(outlet.wrote, recorder, owner)
         if recorder.is_outside(owner) and not recorder.may_write(owner):
             raise recorder.refusal(f"{type(owner).__name__}.{f.__name__} is called")
         return functools.partial(self._plain, f)
@@ -260,13 +262,14 @@ class Builtins:
 
     def method(self, f: Any, /, *args: Any, **named: Any) -> Any:
         """A method of a text: the texts of its arguments count."""
-        self._operators.need_plain(f.__self__)
-        for a in args:
-            if type(a) is str:
-                self._operators.need_plain(a)
+        plain = self._operators.plain
         if f.__name__ == "join" and args:
             return f(self._containers.iterated(args[0]))
-        if f.__name__ == "format":
+        text = plain(f.__self__)
+        f = f if text is f.__self__ else getattr(text, f.__name__)
+        if f.__name__ != "format":
+            args = tuple(map(plain, args))
+        else:
             args = tuple([self._operators.text(a, -1) for a in args])
             named = {k: self._operators.text(a, -1) for k, a in named.items()}
         return f(*args, **named)
@@ -285,8 +288,9 @@ class Builtins:
 
         It gets copies of containers from outside, so that a change shows, and is refused.
         """
-        given = [self._iterations.given(a) for a in args]
-        others = {k: self._iterations.given(a) for k, a in named.items()}
+        plain = self._operators.plain
+        given = [self._iterations.given(plain(a)) for a in args]
+        others = {k: self._iterations.given(plain(a)) for k, a in named.items()}
         copies = [(i, copy.copy(a)) for i, a in enumerate(given) if self._is_shared(a)]
         for i, c in copies:
             given[i] = c
@@ -318,7 +322,8 @@ class Builtins:
         ):
             raise self._recorder.refusal(f"a {cls.__name__} is made")
         given = [
-            a if type(a) in ATOMS or isinstance(a, torch.Tensor) else self.seen(a) for a in args
+            a if type(a) in ATOMS or isinstance(a, torch.Tensor) else self.seen(a)
+            for a in map(self._operators.plain, args)
         ]
         if cls is range or cls is slice:
             numbers = [self._operators.special(a, "__index__") for a in given]

@@ -124,7 +124,7 @@ class Calls:
             return substitute
         if isinstance(f, _Module):
             return self._module(f)
-        if kind is types.BuiltinFunctionType or kind is types.MethodWrapperType:
+        if isinstance(f, types.BuiltinFunctionType | types.MethodWrapperType):
             return self._builtins.ready(f)
         if isinstance(f, type):
             return self._class(f)
@@ -189,7 +189,8 @@ class Calls:
         With plain arguments it is called as it is, outside the trace, and asked again before every
         run, as eager execution asks it. Symbolic arguments do not reach the user's cache.
         """
-        recorder = self._recorder
+        recorder, plain = self._recorder, self.operators.plain
+        args, named = tuple(map(plain, args)), {k: plain(a) for k, a in named.items()}
         if all(_is_plain(a) for a in (*args, *named.values())):
             asked = functools.partial(f, *args, **named)
             before = current.enter(None)

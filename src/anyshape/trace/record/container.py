@@ -46,10 +46,12 @@ class Containers:
     def item(self, o: Any, key: Any) -> Any:  # noqa: C901  one case per kind of container
         """`o[key]`."""
         kind = type(o)
-        if type(key) not in ATOMS:
+        if type(key) is str:
+            key = self.calls.operators.plain(key)
+        elif type(key) not in ATOMS:
             key = self._key(o, key)
         if kind in ATOMS or kind is tuple:
-            return o[key]
+            return o[key] if kind is not str else self.calls.operators.plain(o)[key]
         recorder = self._recorder
         if recorder.is_born(o):
             if type(key) is SymInt and isinstance(o, dict):
@@ -108,7 +110,7 @@ class Containers:
             return index()
         if isinstance(o, dict | set | frozenset):
             self._compared(key, o)
-        return key
+        return self.calls.operators.plain(key)
 
     def _compared(self, key: Any, o: Any) -> None:
         """Run twins of what Python runs itself to find a key of the user's class."""
@@ -143,9 +145,9 @@ class Containers:
     def contains(self, key: Any, o: Any) -> Any:
         """`key in o`."""
         kind = type(o)
-        if kind is str and type(key) is str:
-            self.calls.operators.need_plain(o)
-            self.calls.operators.need_plain(key)
+        key = self.calls.operators.plain(key)
+        if kind is str:
+            return key in self.calls.operators.plain(o)
         if kind in ATOMS:
             return key in o
         method = self._special(o, "__contains__")
@@ -192,10 +194,22 @@ class Containers:
     def made(self, x: Any) -> Any:
         """A container that an expression made."""
         if type(x) in (dict, set):
+            if self._recorder.texts.are_used and any(type(key) in (str, tuple) for key in x):
+                self._settle_keys(x)
             for key in x:
                 if type(key) not in ATOMS:
                     self._compared(key, x)
         return self._recorder.born(x)
+
+    def _settle_keys(self, x: Any) -> None:
+        """Give texts among the keys of a new container the values of their numbers."""
+        plain = self.calls.operators.plain
+        if type(x) is dict:
+            held: Any = [(plain(key), value) for key, value in x.items()]
+        else:
+            held = [plain(key) for key in x]
+        x.clear()
+        x.update(held)
 
     def lacks(self, key: Any, o: Any) -> Any:
         """`key not in o`."""
@@ -203,6 +217,8 @@ class Containers:
 
     def length(self, o: Any) -> Any:
         """`len(o)`."""
+        if type(o) is str:
+            return len(self.calls.operators.plain(o))
         method = self._special(o, "__len__")
         if method is not None:
             return method()
@@ -222,7 +238,7 @@ class Containers:
         """What a loop over `o` goes through."""
         kind = type(o)
         if kind in ATOMS or kind is tuple:
-            return o
+            return o if kind is not str else self.calls.operators.plain(o)
         recorder = self._recorder
         if recorder.is_born(o) and isinstance(o, CONTAINERS):
             method = self._special(o, "__iter__")
@@ -288,6 +304,7 @@ class Containers:
 
     def set_item(self, o: Any, key: Any, value: Any) -> None:
         """`o[key] = value`."""
+        key = self.calls.operators.plain(key)
         method = self._special(o, "__setitem__")
         if method is not None:
             method(key, value)
@@ -333,6 +350,7 @@ class Containers:
 
     def del_item(self, o: Any, key: Any) -> None:
         """`del o[key]`."""
+        key = self.calls.operators.plain(key)
         method = self._special(o, "__delitem__")
         if method is not None:
             method(key)
@@ -373,6 +391,7 @@ class Containers:
         """A call on a container that was born."""
         args, named = self._prepared(name, args, named)
         if isinstance(o, dict | set) and args:
+            args = (self.calls.operators.plain(args[0]), *args[1:])
             if type(args[0]) is SymInt:
                 args = (int(args[0]), *args[1:])
             elif type(args[0]) not in ATOMS:
@@ -390,6 +409,7 @@ class Containers:
     def _reading(self, o: Any, name: str, /, *args: Any, **named: Any) -> Any:
         """A call that changes nothing."""
         recorder = self._recorder
+        args = tuple([self.calls.operators.plain(a) for a in args])
         if args and type(args[0]) is SymInt:
             args = (int(args[0]), *args[1:])
         if name == "get" and isinstance(o, dict):
@@ -426,6 +446,8 @@ class Containers:
         recorder.assigned.pop(id(o), None)
         shadow = self.shadow(o)
         args, named = self._prepared(name, args, named)
+        if isinstance(o, dict | set) and args:
+            args = (self.calls.operators.plain(args[0]), *args[1:])
         if name == "setdefault" and args[0] in shadow:
             return shadow[args[0]]
         given = self._operands(name, args)

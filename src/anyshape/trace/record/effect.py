@@ -25,6 +25,18 @@ class Held:
         return f"<{type(self.object).__name__}>"
 
 
+class Shown:
+    """The text of an object, in place of an object that a file cannot hold."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __repr__(self) -> str:
+        return self.text
+
+
 def owner_of(x: Any) -> Any:
     """The object that an effect is about: held from outside, or made by the program."""
     return x.object if type(x) is Held else x
@@ -38,14 +50,14 @@ def given(x: Any) -> Any:
     return tuple([given(part) for part in x]) if kind is tuple else x
 
 
-def _said(x: Any) -> Any:
+def said(x: Any) -> Any:
     """A part of a message with the objects that are held, in lists and dicts too."""
     kind = type(x)
     if kind is Held:
         return x.object
     if kind is dict:
-        return {_said(k): _said(v) for k, v in x.items()}
-    return kind([_said(part) for part in x]) if kind is tuple or kind is list else x
+        return {said(k): said(v) for k, v in x.items()}
+    return kind([said(part) for part in x]) if kind is tuple or kind is list else x
 
 
 def _all_given(named: dict[str, Any]) -> dict[str, Any]:
@@ -90,6 +102,23 @@ def delete_item(owner: Any, key: Any) -> None:
     del owner_of(owner)[given(key)]
 
 
+def size(parts: Any) -> torch.Size:
+    """A shape."""
+    return torch.Size(parts)
+
+
+def show(value: Any, how: str, spec: str) -> str:
+    """The text of a value."""
+    if how == "percent":
+        return spec % (value,)
+    return format(value, spec) if how == "format" else repr(value) if how == "repr" else str(value)
+
+
+def join(parts: Any) -> str:
+    """The parts of a text, one after the other."""
+    return "".join(parts)
+
+
 def build(kind: Held, content: Any) -> Any:
     """A new container."""
     return kind.object(given(content))
@@ -117,13 +146,14 @@ def print_out(words: Any, named: Any) -> None:
     options = _all_given(named)
     stream = options.pop("file", "stdout")
     text = io.StringIO()
-    print(*_said(words), **{**options, "file": text})  # noqa: T201  the user's
+    print(*said(words), **{**options, "file": text})  # noqa: T201  the user's
     tell(lambda: _write(stream, text.getvalue(), flush=options.get("flush", False)))
 
 
-def write_out(stream: str, text: Any) -> None:
-    """Write to a standard stream of the process."""
+def write_out(stream: str, text: Any) -> int:
+    """Write to a standard stream of the process; gives the number of characters."""
     tell(lambda: _write(stream, text, flush=False))
+    return len(text)
 
 
 def _write(stream: str, text: str, *, flush: bool) -> None:
@@ -136,7 +166,7 @@ def _write(stream: str, text: str, *, flush: bool) -> None:
 
 def warn(message: Any, category: Any, file: str, line: int, module: str, registry: Held) -> None:
     """Warn as if from a line of the user's."""
-    warnings.warn_explicit(_said(message), given(category), file, line, module, registry.object)
+    warnings.warn_explicit(said(message), given(category), file, line, module, registry.object)
 
 
 def log(
@@ -146,7 +176,7 @@ def log(
     target = logger.object
     if target.isEnabledFor(level):
         file, line, function = place
-        message, args, extra = _said(message), _said(args), _said(extra)
+        message, args, extra = said(message), said(args), said(extra)
         record = target.makeRecord(
             target.name, level, file, line, message, args, None, function, extra
         )
@@ -164,7 +194,8 @@ def sleep(seconds: float) -> None:
 
 
 OF_ATTRIBUTES: Final = frozenset((set_attribute, set_class_attribute, delete_attribute))
-TOLD: Final = frozenset((print_out, write_out, warn, log))
+COMPUTED: Final = frozenset((size, show, join))  # values that only effects use
+OUTLETS: Final = frozenset((print_out, write_out, warn, log))
 EFFECTS: Final = frozenset(
     (
         set_attribute,
@@ -177,10 +208,8 @@ EFFECTS: Final = frozenset(
         build,
         new_object,
         sleep,
-        print_out,
-        write_out,
-        warn,
-        log,
+        *COMPUTED,
+        *OUTLETS,
         read_gradient,
         torch.range,  # which warns
     )

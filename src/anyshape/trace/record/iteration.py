@@ -33,6 +33,7 @@ _CALLING: Final = frozenset(
     map(id, (map, functools.reduce, itertools.starmap, itertools.takewhile, itertools.dropwhile,
              itertools.filterfalse))
 )  # fmt: skip
+_HASHING: Final = (set, frozenset, dict, OrderedDict, Counter)
 _SPECIAL: Final[Any] = (
     (abs, "__abs__"), (round, "__round__"), (divmod, "__divmod__"), (math.floor, "__floor__"),
     (math.ceil, "__ceil__"), (math.trunc, "__trunc__"), (operator.index, "__index__"),
@@ -115,6 +116,9 @@ class Iterations:
             given = [self.iterated(args[0]), *[self.given(a) for a in args[1:]]]
         else:
             given = [self.iterated(a) for a in args]
+        if f in _HASHING and self._recorder.texts.are_used:
+            given = [dict(g).items() if isinstance(g, dict) else g for g in given]
+            given = [[self._operators.plain(x) for x in g] for g in given]
         others = {k: self.given(a) if callable(a) else a for k, a in named.items()}
         result = f(*given, **others)
         return self._recorder.born(result) if type(result) not in ATOMS else result
@@ -122,7 +126,7 @@ class Iterations:
     def iterated(self, a: Any) -> Any:
         """What a function goes through that is given `a`."""
         if type(a) in ATOMS or isinstance(a, torch.Tensor):
-            return a
+            return self._operators.plain(a) if type(a) is str else a
         return self._containers.iterated(a)
 
     def _any(self, o: Any) -> bool:
@@ -151,6 +155,7 @@ class Iterations:
         parts = list(self.iterated(o))
         ready = None if key is None else self.given(key)
         keys = parts if ready is None else [ready(x) for x in parts]
+        keys = [self._operators.plain(k) for k in keys]
         if any(map(is_ordered, keys)):
             keys = [_Ordered(self._operators, k) for k in keys]
         order = sorted(range(len(parts)), key=keys.__getitem__, reverse=bool(reverse))

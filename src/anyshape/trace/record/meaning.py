@@ -52,7 +52,7 @@ class Meanings:
 
     def int_(self, x: Any = 0, *base: Any, **named: Any) -> Any:
         """`int`."""
-        x = _item(x)
+        x = self._operators.plain(_item(x))
         kind = type(x)
         if kind is SymBool:
             return functions.sym_ite(x, 1, 0)
@@ -68,7 +68,7 @@ class Meanings:
 
     def float_(self, x: Any = 0.0) -> Any:
         """`float`."""
-        x = _item(x)
+        x = self._operators.plain(_item(x))
         kind = type(x)
         if kind is SymBool:
             x = functions.sym_ite(x, 1, 0)
@@ -87,13 +87,13 @@ class Meanings:
         if named:
             named = {k: self._iterations.given(v) if k == "key" else v for k, v in named.items()}
             return plain(*args, **named)
-        operands = args[0] if len(args) == 1 else list(args)
+        operands = [self._operators.plain(x) for x in (args[0] if len(args) == 1 else args)]
         if any(map(is_ordered, operands)):
             keyed = self._iterations.sorted_(operands)
             return keyed[-1] if plain is max else keyed[0]
         if any(is_symbolic(x) or isinstance(x, torch.Tensor) for x in operands):
             return symbolic(operands)
-        return plain(*args)
+        return plain(operands) if args else plain()
 
     # ------------------------------------------------------------------ types and identity
 
@@ -128,6 +128,7 @@ class Meanings:
         return id(x)
 
     def _hash(self, x: Any) -> int:
+        x = self._operators.plain(x)
         method = self._operators.special(x, "__hash__")
         return hash(x) if method is None else method()
 

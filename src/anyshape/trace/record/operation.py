@@ -13,12 +13,11 @@ import torch
 
 from anyshape.errors import AnyshapeError
 from anyshape.symbolic.sym_bool import SymBool
-from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt, specialize
 from anyshape.tensor.identity import is_same
-from anyshape.trace.output import need_plain
 from anyshape.trace.record.atom import ATOMS, CONTAINERS, HEAP, Function
 from anyshape.trace.record.read import is_array
+from anyshape.trace.record.text import NUMBERS, SHOWN, Deferred
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -87,16 +86,16 @@ class Operations:
             return self._slow(plain, name, reflected, a, b)
 
         def compared(a: Any, b: Any) -> Any:
-            if type(a) is str and type(b) is str:
-                self.need_plain(a)
-                self.need_plain(b)
-            return binary(a, b)
+            return binary(self.plain(a), self.plain(b))
 
-        return compared if plain in (operator.eq, operator.ne) else binary
+        def modulo(a: Any, b: Any) -> Any:
+            return self._percent(a, b) if type(a) is str else binary(a, b)
+
+        if plain is operator.mod:
+            return modulo
+        return compared if name.strip("_") in _REFLECTED else binary
 
     def _slow(self, plain: Any, name: str, reflected: str, a: Any, b: Any) -> Any:
-        if plain is operator.mod and type(a) is str:
-            return a % self._words(b)
         first, second = self.special(a, name), self.special(b, reflected)
         if plain is operator.ne and first is None and second is None:
             equal = self.special(a, "__eq__") or self.special(b, "__eq__")
@@ -182,38 +181,41 @@ class Operations:
 
     # ------------------------------------------------------------------ texts
 
-    def need_plain(self, text: str) -> None:
-        """Refuse to look at text in which a symbolic number stands by its name."""
-        tracer = self._recorder.tracer
-        if tracer.env.asker.shown:
-            need_plain(tracer, text)
+    def plain(self, x: Any) -> Any:
+        """A value that is looked at: text gets the values of the symbolic numbers in it."""
+        kind = type(x)
+        if (kind is not str and kind is not tuple) or not self._recorder.texts.are_used:
+            return x
+        return self._recorder.texts.settled(x) if kind is str else tuple(map(self.plain, x))
 
     def _number(self, o: Any) -> Any:
-        """A number to be shown: its value, where the trace may ask for it."""
+        """A value to be shown: that of a number, where the trace may ask for it."""
+        if self._recorder.defers_text:
+            return self._recorder.texts.deferred(o)
         kind = type(o)
-        if kind not in _NUMBERS or not o.env.asker.is_concrete:
+        if kind not in NUMBERS or not o.env.asker.is_concrete:
             return o
         return specialize(o) if kind is SymInt else bool(o) if kind is SymBool else float(o)
 
     def text(self, o: Any, conversion: int) -> Any:
         """The value that a format string shows."""
-        kind = type(o)
-        if kind in _NUMBERS:
+        if type(o) in ATOMS or isinstance(o, torch.Tensor):
             return self._number(o)
-        if kind in ATOMS or isinstance(o, torch.Tensor):
-            return o
         return Words(self, o)
 
-    def _words(self, x: Any) -> Any:
-        """The operand of `text % x`."""
-        if type(x) is tuple:
-            return tuple([self.text(part, -1) for part in x])
-        return self.text(x, -1) if not isinstance(x, dict) else self._recorder.deep(x)
+    def _percent(self, text: str, x: Any) -> str:
+        """`text % x`."""
+        if isinstance(x, dict):
+            return str(text % self._recorder.deep(x))
+        if self._recorder.defers_text:
+            text, x = self._recorder.texts.percent(text, x)
+        words = [self.text(part, -1) for part in (x if type(x) is tuple else (x,))]
+        return str(text % (tuple(words) if type(x) is tuple else words[0]))
 
     def shown(self, o: Any, name: str) -> Any:
         """`str(o)` or `repr(o)`."""
         o = self._number(o)
-        if type(o) in ATOMS or isinstance(o, torch.Tensor):
+        if type(o) is Deferred or type(o) in ATOMS or isinstance(o, torch.Tensor):
             return str(o) if name == "__str__" else repr(o)
         method = self.special(o, name) or self.special(o, "__repr__")
         if method is not None:
@@ -302,6 +304,8 @@ def _wrapped(operations: Operations, x: Any) -> Any:
 def _word(operations: Operations, x: Any) -> Any:
     if type(x) in (list, tuple, dict):
         return _wrapped(operations, operations._recorder.content(x))
+    if operations._recorder.defers_text and type(x) in SHOWN:
+        return operations._recorder.texts.deferred(x)
     is_users = type(getattr(type(x), "__repr__", None)) is Function
     return Words(operations, x) if is_users and type(x) not in ATOMS else x
 
@@ -321,7 +325,6 @@ class _Manager:
 
 
 _EAGER: Final = (IndexError, ZeroDivisionError, OverflowError, ValueError, TypeError)
-_NUMBERS: Final = (SymInt, SymFloat, SymBool)
 _BUILTIN: Final = frozenset(
     {list, dict, set, tuple, frozenset, deque, OrderedDict, types.ModuleType, type}
 )

@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from anyshape.env.site import is_own, user_site
-from anyshape.tensor.sym_tensor import SymSize
-from anyshape.trace.output import need_plain
 from anyshape.trace.record import effect
 from anyshape.trace.record import read as reads
 from anyshape.trace.record.atom import ATOMS
 from anyshape.trace.record.effect import Held
+from anyshape.trace.record.text import is_size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,36 +64,66 @@ def substitutes(recorder: Recorder) -> Iterator[tuple[Any, Any]]:
 def _slept(recorder: Recorder, seconds: Any) -> None:
     if recorder.replays:
         recorder.emit(effect.sleep, seconds)
+    elif recorder.has_outlets:
+        raise recorder.refusal("time.sleep() is called")
     else:
         time.sleep(seconds)
 
 
 def _said(recorder: Recorder, x: Any) -> Any:
     """A word of a message, as an argument of a call of the graph."""
-    if type(x) is str:
-        need_plain(recorder.tracer, x)
-    if type(x) in (SymSize, torch.Size):
+    kind = type(x)
+    if kind is str:
+        return recorder.texts.whole(x)
+    if is_size(x):
         return recorder.operand(x)
-    if type(x) in ATOMS or isinstance(x, torch.Tensor):
+    if kind in ATOMS or isinstance(x, torch.Tensor):
         return x
     if isinstance(x, type):
         return Held(x)
-    if type(x) in (list, tuple):
-        return type(x)([_said(recorder, part) for part in recorder.content(x)])
-    if type(x) is dict:
-        held = recorder.content(x)
-        return {_said(recorder, k): _said(recorder, v) for k, v in held.items()}
-    if recorder.is_outside(x) and not isinstance(x, list | dict | set):
+    if kind is tuple or kind is list or kind is dict:
+        seen = recorder.content(x)
+        if kind is dict:
+            return {_key(recorder, k): _said(recorder, part) for k, part in seen.items()}
+        return kind([_said(recorder, part) for part in seen])
+    if recorder.is_outside(x):
         return recorder.operand(x)
-    if isinstance(x, list | tuple | dict):
-        recorder.deep(x)
-        return x
-    raise recorder.refusal(f"an object of class {type(x).__name__} is shown")
+    raise recorder.refusal(f"an object of class {kind.__name__} is shown")
+
+
+def _key(recorder: Recorder, key: Any) -> Any:
+    """A key of a dict that is shown."""
+    if type(key) is str:
+        return recorder.texts.settled(key)
+    if type(key) in ATOMS:
+        return key
+    raise recorder.refusal(f"a dict with a key of class {type(key).__name__} is shown")
+
+
+def wrote(recorder: Recorder, stream: Any, text: str) -> Any:
+    """`sys.stdout.write` or `sys.stderr.write`."""
+    said = _said(recorder, text)
+    recorder.emit(effect.write_out, "stdout" if stream is sys.stdout else "stderr", said)
+    return len(text) if type(said) is str else _Count(recorder)
+
+
+class _Count:
+    """The number of characters of a text that the run computes; it is not 0."""
+
+    __slots__ = ("_recorder",)
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+
+    def _refuse(self, *_: Any) -> Any:
+        raise self._recorder.unsupported("the length of a text that the run computes is used")
+
+    __eq__ = __hash__ = __index__ = __int__ = __float__ = _refuse
 
 
 def printed(recorder: Recorder, *words: Any, **named: Any) -> None:
     """`print`."""
-    if not recorder.replays:
+    if not recorder.has_outlets:
         print(*words, **named)  # noqa: T201  the user's
         return
     file = named.pop("file", None)
@@ -103,13 +132,13 @@ def printed(recorder: Recorder, *words: Any, **named: Any) -> None:
             raise recorder.refusal("something is printed into a file")
         named["file"] = "stdout" if file is sys.stdout else "stderr"
     texts = tuple([_said(recorder, w) for w in words])
-    recorder.emit(effect.print_out, texts, named)
+    recorder.emit(effect.print_out, texts, {k: _said(recorder, v) for k, v in named.items()})
 
 
 def _warned(
     recorder: Recorder, message: Any, category: Any = None, stacklevel: int = 1, source: Any = None
 ) -> None:
-    if not recorder.replays:
+    if not recorder.has_outlets:
         warnings.warn(message, category, stacklevel=stacklevel + 2)
         return
     frame = _user_frame()
@@ -169,7 +198,7 @@ def _logged(recorder: Recorder, level: int, logger: Any, *args: Any, **named: An
     extra = named.pop("extra", None)
     if named:
         raise recorder.refusal("a log record with exc_info, stack_info or stacklevel is made")
-    if not recorder.replays:
+    if not recorder.has_outlets:
         return
     frame = _user_frame()
     place = (frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)

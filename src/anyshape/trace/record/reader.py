@@ -45,6 +45,7 @@ class Reader:
         self.tracer = tracer
         self._effects = tracer.options.effects
         self.effects = 0  # how many there were
+        self._names = 0  # of what the program makes for its effects
         self._sites: dict[tuple[int, Any], Any] = {}  # where refused effects happened, by place
         self.reads: dict[Place, Entry] = {}  # see `read_log.py`
         self.known: dict[tuple[int, str], Any] = {}  # attributes of outside objects

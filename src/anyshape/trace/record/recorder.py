@@ -25,14 +25,21 @@ from anyshape.trace.record.atom import ATOMS, Function
 from anyshape.trace.record.effect import Held
 from anyshape.trace.record.read import MISSING
 from anyshape.trace.record.reader import Reader
+from anyshape.trace.record.text import Texts
 from anyshape.trace.twin.twin import is_twin
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from anyshape.trace.tracer import Tracer
+
 
 class Recorder(Reader):
     """What one trace reads and writes outside."""
+
+    def __init__(self, tracer: Tracer) -> None:
+        super().__init__(tracer)
+        self.texts = Texts(self)
 
     def state(self) -> list[Any]:
         """What the trace has written so far, in a fixed order: the places and their values."""
@@ -62,18 +69,26 @@ class Recorder(Reader):
 
     @property
     def replays(self) -> bool:
-        """Whether effects are calls of the graph."""
+        """Whether all effects are calls of the graph."""
         return self._effects == REPLAYED
+
+    @property
+    def has_outlets(self) -> bool:
+        """Whether what the program says is a call of the graph, and not said while it is traced."""
+        return self._effects != DONE
+
+    @property
+    def defers_text(self) -> bool:
+        """Whether text of symbolic values is computed by the program."""
+        return self._effects == REFUSED
 
     # ------------------------------------------------------------------ writes
 
-    def emit(self, function: Callable[..., None], *args: Any) -> None:
+    def emit(self, function: Callable[..., Any], *args: Any) -> None:
         """Make an effect a call of the graph; where effects are refused, see `need_no_effects`."""
         self.effects += 1
-        if self._effects == REPLAYED:
+        if self._effects == REPLAYED or function in effect.OUTLETS:
             self.tracer.emit(function, args)
-        elif function in effect.TOLD:
-            raise self.refusal("the function prints, warns or logs")
         else:
             key = args[1] if function in effect.OF_ATTRIBUTES else None
             self._sites.setdefault((id(effect.owner_of(args[0])), key), capture_site())
@@ -85,9 +100,8 @@ class Recorder(Reader):
         """
         kind = type(x)
         if kind is SymSize or kind is torch.Size:
-            name = Name(f"made_{len(self._published)}")
+            name = self.compute(effect.size, tuple(x))
             self._published[id(x)] = (x, name)
-            self._make(name, effect.build, Held(torch.Size), tuple(x))
             return name
         if kind in ATOMS or isinstance(x, torch.Tensor):
             return x
@@ -112,7 +126,7 @@ class Recorder(Reader):
         if known is not None:
             return known[1]
         kind = type(x)
-        name = Name(f"made_{len(self._published)}")
+        name = self._name()
         self._published[id(x)] = (x, name)
         if kind in _BUILT:
             content: Any = tuple([self.operand(part) for part in x])
@@ -128,6 +142,16 @@ class Recorder(Reader):
             raise self.refusal(
                 f"an object of class {kind.__name__} that the function made is stored"
             )
+        return name
+
+    def _name(self) -> Name:
+        self._names += 1
+        return Name(f"made_{self._names - 1}")
+
+    def compute(self, function: Callable[..., Any], *args: Any) -> Name:
+        """Have the program compute something for its effects."""
+        name = self._name()
+        self.tracer.emit(function, args).outs = name
         return name
 
     def _make(self, name: Name, function: Callable[..., Any], *args: Any) -> None:
