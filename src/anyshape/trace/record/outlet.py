@@ -157,7 +157,7 @@ def warned_by_torch(recorder: Recorder, message: Any, category: Any, stacklevel:
             place, last = frame, code
             stacklevel -= 1
         frame = frame.f_back
-    if recorder.replays:
+    if recorder.has_outlets:
         _warn_at(recorder, place, message, category)
     else:
         effect.warn(message, _kind(message, category), *_place(place))
