@@ -18,6 +18,7 @@ from anyshape.compile.dynamism.attribute_inputs import attributes_of
 from anyshape.compile.dynamism.policy import Choice, Policy
 from anyshape.compile.dynamism.store import StoredHistory
 from anyshape.compile.dynamism.varying import Varying
+from anyshape.compile.pieces.pieces import NotCut, Pieces
 from anyshape.compile.tree.segment import Segment, Stop, key_of, walk
 from anyshape.compile.tree.segment_program import lower_segment
 from anyshape.compile.tree.trace_path import PathTracer
@@ -27,13 +28,12 @@ from anyshape.errors import (
     AnyshapeWarning,
     ConfigError,
     ConstraintViolation,
-    EffectError,
     RecompileLimitError,
     RuntimeAssertError,
     ShapeError,
     UnsupportedError,
 )
-from anyshape.events import Fallback, Recompilation, emit, listeners
+from anyshape.events import Fallback, GraphBreak, Recompilation, emit, listeners
 from anyshape.interop.backend import EAGER, Lowered, find_backend, lower
 from anyshape.observe import recompile_log
 from anyshape.tensor.current import is_tracing
@@ -91,7 +91,7 @@ class Compiled:
     the user's runs: threads that trace the same function do not wait for each other.
     """
 
-    def __init__(self, fn: Callable[..., Any], options: Options) -> None:
+    def __init__(self, fn: Callable[..., Any], options: Options, *, is_part: bool = False) -> None:
         self.fn = fn
         self.options = options
         self.entries: list[Entry] = []
@@ -100,7 +100,8 @@ class Compiled:
         self.eager_because: str | None = None
         self.history = StoredHistory(self.fn)
         self._varying = Varying()
-        self._had_effects = False
+        self._is_part = is_part  # of a function in pieces
+        self._pieces: Pieces | None = None
         self._layouts = False  # whether the layouts of inputs are part of every check
         self._backend = find_backend(options.backend)
         self._policy = Policy(options.dynamic, self.history)
@@ -186,6 +187,8 @@ class Compiled:
     # ------------------------------------------------------------------ tracing
 
     def _miss(self, args: tuple[Any, ...], kwargs: dict[str, Any], omitted: frozenset[str]) -> Any:
+        if self._pieces is not None:
+            return self._in_pieces(args, kwargs)
         reasons = []
         for entry in self.entries:
             reason = entry.why_not(args, kwargs)
@@ -237,20 +240,24 @@ class Compiled:
         latest = (event.reasons[0] for event in reversed(self.recompilations))
         about = next(reason for reason in latest if reason.place == worst)
         what = f"{_name(self.fn)} was compiled {len(self.entries)} times, which is its limit"
+        limit = RecompileLimitError(what, why=about.text, fix=about.fix)
         if self.options.fullgraph:
-            raise RecompileLimitError(what, why=about.text, fix=about.fix)
+            raise limit
+        if about.is_object and self._cut(limit, about.place):
+            return self._in_pieces(args, kwargs)
         self._give_up(f"{what}; what keeps failing: {about}")
         return self._eagerly(args, kwargs)
 
-    def _give_up(self, why: str) -> None:
+    def _give_up(self, why: str, *, warns: bool = True) -> None:
         """Run the function eagerly from here on, with a warning, and free its entries."""
         self.eager_because = why
         self.entries = []
         if Fallback in listeners:
             emit(Fallback(_name(self.fn), why))
-        warnings.warn(
-            f"{_name(self.fn)} runs eagerly from now on: {why}", AnyshapeWarning, stacklevel=5
-        )
+        if warns:
+            warnings.warn(
+                f"{_name(self.fn)} runs eagerly from now on: {why}", AnyshapeWarning, stacklevel=5
+            )
 
     def _compile(self, call: Arguments, omitted: frozenset[str], *, exact: bool) -> Any:
         """Trace a call and run it.
@@ -276,12 +283,33 @@ class Compiled:
         ours = self.options.fullgraph and isinstance(error, AnyshapeError)
         if ours or asserted or isinstance(error, _RAISED):
             raise error
+        if getattr(error, "is_refusal", False) and self._cut(error):
+            return self._in_pieces(call.args, call.kwargs)
         result = self._eagerly(call.args, call.kwargs)
-        if isinstance(error, EffectError) and not self._had_effects:
-            self._had_effects = True  # it may be of the first call only
-        else:
-            self._give_up(f"it cannot be traced: {error}")
+        if not self._cut(error):
+            self._give_up(f"it cannot be traced: {error}", warns=not self._is_part)
         return result
+
+    # ------------------------------------------------------------------ pieces
+
+    def _cut(self, error: Exception, about: str = "") -> bool:
+        """Cut the function where it cannot be traced; False if that is not possible."""
+        options = self.options._replace(fullgraph=False)
+        try:
+            self._pieces = Pieces.at_error(
+                self.fn, error, lambda fn: Compiled(fn, options, is_part=True), about
+            )
+        except NotCut:
+            return False
+        self.stats.breaks += 1
+        if GraphBreak in listeners:
+            emit(GraphBreak(None, self._pieces.why, self._pieces.site))
+        return True
+
+    def _in_pieces(self, args: Any, kwargs: Any) -> Any:
+        assert self._pieces is not None
+        self.stats.in_pieces += 1
+        return self._pieces.run(*args, **kwargs)
 
     def _trace(self, call: Arguments, choose: SizeChooser) -> _Traced | _Failed:
         """Trace a call with these sizes and keep the program; after an error, all is as before."""
@@ -428,7 +456,8 @@ class Compiled:
                 fix="reset() and call it with force_eager, or compile the parts of it",
             ) from error
         result = self._eagerly(args, kwargs)
-        self._give_up(f"a branch of it cannot be traced: {error}")
+        if not self._cut(error):
+            self._give_up(f"a branch of it cannot be traced: {error}", warns=not self._is_part)
         return result
 
     # ------------------------------------------------------------------ what there is
@@ -453,6 +482,11 @@ class Compiled:
             if entry.root is not None:
                 asked = [s for s in entry.root.below() if s.question is not None]
                 lines += [f"  break: {s.question}? at {s.site}" for s in asked]
+        if self._pieces is not None:
+            where = f" at {self._pieces.site}" if self._pieces.site else ""
+            lines.append(f"break: {self._pieces.why}{where}")
+            for part in self._pieces.parts:
+                lines += [f"  {line}" for line in part.explain().splitlines()]
         lines += [f"again: {event}" for event in self.recompilations]
         return "\n".join(lines)
 
@@ -462,6 +496,7 @@ class Compiled:
             self.entries = []
             self.recompilations = []
             self.eager_because = None
+            self._pieces = None
             self.stats = Stats()
             self.history = StoredHistory(self.fn)
             self._policy = Policy(self.options.dynamic, self.history)

@@ -44,7 +44,7 @@ TENSORS = (torch.Tensor, torch.nn.Parameter)
 SILENT = ("DIFFERENT", "crash")
 LIMIT = 64  # entries, so that no program runs eagerly because of the number of its calls
 SECONDS = 60.0  # of an execution that waits
-BUSY = 5.0  # seconds of an execution that computes
+BUSY = 20.0  # seconds of an execution that computes
 
 TIMERS = ((signal.SIGALRM, signal.ITIMER_REAL), (signal.SIGVTALRM, signal.ITIMER_VIRTUAL))
 _serial = itertools.count()

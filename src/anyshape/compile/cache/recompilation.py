@@ -32,6 +32,13 @@ class Reason(NamedTuple):
         return type(self.condition) is Holds and self.condition.exact
 
     @property
+    def is_object(self) -> bool:
+        """Whether an object, which is no number and no text, is another one."""
+        if type(self.condition) is not SameValue:
+            return False
+        return type(self.condition.leaf.example) not in (int, float, bool, str, type(None))
+
+    @property
     def site(self) -> Any:
         """The user's line that the guard comes from."""
         return self.condition.guard.site if type(self.condition) is Holds else None
@@ -61,11 +68,13 @@ class Stats:
         self.traces = 0
         self.extensions = 0  # traces of a new branch of an entry
         self.eager = 0
+        self.in_pieces = 0  # run in parts, with Python between them
+        self.breaks = 0
 
     @property
     def calls(self) -> int:
         """All calls."""
-        return self.hits + self.traces + self.eager
+        return self.hits + self.traces + self.eager + self.in_pieces
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{name}={n}" for name, n in vars(self).items())

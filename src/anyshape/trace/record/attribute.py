@@ -213,7 +213,7 @@ class Attributes:
         if type(get) is Function:
             return self.calls.ready(get)(raw, o, type(o))
         value = getattr(o, name)
-        if type(value) in ATOMS and not recorder.is_born(o):
+        if not recorder.is_born(o) and (type(value) in ATOMS or type(o) is Function):
             recorder.note(reads.ATTRIBUTE, o, name, value)
         return value
 

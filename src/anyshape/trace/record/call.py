@@ -17,6 +17,7 @@ from anyshape.tensor.sym_tensor import SymTensor
 from anyshape.torch_compat.aten_op import is_op
 from anyshape.torch_compat.module_attribute import CALL_HOOKS, CALL_IMPL, GLOBAL_HOOKS
 from anyshape.torch_compat.torch_function import DisableTorchFunction
+from anyshape.trace import tree
 from anyshape.trace.record import read as reads
 from anyshape.trace.record.atom import ATOMS, CONTAINERS, SYMBOLIC, Function
 from anyshape.trace.record.builtin import Builtins
@@ -199,6 +200,9 @@ class Calls:
                     value = asked()
             finally:
                 current.leave(before)
+            for part in tree.flatten(value)[0]:
+                if isinstance(part, torch.Tensor):
+                    recorder.tracer.births.exclude(part)
             return recorder.note(reads.CALL, asked, (), value)
         recorder.outside(f)
         before = recorder.effects

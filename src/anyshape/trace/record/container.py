@@ -232,6 +232,8 @@ class Containers:
             return len(shadow)
         if isinstance(o, CONTAINERS) and not recorder.is_born(o) and not isinstance(o, tuple):
             return recorder.note(reads.LENGTH, o, None, len(o))
+        if recorder.is_outside(o) and not isinstance(o, tuple | torch.Tensor):
+            return recorder.note(reads.CALL, functools.partial(len, o), (), len(o))
         return len(o)
 
     def iterated(self, o: Any) -> Any:

@@ -254,6 +254,8 @@ class Operations:
         enter = getattr(kind, "__enter__", None)
         leave = getattr(kind, "__exit__", None)
         if type(enter) is not Function or type(leave) is not Function:
+            if self._recorder.is_outside(o) and not kind.__module__.startswith("torch"):
+                raise self._recorder.refusal(f"a {kind.__name__} is entered")
             return o
         if not self.calls.is_recorded(enter) and not self.calls.is_recorded(leave):
             return o

@@ -52,7 +52,8 @@ class NoTwinError(Exception):
 def hook(name: str, *args: ast.expr) -> ast.Call:
     """A call of a hook."""
     function = ast.Attribute(ast.Name(HOOKS, _LOAD), name, _LOAD)
-    return ast.Call(function, list(args), [])
+    made = ast.Call(function, list(args), [])
+    return ast.copy_location(made, args[0]) if args and hasattr(args[0], "lineno") else made
 
 
 class Rewrite(ast.NodeTransformer):
@@ -487,8 +488,34 @@ class Rewrite(ast.NodeTransformer):
         return ast.Constant(self._private(name))
 
     def _private(self, name: str) -> str:
-        """A name; a private one with that of its class."""
-        owner = self._owner.lstrip("_")
-        if name.startswith("__") and not name.endswith("__") and owner:
-            return f"_{owner}{name}"
-        return name
+        return private(name, self._owner)
+
+
+def private(name: str, owner: str) -> str:
+    """A name in a class; a private one with that of the class."""
+    owner = owner.lstrip("_")
+    if name.startswith("__") and not name.endswith("__") and owner:
+        return f"_{owner}{name}"
+    return name
+
+
+class PrivateNames(ast.NodeTransformer):
+    """Spells out private names, for a function that is compiled outside its class."""
+
+    def __init__(self, owner: str) -> None:
+        self._owner = owner
+
+    def visit_Name(self, n: ast.Name) -> Any:
+        n.id = private(n.id, self._owner)
+        return n
+
+    def visit_Attribute(self, n: ast.Attribute) -> Any:
+        n.attr = private(n.attr, self._owner)
+        return self.generic_visit(n)
+
+    def visit_arg(self, n: ast.arg) -> Any:
+        n.arg = private(n.arg, self._owner)
+        return n
+
+    def visit_ClassDef(self, n: ast.ClassDef) -> Any:
+        return n

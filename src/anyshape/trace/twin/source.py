@@ -54,10 +54,19 @@ _STANDARD: Final = sysconfig.get_paths()["stdlib"]
 _REWRITTEN: Final = "@py"  # how the names begin that pytest gives to its own variables
 _Place: TypeAlias = tuple[int, str]  # the first line and the name of a function
 _files: dict[str, tuple[int, dict[_Place, list[Function]]]] = {}  # with the number of lines
+_registered: dict[CodeType, Function] = {}
+
+
+def register_source(code: CodeType, node: Function) -> None:
+    """Note the tree of a code that was compiled from a tree, and not from a file."""
+    _registered[code] = node
 
 
 def source_of(code: CodeType) -> Function | None:
     """The tree of a function, for the caller to change; None if none surely belongs to it."""
+    registered = _registered.get(code)
+    if registered is not None:
+        return copy.deepcopy(registered)
     if code.co_name.startswith("<") and code.co_name != "<lambda>":
         return None
     try:

@@ -57,7 +57,7 @@ def _twin(code: CodeType) -> CodeType | None:
 
 
 def _body(node: Function, code: CodeType) -> list[ast.stmt]:
-    rewrite = Rewrite(code.co_freevars, _owner(code))
+    rewrite = Rewrite(code.co_freevars, owner_of(code))
     if isinstance(node, ast.Lambda):
         value = rewrite.visit(node.body)
         return [ast.copy_location(ast.Return(value), node.body)]
@@ -69,7 +69,7 @@ def _body(node: Function, code: CodeType) -> list[ast.stmt]:
     return body
 
 
-def _owner(code: CodeType) -> str:
+def owner_of(code: CodeType) -> str:
     """The name of the class that a function was defined in."""
     parts = code.co_qualname.split(".")
     return parts[-2] if len(parts) > 1 and parts[-2] != "<locals>" else ""
@@ -84,4 +84,4 @@ def _register(code: CodeType) -> None:
         todo += [c for c in made.co_consts if isinstance(c, types.CodeType)]
 
 
-__all__ = ["HOOKS", "is_twin", "twin_code"]
+__all__ = ["HOOKS", "is_twin", "owner_of", "twin_code"]

@@ -1,0 +1,1 @@
+"""Functions with calls that cannot be traced: compiled in pieces, with Python between them."""

@@ -1,0 +1,72 @@
+"""What a function in pieces calls: functions and modules of the user's are compiled in turn."""
+
+from __future__ import annotations
+
+import inspect
+import types
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+
+from anyshape.trace.record.territory import is_twinned
+from anyshape.trace.twin.twin import twin_code
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# functions that look at their callers must find them
+_FRAMES: Final = frozenset(("_getframe", "currentframe", "stack", "locals", "stacklevel"))
+_UNFIT: Final = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+_MOST_FUNCTIONS: Final = 8  # with the same code: one that is made on each call is not compiled
+_MOST_OBJECTS: Final = 256  # of one class
+
+
+class Callees:
+    """Compiled functions by what the program calls."""
+
+    def __init__(self, make: Callable[[Any], Any]) -> None:
+        self._make = make
+        self._known: dict[tuple[int, int], tuple[Any, Any]] = {}
+        self._counts: Counter[Any] = Counter()
+
+    def __call__(self, f: Any) -> Any:
+        """What to call in place of `f`."""
+        kind = type(f)
+        if kind is types.FunctionType:
+            return self._of(f, f, f, _MOST_FUNCTIONS, f.__code__) if _is_compiled(f) else f
+        if kind is types.MethodType and type(f.__func__) is types.FunctionType:
+            owner = f.__self__
+            if not _is_compiled(f.__func__) or isinstance(owner, torch.Tensor):
+                return f
+            return self._of(owner, f.__func__, f, _MOST_OBJECTS, (type(owner), f.__func__))
+        if isinstance(f, torch.nn.Module) and _has_own_code(f):
+            return self._of(f, f, f, _MOST_OBJECTS, kind)
+        return f
+
+    @property
+    def compiled(self) -> list[Any]:
+        """The compiled functions so far."""
+        return [made for _, made in self._known.values()]
+
+    def _of(self, owner: Any, function: Any, f: Any, most: int, group: Any) -> Any:
+        key = (id(owner), id(function))
+        found = self._known.get(key)
+        if found is None:
+            if self._counts[group] >= most:
+                return f
+            self._counts[group] += 1
+            found = self._known[key] = (f, self._make(f))
+        return found[1]
+
+
+def _is_compiled(f: types.FunctionType) -> bool:
+    code = f.__code__
+    if code.co_flags & _UNFIT or not _FRAMES.isdisjoint(code.co_names):
+        return False
+    return is_twinned(code) and twin_code(code) is not None
+
+
+def _has_own_code(m: torch.nn.Module) -> bool:
+    """Whether a module is more than one op of torch."""
+    return bool(m._modules) or not type(m).__module__.startswith("torch.")

@@ -1,0 +1,185 @@
+"""`Pieces`: a function that runs as Python, with compiled pieces between what cannot be traced."""
+
+from __future__ import annotations
+
+import ast
+import types
+import warnings
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+
+from anyshape.compile.bound_method import BoundMethod
+from anyshape.compile.pieces.break_site import BreakSite, break_site
+from anyshape.compile.pieces.callee import Callees
+from anyshape.compile.pieces.outline import (
+    CALLEE,
+    Outline,
+    can_cut,
+    first_use,
+    marker,
+    statement_at,
+)
+from anyshape.torch_compat.module_attribute import CALL_HOOKS, CALL_IMPL, GLOBAL_HOOKS
+from anyshape.trace.record.territory import is_twinned
+from anyshape.trace.twin.rewrite import PrivateNames
+from anyshape.trace.twin.source import compiled, register_source, source_of
+from anyshape.trace.twin.twin import owner_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import CodeType
+
+_Function: Final = types.FunctionType
+_CALL: Final = torch.nn.Module.__call__
+
+
+class Pieces:
+    """A function in pieces: `run` is called like the function.
+
+    What cannot be traced runs as Python, on real values; `why` and `site` say what and where that
+    is. Where the site is not known, the first use of the variable `about` is cut out; else the
+    function is cut in two. The `parts` are the compiled pieces, and what is called between them.
+    """
+
+    def __init__(
+        self,
+        fn: Any,
+        why: str,
+        make: Callable[[Any], Any],
+        *,
+        site: BreakSite | None = None,
+        about: str = "",
+    ) -> None:
+        self.why = why
+        self.site = site
+        self._fn = fn
+        self._about = about
+        self._callees = Callees(make)
+        self._pieces: list[Any] = []
+        function, self._bound = target_of(fn)
+        self._function = self._cut(function, make)
+
+    @classmethod
+    def at_error(
+        cls, fn: Any, error: Exception, make: Callable[[Any], Any], about: str = ""
+    ) -> Pieces:
+        """A function in pieces, cut where its trace raised an error."""
+        site = break_site(error, target_of(fn)[0].__code__)
+        return cls(fn, str(error), make, site=site, about=about)
+
+    @property
+    def parts(self) -> list[Any]:
+        """The compiled pieces and callees."""
+        return [*self._pieces, *self._callees.compiled]
+
+    def run(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function in pieces."""
+        fn = self._fn
+        if isinstance(fn, torch.nn.Module) and _has_hooks(fn):
+            return fn(*args, **kwargs)
+        return self._function(*self._bound(), *args, **kwargs)
+
+    def _cut(self, f: types.FunctionType, make: Callable[[Any], Any]) -> types.FunctionType:
+        code = f.__code__
+        node = source_of(code)
+        if isinstance(node, ast.Lambda):
+            node = _as_function(node)
+        if node is None or not can_cut(node):
+            raise NotCut
+        PrivateNames(owner_of(code)).visit(node)
+        broken = None
+        if self.site is not None:
+            broken = statement_at(node, self.site.line, self.site.column)
+        elif self._about:
+            broken = first_use(node, self._about)
+        cut = Outline(node, broken, _Managers(f.__globals__)).cut()
+        found: dict[Any, Any] = {CALLEE: self._callees}
+        for number, piece in enumerate(cut.pieces):
+            made = compiled(piece, code)
+            register_source(made, piece)
+            inner = _Function(made, f.__globals__, f.__name__, None, _cells(f, made))
+            inner.__qualname__ = f"{f.__qualname__}[{piece.lineno}]"
+            inner.__module__ = f.__module__
+            found[marker(number)] = compiled_piece = make(inner)
+            self._pieces.append(compiled_piece)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SyntaxWarning)  # a constant is called
+            new = _with_constants(compiled(node, code, cut.body), found)
+        made_function = _Function(new, f.__globals__, f.__name__, f.__defaults__, _cells(f, new))
+        made_function.__kwdefaults__ = f.__kwdefaults__
+        made_function.__qualname__ = f.__qualname__
+        made_function.__module__ = f.__module__
+        return made_function
+
+
+class NotCut(Exception):
+    """A function that cannot be cut into pieces."""
+
+
+class _Managers:
+    """Tells which context managers may swallow errors: all but those of torch."""
+
+    def __init__(self, space: dict[str, Any]) -> None:
+        self._space = space
+
+    def __call__(self, manager: ast.expr) -> bool:
+        names: list[str] = []
+        n: ast.expr = manager.func if isinstance(manager, ast.Call) else manager
+        while isinstance(n, ast.Attribute):
+            names.insert(0, n.attr)
+            n = n.value
+        if not isinstance(n, ast.Name) or n.id not in self._space:
+            return True
+        found = self._space[n.id]
+        for name in names:
+            found = getattr(found, name, None)
+        return not str(getattr(found, "__module__", "")).startswith("torch")
+
+
+def target_of(fn: Any) -> tuple[types.FunctionType, Callable[[], tuple[Any, ...]]]:
+    """The Python function that a call of `fn` runs, and what it is bound to."""
+    bound: Callable[[], tuple[Any, ...]] = tuple
+    target = fn
+    if isinstance(fn, torch.nn.Module):
+        kind = type(fn)
+        if kind.__call__ is not _CALL or kind._call_impl is not CALL_IMPL:
+            raise NotCut
+        target = fn.forward
+    if isinstance(target, BoundMethod | types.MethodType):
+        method = target
+        bound, target = (lambda: (method.__self__,)), method.__func__
+    if type(target) is not _Function or not is_twinned(target.__code__):
+        raise NotCut
+    return target, bound
+
+
+def _as_function(node: ast.Lambda) -> ast.FunctionDef:
+    """A lambda as a function with one statement."""
+    body: list[ast.stmt] = [ast.copy_location(ast.Return(node.body), node.body)]
+    made = ast.FunctionDef("<lambda>", node.args, body, [], None, None)
+    if "type_params" in ast.FunctionDef._fields:
+        setattr(made, "type_params", [])  # noqa: B010  since Python 3.12
+    return ast.copy_location(made, node)
+
+
+def _has_hooks(m: torch.nn.Module) -> bool:
+    return any(m.__dict__[name] for name in CALL_HOOKS) or any(GLOBAL_HOOKS)
+
+
+def _cells(f: types.FunctionType, code: CodeType) -> tuple[types.CellType, ...]:
+    cells = dict(zip(f.__code__.co_freevars, f.__closure__ or (), strict=True))
+    return tuple([cells[n] for n in code.co_freevars])
+
+
+def _with_constants(code: CodeType, found: dict[Any, Any]) -> CodeType:
+    """A code in which objects stand for their markers."""
+    constants = [
+        _with_constants(c, found) if isinstance(c, types.CodeType) else _at(c, found)
+        for c in code.co_consts
+    ]
+    return code.replace(co_consts=tuple(constants))
+
+
+def _at(constant: Any, found: dict[Any, Any]) -> Any:
+    return found.get(constant, constant) if type(constant) is bytes else constant
