@@ -278,11 +278,11 @@ def _names(names: list[str], context: ast.expr_context) -> ast.expr:
 
 
 def _reads(body: Sequence[ast.stmt]) -> Counter[str]:
-    """How often each name is read, nested functions included."""
+    """How often each name is read or deleted, nested functions included."""
     found: Counter[str] = Counter()
     for s in body:
         for n in ast.walk(s):
-            if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load):
+            if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Store):
                 found[n.id] += 1
             elif isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name):
                 found[n.target.id] += 1
