@@ -26,6 +26,7 @@ from anyshape.config import config
 from anyshape.errors import (
     AnyshapeError,
     AnyshapeWarning,
+    BackendError,
     ConfigError,
     ConstraintViolation,
     RecompileLimitError,
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from anyshape.compile.options import Options
+    from anyshape.interop.backend import Backend
     from anyshape.trace.capture import Captured
     from anyshape.trace.size_chooser import SizeChooser
 
@@ -364,7 +366,7 @@ class Compiled:
         else:
             has_effects = any(n.func in EFFECTS for n in captured.graph.nodes)
             backend = find_backend(EAGER) if has_effects else self._backend
-            program = lower(captured, backend, call.flat)
+            program = self._lower(captured, backend, call.flat)
         layouts = self._layouts
         entry = Entry(captured, call.attributes, watch, choose, layouts=layouts, exact=exact)
         entry.serve(program)
@@ -374,6 +376,18 @@ class Compiled:
             if not any(type(e.check(call.args, call.kwargs)) is list for e in others):
                 self.entries = [entry, *self.entries]
         return _Traced(entry, out)
+
+    def _lower(self, captured: Captured, backend: Backend, flat: list[Any]) -> Lowered:
+        """A program lowered to a backend, or as generated Python if the backend cannot take it."""
+        try:
+            return lower(captured, backend, flat)
+        except BackendError as e:
+            if self.options.fullgraph:
+                raise
+            warnings.warn(
+                f"{_name(self.fn)} runs as plain Python: {e}", AnyshapeWarning, stacklevel=6
+            )
+        return lower(captured, find_backend(EAGER), flat)
 
     def _lower_parts(self, tracer: PathTracer) -> None:
         """Lower the segments of a trace to the backend."""

@@ -34,6 +34,8 @@ def need_lowerable(graph: Graph) -> None:
         func = node.func
         if func in _EAGER_ONLY or (func in _ABOUT_LEAVES and _changes_leaf(node)):
             raise _refusal(f"{op_name(func)} has an effect that they do not see")
+        if node.kwargs.get("requires_grad"):
+            raise _refusal(f"{op_name(func)} makes a leaf that gradients flow into")
         backward = getattr(getattr(func, "__self__", None), "backward", None)
         if isinstance(backward, types.FunctionType):
             name = next(_read_outside(backward), None)

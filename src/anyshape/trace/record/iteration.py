@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import functools
+import io
 import itertools
 import math
 import operator
@@ -76,6 +77,8 @@ class Iterations:
             return a
         if kind is Function or kind is types.MethodType:
             return self._calls.ready(a)
+        if isinstance(a, io.IOBase) and not self._recorder.is_born(a):
+            raise self._recorder.refusal(f"a {kind.__name__} is used")
         return self._recorder.deep(a)
 
     def _attribute_getter(self, *names: str) -> Any:

@@ -53,6 +53,12 @@ def TORCH_SUBSTITUTES() -> Iterator[tuple[Any, Any]]:  # noqa: N802
         yield getattr(torch.func, name, None), functools.partial(_transform, name)
     yield torch.vmap, functools.partial(_transform, "vmap")
     yield torch.cond, functools.partial(_transform, "cond")
+    for f in (torch.load, torch.save, torch.jit.load, torch.jit.save, torch.from_file):
+        yield f, functools.partial(_file, f.__name__)
+
+
+def _file(name: str, recorder: Recorder, *_: Any, **__: Any) -> Any:
+    raise recorder.refusal(f"torch.{name} is called")
 
 
 def _seeded(recorder: Recorder, seed: int) -> Any:

@@ -41,8 +41,7 @@ def branches(log, a, b):
         return tell(log, "one")
     else:
         c = -b
-    d = c + 1
-    return d
+    return c + 1
 
 
 def maybe_unbound(log, a, b):
@@ -125,7 +124,7 @@ def captured(log, a, b):
 
 def comprehended(log, a, b):
     rows = [tell(log, i + b) for i in range(a) if i != b]
-    table = {i: rows for i in range(2)}
+    table = dict.fromkeys(range(2), rows)
     if (n := len(rows)) > 1:
         tell(log, n)
     return rows, table, n
@@ -176,7 +175,7 @@ def raises(log, a, b):
     if c == 1:
         raise ValueError(tell(log, "one"))
     c = c // b
-    return c
+    return c + 1
 
 
 class Base:
@@ -192,8 +191,9 @@ class Child(Base):
     def method(self, log, a, b):
         first = super().method(log, a, b)
         tell(log, self.__secret)
-        __kept = first + (1,)
-        return __kept
+        __kept = (*first, 1)
+        tell(log, __kept)
+        return first
 
 
 def closure():
@@ -210,8 +210,8 @@ def closure():
 
 
 FUNCTIONS = [
-    straight, branches, maybe_unbound, loops, carried, rounds, caught, swallowed, captured, comprehended,
-    shared, unpacked, matched, nested, raises, Child().method, closure,
+    straight, branches, maybe_unbound, loops, carried, rounds, caught, swallowed, captured,
+    comprehended, shared, unpacked, matched, nested, raises, Child().method, closure,
 ]  # fmt: skip
 
 
@@ -330,4 +330,5 @@ def test_what_is_surely_bound():
     assert after("try:\n  a = 1\nexcept E:\n  b = 1\nfinally:\n  d = 1") == ["d"]
     assert after("a = 1\ndel a") == []
     assert after("return") is None
-    assert needed_before(ast.parse("a = 1\nb = a + c\nif d:\n  e = 1\nf = e").body) == {"c", "d", "e"}
+    text = "a = 1\nb = a + c\nif d:\n  e = 1\nf = e"
+    assert needed_before(ast.parse(text).body) == {"c", "d", "e"}
