@@ -18,15 +18,15 @@ from anyshape.compile.dynamism.attribute_inputs import attributes_of
 from anyshape.compile.dynamism.policy import Choice, Policy
 from anyshape.compile.dynamism.store import StoredHistory
 from anyshape.compile.dynamism.varying import Varying
+from anyshape.compile.explanation import explain, name_of
+from anyshape.compile.lowered import lower_program, lower_segments
 from anyshape.compile.pieces.pieces import NotCut, Pieces
 from anyshape.compile.tree.segment import Segment, Stop, key_of, walk
-from anyshape.compile.tree.segment_program import lower_segment
 from anyshape.compile.tree.trace_path import PathTracer
 from anyshape.config import config
 from anyshape.errors import (
     AnyshapeError,
     AnyshapeWarning,
-    BackendError,
     ConfigError,
     ConstraintViolation,
     RecompileLimitError,
@@ -35,13 +35,12 @@ from anyshape.errors import (
     UnsupportedError,
 )
 from anyshape.events import Fallback, GraphBreak, Recompilation, emit, listeners
-from anyshape.interop.backend import EAGER, Lowered, find_backend, lower
+from anyshape.interop.backend import EAGER, Lowered, find_backend
 from anyshape.observe import recompile_log
 from anyshape.tensor.current import is_tracing
 from anyshape.torch_compat.torch_function import has_function_mode
 from anyshape.trace.arguments import Arguments
 from anyshape.trace.capture import capture_call
-from anyshape.trace.execution_modes import enter_modes
 from anyshape.trace.inputs import untraceable
 from anyshape.trace.options import REPLAYED, TraceOptions
 from anyshape.trace.record.effect import EFFECTS
@@ -55,7 +54,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from anyshape.compile.options import Options
-    from anyshape.interop.backend import Backend
     from anyshape.trace.capture import Captured
     from anyshape.trace.size_chooser import SizeChooser
 
@@ -103,7 +101,7 @@ class Compiled:
         self.history = StoredHistory(self.fn)
         self._varying = Varying()
         self._is_part = is_part  # of a function in pieces
-        self._pieces: Pieces | None = None
+        self.pieces: Pieces | None = None
         self._layouts = False  # whether the layouts of inputs are part of every check
         self._backend = find_backend(options.backend)
         self._policy = Policy(options.dynamic, self.history)
@@ -189,7 +187,7 @@ class Compiled:
     # ------------------------------------------------------------------ tracing
 
     def _miss(self, args: tuple[Any, ...], kwargs: dict[str, Any], omitted: frozenset[str]) -> Any:
-        if self._pieces is not None:
+        if self.pieces is not None:
             return self._in_pieces(args, kwargs)
         reasons = []
         for entry in self.entries:
@@ -228,7 +226,7 @@ class Compiled:
         return config.recompile_limit if own is None else own
 
     def _note(self, reasons: list[Reason]) -> None:
-        event = Recompilation(_name(self.fn), tuple(reasons))
+        event = Recompilation(name_of(self.fn), tuple(reasons))
         self.recompilations.append(event)
         del self.recompilations[:-_KEPT]
         if Recompilation in listeners:
@@ -241,7 +239,7 @@ class Compiled:
         worst = max(counts, key=lambda place: counts[place])
         latest = (event.reasons[0] for event in reversed(self.recompilations))
         about = next(reason for reason in latest if reason.place == worst)
-        what = f"{_name(self.fn)} was compiled {len(self.entries)} times, which is its limit"
+        what = f"{name_of(self.fn)} was compiled {len(self.entries)} times, which is its limit"
         limit = RecompileLimitError(what, why=about.text, fix=about.fix)
         if self.options.fullgraph:
             raise limit
@@ -255,10 +253,10 @@ class Compiled:
         self.eager_because = why
         self.entries = []
         if Fallback in listeners:
-            emit(Fallback(_name(self.fn), why))
+            emit(Fallback(name_of(self.fn), why))
         if warns:
             warnings.warn(
-                f"{_name(self.fn)} runs eagerly from now on: {why}", AnyshapeWarning, stacklevel=5
+                f"{name_of(self.fn)} runs eagerly from now on: {why}", AnyshapeWarning, stacklevel=5
             )
 
     def _compile(self, call: Arguments, omitted: frozenset[str], *, exact: bool) -> Any:
@@ -298,20 +296,20 @@ class Compiled:
         """Cut the function where it cannot be traced; False if that is not possible."""
         options = self.options._replace(fullgraph=False)
         try:
-            self._pieces = Pieces.at_error(
+            self.pieces = Pieces.at_error(
                 self.fn, error, lambda fn: Compiled(fn, options, is_part=True), about
             )
         except NotCut:
             return False
         self.stats.breaks += 1
         if GraphBreak in listeners:
-            emit(GraphBreak(None, self._pieces.why, self._pieces.site))
+            emit(GraphBreak(None, self.pieces.why, self.pieces.site))
         return True
 
     def _in_pieces(self, args: Any, kwargs: Any) -> Any:
-        assert self._pieces is not None
+        assert self.pieces is not None
         self.stats.in_pieces += 1
-        return self._pieces.run(*args, **kwargs)
+        return self.pieces.run(*args, **kwargs)
 
     def _trace(self, call: Arguments, choose: SizeChooser) -> _Traced | _Failed:
         """Trace a call with these sizes and keep the program; after an error, all is as before."""
@@ -361,12 +359,14 @@ class Compiled:
         if isinstance(tracer, PathTracer) and tracer.answers:
             out = tracer.finish(captured.graph.outputs, captured.out_spec)
             tracer.journal.commit()
-            self._lower_parts(tracer)
+            lower_segments(tracer.parts, self._backend)
             program = tracer.root
         else:
             has_effects = any(n.func in EFFECTS for n in captured.graph.nodes)
-            backend = find_backend(EAGER) if has_effects else self._backend
-            program = self._lower(captured, backend, call.flat)
+            plain = find_backend(EAGER)
+            backend = plain if has_effects else self._backend
+            fallback = None if self.options.fullgraph else plain
+            program = lower_program(captured, backend, fallback, call.flat, name_of(self.fn))
         layouts = self._layouts
         entry = Entry(captured, call.attributes, watch, choose, layouts=layouts, exact=exact)
         entry.serve(program)
@@ -376,26 +376,6 @@ class Compiled:
             if not any(type(e.check(call.args, call.kwargs)) is list for e in others):
                 self.entries = [entry, *self.entries]
         return _Traced(entry, out)
-
-    def _lower(self, captured: Captured, backend: Backend, flat: list[Any]) -> Lowered:
-        """A program lowered to a backend, or as generated Python if the backend cannot take it."""
-        try:
-            return lower(captured, backend, flat)
-        except BackendError as e:
-            if self.options.fullgraph:
-                raise
-            warnings.warn(
-                f"{_name(self.fn)} runs as plain Python: {e}", AnyshapeWarning, stacklevel=6
-            )
-        return lower(captured, find_backend(EAGER), flat)
-
-    def _lower_parts(self, tracer: PathTracer) -> None:
-        """Lower the segments of a trace to the backend."""
-        if self.options.backend != EAGER:
-            for part in tracer.parts:
-                if any(n.func in EFFECTS for n in part.captured.graph.nodes):
-                    continue  # compilers of torch take no effects
-                lower_segment(part, self._backend, enter_modes)
 
     # ------------------------------------------------------------------ new branches
 
@@ -447,7 +427,7 @@ class Compiled:
             entry.renew(tracer)
         journal.commit()
         entry.watch.add(tracer.recorder.finish())
-        self._lower_parts(tracer)
+        lower_segments(tracer.parts, self._backend)
         if tracer.asked_layout and not entry.checked.layouts:
             self._layouts = True
             with self._lock:
@@ -464,7 +444,7 @@ class Compiled:
         """Run eagerly a call whose first segments have run, unless they had side effects."""
         if tracer.outer_version or tracer.draws:
             raise UnsupportedError(
-                f"{_name(self.fn)} cannot be traced beyond a branch that this call takes: {error}",
+                f"{name_of(self.fn)} cannot be traced beyond a branch of this call: {error}",
                 why="it has changed tensors or drawn random numbers before, so it cannot be run"
                 " again",
                 fix="reset() and call it with force_eager, or compile the parts of it",
@@ -478,31 +458,7 @@ class Compiled:
 
     def explain(self) -> str:
         """The entries with their guards, asserts and graph breaks, and all recompilations."""
-        lines = [f"{_name(self.fn)}: {len(self.entries)} entries, {self.stats}"]
-        if self.eager_because:
-            lines.append(f"runs eagerly: {self.eager_because}")
-        for i, entry in enumerate(self.entries):
-            kind = "one program"
-            if entry.root is not None:
-                kind = f"{sum(1 for _ in entry.root.below())} segments"
-            lines.append(f"entry {i}: {kind}")
-            for leaf in entry.captured.inputs.leaves:
-                if leaf.value is not None:
-                    lines.append(f"  {leaf.name}: {leaf.value.meta}")
-                elif leaf.twin is None:
-                    lines.append(f"  {leaf.name}: {type(leaf.example).__name__}")
-            lines += [f"  guard: {o.describe()}" for o in entry.captured.guards]
-            lines += [f"  assert: {o.describe()}" for o in entry.captured.runtime_asserts]
-            if entry.root is not None:
-                asked = [s for s in entry.root.below() if s.question is not None]
-                lines += [f"  break: {s.question}? at {s.site}" for s in asked]
-        if self._pieces is not None:
-            where = f" at {self._pieces.site}" if self._pieces.site else ""
-            lines.append(f"break: {self._pieces.why}{where}")
-            for part in self._pieces.parts:
-                lines += [f"  {line}" for line in part.explain().splitlines()]
-        lines += [f"again: {event}" for event in self.recompilations]
-        return "\n".join(lines)
+        return explain(self)
 
     def reset(self) -> None:
         """Drop all entries and the history of the inputs."""
@@ -510,7 +466,7 @@ class Compiled:
             self.entries = []
             self.recompilations = []
             self.eager_because = None
-            self._pieces = None
+            self.pieces = None
             self.stats = Stats()
             self.history = StoredHistory(self.fn)
             self._policy = Policy(self.options.dynamic, self.history)
@@ -522,14 +478,10 @@ class Compiled:
         return Compiled, (self.fn, self.options)
 
     def __repr__(self) -> str:
-        return f"<compiled {_name(self.fn)}: {len(self.entries)} entries>"
+        return f"<compiled {name_of(self.fn)}: {len(self.entries)} entries>"
 
 
 def _is_too_general(error: Exception) -> bool:
     """Whether a trace failed for what an op needs of sizes that were not known."""
     of_rule = isinstance(error, RuntimeAssertError) and error.by_rule
     return of_rule or isinstance(error, ShapeError)
-
-
-def _name(fn: Any) -> str:
-    return str(getattr(fn, "__qualname__", None) or type(fn).__name__)

@@ -6,7 +6,7 @@ share or restore the registries themselves takes their names.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import torch
 from torch.nn.modules import module as _module
@@ -46,3 +46,16 @@ GLOBAL_HOOKS: Final = (
 
 CALL_IMPL: Final = torch.nn.Module._call_impl
 """What calling a module runs: the hooks and the forward pass."""
+
+
+def has_plain_call(m: torch.nn.Module) -> bool:
+    """Whether a module is called as modules are: hooks, and its `forward`."""
+    kind: Any = type(m)
+    return kind.__call__ is torch.nn.Module.__call__ and kind._call_impl is CALL_IMPL
+
+
+def calls_forward(m: torch.nn.Module) -> bool:
+    """Whether calling a module calls its `forward`, and nothing else."""
+    own = m.__dict__
+    hooks = any(own[name] for name in CALL_HOOKS) or any(GLOBAL_HOOKS)
+    return has_plain_call(m) and not hooks

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from anyshape.torch_compat.module_attribute import CALL_HOOKS, CALL_IMPL, GLOBAL_HOOKS
+from anyshape.torch_compat.module_attribute import calls_forward
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -72,10 +72,7 @@ def _function(fn: Any) -> tuple[Any, int]:
     where the spelling of a call can be observed, or the parameters are not known.
     """
     if isinstance(fn, _Module):
-        kind: Any = type(fn)
-        own = fn.__dict__
-        plain = kind.__call__ is _Module.__call__ and kind._call_impl is CALL_IMPL
-        if not plain or any(own[name] for name in CALL_HOOKS) or any(GLOBAL_HOOKS):
+        if not calls_forward(fn):
             return None, 0
         fn = fn.forward
     bound = 0

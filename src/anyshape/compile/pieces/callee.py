@@ -69,4 +69,4 @@ def _is_compiled(f: types.FunctionType) -> bool:
 
 def _has_own_code(m: torch.nn.Module) -> bool:
     """Whether a module is more than one op of torch."""
-    return bool(m._modules) or not type(m).__module__.startswith("torch.")
+    return next(m.children(), None) is not None or not type(m).__module__.startswith("torch.")

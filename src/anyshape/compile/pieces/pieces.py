@@ -20,9 +20,9 @@ from anyshape.compile.pieces.outline import (
     marker,
     statement_at,
 )
-from anyshape.torch_compat.module_attribute import CALL_HOOKS, CALL_IMPL, GLOBAL_HOOKS
+from anyshape.torch_compat.module_attribute import CALL_IMPL, calls_forward, has_plain_call
 from anyshape.trace.record.territory import is_twinned
-from anyshape.trace.twin.rewrite import PrivateNames
+from anyshape.trace.twin.private_name import PrivateNames
 from anyshape.trace.twin.source import compiled, register_source, source_of
 from anyshape.trace.twin.twin import owner_of
 
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from types import CodeType
 
 _Function: Final = types.FunctionType
-_CALL: Final = torch.nn.Module.__call__
 
 
 class Pieces:
@@ -57,6 +56,7 @@ class Pieces:
         self._about = about
         self._callees = Callees(make)
         self._pieces: list[Any] = []
+        self._is_forward = isinstance(fn, torch.nn.Module) and calls_forward(fn)
         function, self._bound = target_of(fn)
         self._function = self._cut(function, make)
 
@@ -76,7 +76,7 @@ class Pieces:
     def run(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function in pieces."""
         fn = self._fn
-        if isinstance(fn, torch.nn.Module) and _has_hooks(fn):
+        if isinstance(fn, torch.nn.Module) and calls_forward(fn) is not self._is_forward:
             return fn(*args, **kwargs)
         return self._function(*self._bound(), *args, **kwargs)
 
@@ -142,10 +142,9 @@ def target_of(fn: Any) -> tuple[types.FunctionType, Callable[[], tuple[Any, ...]
     bound: Callable[[], tuple[Any, ...]] = tuple
     target = fn
     if isinstance(fn, torch.nn.Module):
-        kind = type(fn)
-        if kind.__call__ is not _CALL or kind._call_impl is not CALL_IMPL:
+        if not has_plain_call(fn):
             raise NotCut
-        target = fn.forward
+        target = fn.forward if calls_forward(fn) else types.MethodType(CALL_IMPL, fn)
     if isinstance(target, BoundMethod | types.MethodType):
         method = target
         bound, target = (lambda: (method.__self__,)), method.__func__
@@ -161,10 +160,6 @@ def _as_function(node: ast.Lambda) -> ast.FunctionDef:
     if "type_params" in ast.FunctionDef._fields:
         setattr(made, "type_params", [])  # noqa: B010  since Python 3.12
     return ast.copy_location(made, node)
-
-
-def _has_hooks(m: torch.nn.Module) -> bool:
-    return any(m.__dict__[name] for name in CALL_HOOKS) or any(GLOBAL_HOOKS)
 
 
 def _cells(f: types.FunctionType, code: CodeType) -> tuple[types.CellType, ...]:

@@ -1,0 +1,52 @@
+"""What a compiled function consists of, as text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from anyshape.compile.cache.entry import Entry
+    from anyshape.compile.compiled import Compiled
+
+
+def name_of(fn: Any) -> str:
+    """The name of a function or module, for messages."""
+    return str(getattr(fn, "__qualname__", None) or type(fn).__name__)
+
+
+def explain(compiled: Compiled) -> str:
+    """The entries with their guards, asserts and graph breaks, and all recompilations."""
+    lines = [f"{name_of(compiled.fn)}: {len(compiled.entries)} entries, {compiled.stats}"]
+    if compiled.eager_because:
+        lines.append(f"runs eagerly: {compiled.eager_because}")
+    for i, entry in enumerate(compiled.entries):
+        lines += _of_entry(i, entry)
+    pieces = compiled.pieces
+    if pieces is not None:
+        where = f" at {pieces.site}" if pieces.site else ""
+        lines.append(f"break: {pieces.why}{where}")
+        for part in pieces.parts:
+            lines += [f"  {line}" for line in part.explain().splitlines()]
+    lines += [f"again: {event}" for event in compiled.recompilations]
+    return "\n".join(lines)
+
+
+def _of_entry(number: int, entry: Entry) -> Iterator[str]:
+    root = entry.root
+    kind = "one program" if root is None else f"{sum(1 for _ in root.below())} segments"
+    yield f"entry {number}: {kind}"
+    for leaf in entry.captured.inputs.leaves:
+        if leaf.value is not None:
+            yield f"  {leaf.name}: {leaf.value.meta}"
+        elif leaf.twin is None:
+            yield f"  {leaf.name}: {type(leaf.example).__name__}"
+    for o in entry.captured.guards:
+        yield f"  guard: {o.describe()}"
+    for o in entry.captured.runtime_asserts:
+        yield f"  assert: {o.describe()}"
+    if root is not None:
+        for s in root.below():
+            if s.question is not None:
+                yield f"  break: {s.question}? at {s.site}"

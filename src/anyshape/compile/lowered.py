@@ -1,0 +1,40 @@
+"""Programs and segments lowered to a backend, or left to generated Python."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+from anyshape.compile.tree.segment_program import lower_segment
+from anyshape.errors import AnyshapeWarning, BackendError
+from anyshape.interop.backend import EAGER, lower
+from anyshape.trace.execution_modes import enter_modes
+from anyshape.trace.record.effect import EFFECTS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from anyshape.compile.tree.segment_program import SegmentProgram
+    from anyshape.interop.backend import Backend, Lowered
+    from anyshape.trace.capture import Captured
+
+
+def lower_program(
+    captured: Captured, backend: Backend, fallback: Backend | None, flat: list[Any], name: str
+) -> Lowered:
+    """A program lowered to a backend, or to the fallback if the backend cannot take it."""
+    try:
+        return lower(captured, backend, flat)
+    except BackendError as e:
+        if fallback is None:
+            raise
+        warnings.warn(f"{name} runs as plain Python: {e}", AnyshapeWarning, stacklevel=6)
+    return lower(captured, fallback, flat)
+
+
+def lower_segments(parts: Sequence[SegmentProgram], backend: Backend) -> None:
+    """Lower the segments of a trace; those with effects run as generated Python."""
+    if backend.name != EAGER or backend.compiler is not None:
+        for part in parts:
+            if not any(n.func in EFFECTS for n in part.captured.graph.nodes):
+                lower_segment(part, backend, enter_modes)
