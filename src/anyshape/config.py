@@ -145,6 +145,7 @@ class Setting(Generic[T]):
     def __set__(self, instance: Config, value: T) -> None:
         self.check(value)
         instance._defaults[self.name] = value
+        instance._set_ordinary()
 
     def check(self, value: object) -> None:
         """Raise `ConfigError` for a value that the setting does not take."""
@@ -199,8 +200,9 @@ _NOTHING: Final[dict[str, Any]] = {}
 class Config:
     """The settings in force here and now."""
 
-    __slots__ = ("_defaults", "_local")
+    __slots__ = ("_defaults", "_local", "_ordinary")
     _defaults: dict[str, Any]
+    _ordinary: bool
     _local: ContextVar[dict[str, Any]]
 
     specialize_zero_one = Setting(
@@ -268,6 +270,18 @@ class Config:
     def __init__(self) -> None:
         object.__setattr__(self, "_defaults", {n: s.default for n, s in SETTINGS.items()})
         object.__setattr__(self, "_local", ContextVar("anyshape.config"))
+        self._set_ordinary()
+
+    def _set_ordinary(self) -> None:
+        defaults = self._defaults
+        ordinary = defaults["stance"] == "default" and not defaults["audit"]
+        object.__setattr__(self, "_ordinary", ordinary)
+
+    def is_ordinary(self) -> bool:
+        """Whether compiled functions serve calls as usual: the stance is the default, no audit."""
+        if self._local.get(_NOTHING):
+            return self.stance == "default" and not self.audit
+        return self._ordinary
 
     if not TYPE_CHECKING:  # for a type checker an unknown name is an error anyway
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from anyshape.compile.cache.entry import Entry
     from anyshape.trace.options import TraceOptions
-    from anyshape.trace.record.read import Watch
+    from anyshape.trace.record.watch import Watch
 
 
 @contextmanager

@@ -120,15 +120,20 @@ class Compiled:
         """Run the first entry that accepts these inputs; trace the call if none does."""
         if is_tracing():
             return self.fn(*args, **kwargs)
-        if self.eager_because is not None or config.stance == "force_eager":
+        ordinary = config.is_ordinary()
+        if self.eager_because is not None or not (ordinary or config.stance != "force_eager"):
             self.stats.eager += 1
             return self.fn(*args, **kwargs)
         count, named = len(args), kwargs
         if kwargs or count not in self._form.counts:
             args, kwargs = self._form(args, kwargs)
-        for entry in self.entries:
+        entries = self.entries
+        for entry in entries:
             flat = entry.check(args, kwargs)
             if type(flat) is list and (entry.holds is None or entry.holds(flat) is None):
+                if ordinary and entry.is_final and entry is entries[0]:
+                    self.stats.hits += 1
+                    return entry.run(flat)
                 return self._hit(entry, flat, args, kwargs)
         return self._miss(args, kwargs, self._form.omitted(count, named))
 

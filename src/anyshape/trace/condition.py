@@ -357,7 +357,8 @@ class Mode(NamedTuple):
             return f"{scope.fixed('autocast_state', self.read)}() == {scope.name(self.value)}"
         if self.read is torch.get_default_device:
             return f"{scope.fixed('default_device', self.read)}() == {scope.name(self.value)}"
-        return f"{scope.fixed('default_dtype', self.read)}() is {self.value}"
+        dtype = scope.fixed(str(self.value).replace(".", "_"), self.value)
+        return f"{scope.fixed('default_dtype', self.read)}() is {dtype}"
 
     def violation(self, flat: Sequence[Any]) -> Violation:
         """See `Condition`."""

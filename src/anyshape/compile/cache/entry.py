@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from anyshape.compile.cache.guard_function import GuardFunction
+from anyshape.compile.cache.guard_function import GuardFunction, tensor_test
 from anyshape.compile.cache.recompilation import Reason
 from anyshape.compile.tree.segment import Segment, walk
 from anyshape.rules.dispatch.table import PURE
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from anyshape.interop.backend import Lowered
     from anyshape.trace.attribute import Attribute
     from anyshape.trace.capture import Captured
-    from anyshape.trace.record.read import Watch
+    from anyshape.trace.record.watch import Watch
     from anyshape.trace.size_chooser import SizeChooser
     from anyshape.trace.tracer import Tracer
 
@@ -46,14 +46,18 @@ class Entry:
         self.catches = captured.tracer.recorder.catches
         self.has_effects = False
         self.watch = watch
+        tensors = tensor_test(captured.inputs)
         captured.inputs.release()
         captured.tracer.release()
         self.captured = captured
         self.attributes = attributes
         self.choose = choose
-        self.checked = GuardFunction(captured, attributes, watch, layouts=layouts, exact=exact)
+        self.checked = GuardFunction(
+            captured, attributes, watch, tensors, layouts=layouts, exact=exact
+        )
         self.check = self.checked.run
         self.root: Segment | None = None
+        self.is_final = not self.catches  # whether a call does nothing after its run
         self.switches = False
         self._draws = False
         self._generators: list[torch.Generator] = []
@@ -65,7 +69,7 @@ class Entry:
     def serve(self, program: Lowered | Segment) -> None:
         """Set what a call runs: one lowered program, or a tree of segments."""
         if isinstance(program, Segment):
-            self.root = program
+            self.root, self.is_final = program, False
             self.renew(self.captured.tracer)
             self.run = self._walk
             return
@@ -73,7 +77,10 @@ class Entry:
         build = builder(self.captured.out_spec)
         function = program.run
         self.holds = program.holds
-        self.run = lambda flat: build(function(flat))
+        if self.captured.out_spec.is_leaf():
+            self.run = lambda flat: function(flat)[0]
+        else:
+            self.run = lambda flat: build(function(flat))
 
     def renew(self, tracer: Tracer) -> None:
         """Update which tensors the entry writes to, and whether it draws random numbers."""

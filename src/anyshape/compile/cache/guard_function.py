@@ -6,17 +6,28 @@ not hold; `explain` says how a call violates that condition.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import torch
 
 from anyshape.env.fact import BY_RULE, CHECK, Fact
 from anyshape.env.obligation import Obligation
 from anyshape.expr.boolean import negate
 from anyshape.expr.traverse import names_of, symbols_of
+from anyshape.torch_compat.dynamo import tensor_guards
 from anyshape.trace.call_structure import Structure
 from anyshape.trace.codegen import fail, guard_function
-from anyshape.trace.condition import LITERAL, Condition, Holds, Violation
+from anyshape.trace.condition import (
+    LITERAL,
+    Condition,
+    Holds,
+    RequiresGrad,
+    StaticSize,
+    TensorKind,
+    Violation,
+)
 from anyshape.trace.input_contract import CheckWriter, InputContract
-from anyshape.trace.record.read import MISSING
+from anyshape.trace.record.read import FAILED, MISSING
 from anyshape.trace.tree import flatten
 
 if TYPE_CHECKING:
@@ -25,8 +36,10 @@ if TYPE_CHECKING:
     from anyshape.trace.attribute import Attribute
     from anyshape.trace.capture import Captured
     from anyshape.trace.condition import Scope
-    from anyshape.trace.record.read import Watch
+    from anyshape.trace.inputs import Inputs, Leaf
+    from anyshape.trace.record.watch import Watch
 
+_OF_TENSORS: Final = (TensorKind, StaticSize, RequiresGrad)
 _MISSING = "something that the function reads is missing"
 
 
@@ -66,6 +79,34 @@ class Present(NamedTuple):
         return Violation(_MISSING, sentence=_MISSING)
 
 
+class TensorTest(NamedTuple):
+    """One call in C++ for what tensors among the inputs must be: `test` of the leaves `places`.
+
+    If it succeeds, the `TensorKind`, `StaticSize` and `RequiresGrad` conditions on these leaves
+    hold. It also looks at the state of the thread, so they may hold where it fails.
+    """
+
+    places: list[int]
+    test: Callable[..., bool]
+
+
+def tensor_test(inputs: Inputs) -> TensorTest | None:
+    """The test for the tensors of the call that was traced, which it does not keep alive."""
+    fit = [i for i, leaf in enumerate(inputs.leaves) if leaf.value is not None and _is_fit(leaf)]
+    if not fit:
+        return None
+    leaves = [inputs.leaves[i] for i in fit]
+    sizes = [[n if type(n) is int else None for n in leaf.shape] for leaf in leaves]
+    free = [[None] * len(leaf.shape) for leaf in leaves]
+    return TensorTest(fit, tensor_guards([leaf.example for leaf in leaves], sizes, free).check)
+
+
+def _is_fit(leaf: Leaf) -> bool:
+    t = leaf.example
+    plain = type(t) in (torch.Tensor, torch.nn.Parameter) and t.layout is torch.strided
+    return plain and t.dim() == len(leaf.shape)
+
+
 class GuardFunction:
     """The guard function of one entry: its text, its conditions, and `run`.
 
@@ -77,6 +118,7 @@ class GuardFunction:
         captured: Captured,
         attributes: Sequence[Attribute],
         watch: Watch,
+        tensors: TensorTest | None,
         *,
         layouts: bool,
         exact: Sequence[Obligation],
@@ -98,17 +140,59 @@ class GuardFunction:
             writer.lines.append(f"{name} = {writer.scope.name(a.owner)}[{key}]")
             writer.scope.inputs.append(name)
         assert len(writer.scope.inputs) == len(inputs.leaves)
-        writer.need_all(contract.conditions)
+        conditions = contract.conditions
+        if tensors is not None:
+            conditions = self._test_tensors(tensors, conditions)
+        writer.need_all(conditions)
         writer.bind(inputs)
         writer.need_all(contract.relations)
         writer.need_all(contract.guards)
         for o in (*expected(captured), *exact):
             writer.need(Holds(o, contract.describe, exact=True))
         writer.need_all(contract.modes)
-        writer.need(Outside(watch))
+        self._watch(watch)
         self.run: Callable[[Any, Any], list[Any] | int] = self._function()
         self.text = writer.text
         self.conditions = writer.conditions
+
+    def _test_tensors(
+        self, tensors: TensorTest, conditions: Sequence[Condition]
+    ) -> list[Condition]:
+        """Write the conditions that the test of the tensors covers; the others are returned."""
+        writer = self._writer
+        before, writer.lines = writer.lines, []
+        others = []
+        for c in conditions:
+            if type(c) in _OF_TENSORS and c.place in tensors.places:  # type: ignore[attr-defined]
+                writer.need(c)
+            else:
+                others.append(c)
+        names = [writer.scope.inputs[i] for i in tensors.places]
+        call = f"{writer.scope.fixed('tensors', tensors.test)}({', '.join(names)})"
+        shapes = [
+            f"{writer.scope.shape(i)} = {writer.scope.inputs[i]}.shape" for i in tensors.places
+        ]
+        writer.lines = [
+            *before,
+            f"if {call}:",
+            *[f"    {line}" for line in shapes],
+            "else:",
+            *[f"    {line}" for line in writer.lines],
+        ]
+        return others
+
+    def _watch(self, watch: Watch) -> None:
+        """Write out a call of the watch, whose tests may grow in number."""
+        writer = self._writer
+        scope, number = writer.scope, len(writer.conditions)
+        writer.conditions.append(Outside(watch))
+        writer.lines += [
+            "try:",
+            f"    for test in {scope.fixed('watch', watch)}.tests:",
+            f"        if not test(): return {number}",
+            f"except {scope.fixed('FAILED', FAILED)}:",
+            f"    return {number}",
+        ]
 
     def explain(self, number: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Violation:
         """How a call violates the condition with this number."""

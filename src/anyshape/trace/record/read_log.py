@@ -21,7 +21,7 @@ CLASS_NAME: Final = "class name"  # class, name: (its mro, how many bases lack i
 OWN_DICT: Final = "own dict"  # dict, None: the object whose dict it is
 OWN_ITEM: Final = "own item"  # object, name: (its dict, the value)
 REGISTERED: Final = "registered"  # module, name: (its dict, tables, what the last one has)
-CALL_HOOKED: Final = "call hooks"  # module, None: (its dict, the tables, those that are empty)
+CALL_HOOKED: Final = "call hooks"  # module, None: (its dict, tables, or None for empty ones)
 FUNCTION: Final = "function"  # function, None: (code, defaults, keyword defaults)
 
 Entry: TypeAlias = tuple[str, Any, Any, Any]
@@ -116,12 +116,13 @@ class Unfolding:
                 self._read(reads.ITEM, table, name, value)
 
     def _call_hooks(self, m: Any, _: None, found: Any) -> None:
-        own, tables, empty = found
+        own, tables = found
         self._own_dict(own, None, m)
         for name, table in zip(CALL_HOOKS, tables, strict=True):
-            self._read(reads.ITEM, own, name, table)
-        for table in empty:
-            self._content(table, None, (type(table),))
+            if table is None:
+                self._read(reads.EMPTY, own, name, ())
+            else:
+                self._read(reads.ITEM, own, name, table)
 
     def _function(self, f: Any, _: None, found: Any) -> None:
         for name, value in zip(("__code__", "__defaults__", "__kwdefaults__"), found, strict=True):

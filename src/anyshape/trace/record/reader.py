@@ -26,9 +26,10 @@ from anyshape.trace.record import read as reads
 from anyshape.trace.record import read_log
 from anyshape.trace.record.atom import ATOMS, CONTAINERS, HEAP, SYMBOLIC, Function
 from anyshape.trace.record.namespace import Namespace
-from anyshape.trace.record.read import MISSING, Watch
+from anyshape.trace.record.read import MISSING
 from anyshape.trace.record.read_log import Unfolding
 from anyshape.trace.record.territory import is_twinned
+from anyshape.trace.record.watch import Watch
 from anyshape.trace.twin.twin import is_twin, twin_code
 
 if TYPE_CHECKING:
@@ -328,12 +329,11 @@ class Reader:
         place = (read_log.CALL_HOOKED, id(m), None)
         if place in self.reads or id(m) in self._born:
             return
-        tables = [own[name] for name in CALL_HOOKS]
-        empty = [table for table in tables if not table]
-        if len(empty) != len(tables):
-            for table in tables:
-                self.content(table)
-        self.reads[place] = (read_log.CALL_HOOKED, m, None, (own, tables, empty))
+        tables = [own[name] or None for name in CALL_HOOKS]
+        for hooks in tables:
+            if hooks is not None:
+                self.content(hooks)
+        self.reads[place] = (read_log.CALL_HOOKED, m, None, (own, tables))
 
     def replace(self, owner: Any, key: Any, stand_in: Any) -> None:
         """Make an item of a dict, or an attribute, an input of the program."""

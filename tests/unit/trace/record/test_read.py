@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 
+from anyshape.trace.record.check import Check
 from anyshape.trace.record.equality import same
 from anyshape.trace.record.read import (
     ABSENT,
@@ -22,7 +23,6 @@ from anyshape.trace.record.read import (
     LENGTH,
     META,
     MISSING,
-    Check,
     Read,
     content_of,
     meta_of,

@@ -1,0 +1,73 @@
+"""`Watch`: the reads of a program, whether they all hold, and the user's words for them."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from anyshape.trace.record.check import Check
+from anyshape.trace.record.read import FAILED
+
+if TYPE_CHECKING:
+    from anyshape.trace.record.read import Place, Read
+
+_DEEP: Final = 8
+
+
+class Watch:
+    """The reads of a program; those of branches that are traced later are added."""
+
+    def __init__(self, places: dict[Place, Read], origin: dict[int, Place]) -> None:
+        self.places = places
+        self._origin = origin
+        self._check = Check(places.values())
+        self.tests = self._check.tests
+
+    def __call__(self) -> bool:
+        """Whether all reads hold."""
+        try:
+            return all(test() for test in self.tests)
+        except FAILED:
+            return False
+
+    def add(self, other: Watch) -> None:
+        """Watch what another trace of the same program has read, too."""
+        new = other.places.keys() - self.places.keys()
+        if new:
+            self._origin = {**other._origin, **self._origin}
+            self.places = {**self.places, **{place: other.places[place] for place in new}}
+            self._check = Check(self.places.values())
+            self.tests = self._check.tests
+
+    def failing(self) -> Read | None:
+        """The first read that does not hold."""
+        return self._check.failing()
+
+    def label(self, read: Read, depth: int = 0) -> str:
+        """The user's words for what was read."""
+        place = self._origin.get(id(read.owner))
+        owner = ""
+        if place is not None and place in self.places and depth < _DEEP:
+            owner = self.label(self.places[place], depth + 1)
+        elif isinstance(read.owner, MappingProxyType):
+            owner = str(read.owner.get("__qualname__", read.owner.get("__module__", "a class")))
+        elif isinstance(read.owner, type):
+            owner = read.owner.__qualname__
+        name = owner or f"a {type(read.owner).__name__}"
+        match read.kind:
+            case "content" | "length":
+                return f"the content of {name}"
+            case "empty":
+                return f"the content of {name}.{read.key}"
+            case "kind":
+                return f"the class of {name}"
+            case "meta":
+                return f"the dtype, device or shape of {owner or 'a tensor'}"
+        key = read.key
+        if key in ("__code__", "__defaults__", "__kwdefaults__"):
+            return f"{key} of {getattr(read.owner, '__qualname__', name)}"
+        if key == "cell_contents":
+            return "a variable of a closure"
+        if type(key) is str and key.isidentifier():
+            return f"{owner}.{key}" if owner else key
+        return f"{owner}[{key!r}]"
