@@ -257,3 +257,34 @@ def test_state_between_two_pieces_is_read_anew():
     got = [compiled(torch.ones(2))[0].item() for _ in range(5)]
     Counter.n = 0
     assert got == [fn(torch.ones(2))[0].item() for _ in range(5)]
+
+
+def test_a_loop_of_as_many_rounds_as_the_data_says():
+    def fn(x):
+        n = int(x.sum())
+        y = x * 2
+        for i in range(n):
+            y = y.sin() + i
+        return y.cos()
+
+    compiled = anyshape.compile(fn)
+    for n in range(1, 20):
+        x = torch.zeros(4)
+        x[0] = n
+        assert torch.equal(compiled(x), fn(x))
+    assert compiled.eager_because is None
+    assert "range(n)" in compiled.explain()
+
+
+def test_a_module_with_hooks():
+    model = Model()
+    other = Model()
+    seen = []
+    for m in (model, other):
+        m.register_forward_hook(lambda m, args, out: seen.append(out.shape) or out + 1)
+    compiled = anyshape.compile(model, dynamic=True)
+    for n in (2, 3, 5):
+        x = torch.ones(n, 4)
+        assert torch.equal(compiled(x), other(x))
+    assert len(seen) == 6
+    assert compiled.eager_because is None

@@ -20,7 +20,7 @@ from anyshape.compile.dynamism.store import StoredHistory
 from anyshape.compile.dynamism.varying import Varying
 from anyshape.compile.explanation import explain, name_of
 from anyshape.compile.lowered import lower_program, lower_segments
-from anyshape.compile.pieces.pieces import NotCut, Pieces
+from anyshape.compile.pieces.cuts import Cuts
 from anyshape.compile.tree.segment import Segment, Stop, key_of, walk
 from anyshape.compile.tree.trace_path import PathTracer
 from anyshape.config import config
@@ -34,7 +34,7 @@ from anyshape.errors import (
     ShapeError,
     UnsupportedError,
 )
-from anyshape.events import Fallback, GraphBreak, Recompilation, emit, listeners
+from anyshape.events import Fallback, Recompilation, emit, listeners
 from anyshape.interop.backend import EAGER, Lowered, find_backend
 from anyshape.observe import recompile_log
 from anyshape.tensor.current import is_tracing
@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from anyshape.compile.options import Options
+    from anyshape.compile.pieces.pieces import Pieces
     from anyshape.trace.capture import Captured
     from anyshape.trace.size_chooser import SizeChooser
 
@@ -101,7 +102,7 @@ class Compiled:
         self.history = StoredHistory(self.fn)
         self._varying = Varying()
         self._is_part = is_part  # of a function in pieces
-        self.pieces: Pieces | None = None
+        self._cuts = Cuts(fn, self._part, self.stats)
         self._layouts = False  # whether the layouts of inputs are part of every check
         self._backend = find_backend(options.backend)
         self._policy = Policy(options.dynamic, self.history)
@@ -248,7 +249,7 @@ class Compiled:
         limit = RecompileLimitError(what, why=about.text, fix=about.fix)
         if self.options.fullgraph:
             raise limit
-        if about.is_object and self._cut(limit, about.place):
+        if about.is_object and self._cuts.at_error(limit, about.place):
             return self._in_pieces(args, kwargs)
         self._give_up(f"{what}; what keeps failing: {about}")
         return self._eagerly(args, kwargs)
@@ -288,28 +289,22 @@ class Compiled:
         ours = self.options.fullgraph and isinstance(error, AnyshapeError)
         if ours or asserted or isinstance(error, _RAISED):
             raise error
-        if getattr(error, "is_refusal", False) and self._cut(error):
+        if getattr(error, "is_refusal", False) and self._cuts.at_error(error):
             return self._in_pieces(call.args, call.kwargs)
         result = self._eagerly(call.args, call.kwargs)
-        if not self._cut(error):
+        if not self._cuts.at_error(error):
             self._give_up(f"it cannot be traced: {error}", warns=not self._is_part)
         return result
 
     # ------------------------------------------------------------------ pieces
 
-    def _cut(self, error: Exception, about: str = "") -> bool:
-        """Cut the function where it cannot be traced; False if that is not possible."""
-        options = self.options._replace(fullgraph=False)
-        try:
-            self.pieces = Pieces.at_error(
-                self.fn, error, lambda fn: Compiled(fn, options, is_part=True), about
-            )
-        except NotCut:
-            return False
-        self.stats.breaks += 1
-        if GraphBreak in listeners:
-            emit(GraphBreak(None, self.pieces.why, self.pieces.site))
-        return True
+    @property
+    def pieces(self) -> Pieces | None:
+        """The function in pieces, if it cannot be traced whole."""
+        return self._cuts.pieces
+
+    def _part(self, fn: Any) -> Compiled:
+        return Compiled(fn, self.options._replace(fullgraph=False), is_part=True)
 
     def _in_pieces(self, args: Any, kwargs: Any) -> Any:
         assert self.pieces is not None
@@ -363,6 +358,7 @@ class Compiled:
         watch = tracer.recorder.finish()
         if isinstance(tracer, PathTracer) and tracer.answers:
             out = tracer.finish(captured.graph.outputs, captured.out_spec)
+            self.stats.breaks += len(tracer.answers)
             tracer.journal.commit()
             lower_segments(tracer.parts, self._backend)
             program = tracer.root
@@ -412,6 +408,7 @@ class Compiled:
         tracer = PathTracer(entry.root, flat, stop.answers, stop.frame, self._tracing, journal)
         call = Arguments.of(self.fn, args, kwargs, entry.attributes)
         self.stats.extensions += 1
+        self.stats.breaks += 1
         try:
             with config.patch(**_HINTS) if entry.choose is _BY_HINT else nullcontext():
                 captured = capture_call(self.fn, call, entry.choose, tracer)
@@ -419,7 +416,7 @@ class Compiled:
         except Exception as e:
             if isinstance(e, AnyshapeError) and not isinstance(e, RuntimeAssertError):
                 tracer.take_back()
-                return self._half_done(tracer, e, args, kwargs)
+                return self._half_done(entry, tracer, e, args, kwargs)
             if not tracer.failed:
                 tracer.flush()
             elif before is not None:
@@ -435,17 +432,26 @@ class Compiled:
         lower_segments(tracer.parts, self._backend)
         if tracer.asked_layout and not entry.checked.layouts:
             self._layouts = True
-            with self._lock:
-                self.entries = [e for e in self.entries if e is not entry]
+            self._drop(entry)
         if tracer.overflow is not None:
             question = tracer.overflow
-            self._give_up(
+            why = (
                 f"{question.question} at {question.site} had {len(question.children)} answers,"
                 " each with a program of its own; to keep it symbolic, use it as a value"
             )
+            if self._cuts.at_question(why, tracer.overflown):
+                self._drop(entry)
+            else:
+                self._give_up(why)
         return unflatten(out, captured.out_spec)
 
-    def _half_done(self, tracer: PathTracer, error: AnyshapeError, args: Any, kwargs: Any) -> Any:
+    def _drop(self, entry: Entry) -> None:
+        with self._lock:
+            self.entries = [e for e in self.entries if e is not entry]
+
+    def _half_done(
+        self, entry: Entry, tracer: PathTracer, error: AnyshapeError, args: Any, kwargs: Any
+    ) -> Any:
         """Run eagerly a call whose first segments have run, unless they had side effects."""
         if tracer.outer_version or tracer.draws:
             raise UnsupportedError(
@@ -455,7 +461,9 @@ class Compiled:
                 fix="reset() and call it with force_eager, or compile the parts of it",
             ) from error
         result = self._eagerly(args, kwargs)
-        if not self._cut(error):
+        if self._cuts.at_error(error):
+            self._drop(entry)
+        else:
             self._give_up(f"a branch of it cannot be traced: {error}", warns=not self._is_part)
         return result
 
@@ -471,8 +479,8 @@ class Compiled:
             self.entries = []
             self.recompilations = []
             self.eager_because = None
-            self.pieces = None
             self.stats = Stats()
+            self._cuts = Cuts(self.fn, self._part, self.stats)
             self.history = StoredHistory(self.fn)
             self._policy = Policy(self.options.dynamic, self.history)
             self._varying = Varying()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from anyshape.compile.bound_method import BoundMethod
-from anyshape.compile.pieces.break_site import BreakSite, break_site
+from anyshape.compile.pieces.break_site import BreakSite, break_site, site_in
 from anyshape.compile.pieces.callee import Callees
 from anyshape.compile.pieces.outline import (
     CALLEE,
@@ -67,6 +67,13 @@ class Pieces:
         """A function in pieces, cut where its trace raised an error."""
         site = break_site(error, target_of(fn)[0].__code__)
         return cls(fn, str(error), make, site=site, about=about)
+
+    @classmethod
+    def at_question(
+        cls, fn: Any, why: str, running: dict[CodeType, int], make: Callable[[Any], Any]
+    ) -> Pieces:
+        """A function in pieces, cut where its twins are."""
+        return cls(fn, why, make, site=site_in(running, target_of(fn)[0].__code__))
 
     @property
     def parts(self) -> list[Any]:

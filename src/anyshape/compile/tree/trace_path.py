@@ -51,9 +51,11 @@ from anyshape.trace.record.effect import EFFECTS
 from anyshape.trace.record.journal import Journal
 from anyshape.trace.state.snapshot import Snapshot, generators_in
 from anyshape.trace.tracer import Tracer
+from anyshape.trace.twin.twin import running
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from types import CodeType
 
     from anyshape.env import Env
     from anyshape.env.obligation import Obligation
@@ -116,6 +118,7 @@ class PathTracer(Tracer):
         self.answers: list[Any] = []
         self.questions: list[Any] = []
         self.overflow: Segment | None = None  # a question with too many answers
+        self.overflown: dict[CodeType, int] = {}  # where the twins were when it was asked
         self.undo: list[Snapshot] = []
         self.parts: list[SegmentProgram] = []  # the segments that were made
         self.failed = False  # whether a segment raised, and not the program
@@ -214,7 +217,7 @@ class PathTracer(Tracer):
         self._parent = (segment, answer)
         self.segment = segment.children.get(key_of(answer)) or Segment()
         if self.segment.run is None and segment.is_full:
-            self.overflow = segment
+            self.overflow, self.overflown = segment, running()
         self._start = len(self.graph.nodes)
         self._modes = self.modes
         self._versions = {v: v.version for v in self._outer()}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import sys
 import types
 from typing import TYPE_CHECKING, Final
 
@@ -38,6 +39,17 @@ def twin_code(code: CodeType) -> CodeType | None:
 def is_twin(code: CodeType) -> bool:
     """Whether a code belongs to a twin, or to a function that a twin defines."""
     return id(code) in _made
+
+
+def running() -> dict[CodeType, int]:
+    """The codes of the twins that run in this thread, with the instruction that each is at."""
+    found: dict[CodeType, int] = {}
+    frame: types.FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if is_twin(frame.f_code):
+            found[frame.f_code] = frame.f_lasti
+        frame = frame.f_back
+    return found
 
 
 def _twin(code: CodeType) -> CodeType | None:
@@ -84,4 +96,4 @@ def _register(code: CodeType) -> None:
         todo += [c for c in made.co_consts if isinstance(c, types.CodeType)]
 
 
-__all__ = ["HOOKS", "is_twin", "owner_of", "twin_code"]
+__all__ = ["HOOKS", "is_twin", "owner_of", "running", "twin_code"]
