@@ -68,8 +68,10 @@ class Containers:
         if id(o) in recorder.shadows:
             return recorder.content(o)[key]
         if isinstance(o, list | deque | bytearray):
-            if type(key) is int and -len(o) <= key < len(o):
-                recorder.note(reads.LENGTH, o, None, len(o))
+            if type(key) is int:
+                if not -len(o) <= key < len(o):
+                    recorder.note(reads.LENGTH, o, None, len(o))
+                    return o[key]  # raises
                 return recorder.note(reads.ITEM, o, key, o[key])
             recorder.content(o)
             return self._made(o[key])

@@ -3,6 +3,7 @@
 The number of entries is part of the result: it must not grow where only such things change.
 """
 
+import collections
 import itertools
 import types
 
@@ -121,6 +122,59 @@ def items_beyond_those_read():
         return x * rows[0]
 
     return counted(fn, lambda: rows.append(5.0), *item(rows, 1, 9.0))
+
+
+@program
+def items_before_the_last():
+    rows = [1.0, 2.0]
+
+    def fn(x):
+        return x * rows[-1]
+
+    return counted(fn, lambda: rows.insert(0, 5.0), *item(rows, 0, 9.0))
+
+
+@program
+def items_beyond_those_read_of_a_deque():
+    rows = collections.deque([2.0, 1.0])
+
+    def fn(x):
+        return x * rows[0]
+
+    return counted(fn, lambda: rows.append(5.0), *item(rows, 1, 9.0))
+
+
+@program
+def item_that_moves_to_the_end():
+    rows = [1.0, 2.0]
+
+    def fn(x):
+        return x * rows[-1] + rows[1]
+
+    return Case(fn, lambda: rows.append(5.0), lambda: rows.append(2.0), rows.pop, rows.pop)
+
+
+@program
+def item_that_is_there_later():
+    rows = [1.0]
+
+    def fn(x):
+        try:
+            return x * rows[1]
+        except IndexError:
+            return x
+
+    return Case(fn, lambda: rows.append(5.0), rows.pop, *item(rows, 0, 3.0))
+
+
+@program
+def item_that_goes():
+    rows = [1.0, 2.0]
+
+    def fn(x):
+        return x * rows[1]
+
+    return Case(fn, rows.pop, lambda: rows.append(3.0))
 
 
 @program
