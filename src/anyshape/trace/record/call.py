@@ -188,9 +188,12 @@ class Calls:
         """A function with a cache of its own.
 
         With plain arguments it is called as it is, outside the trace, and asked again before every
-        run, as eager execution asks it. Symbolic arguments do not reach the user's cache.
+        run, as eager execution asks it. Symbolic arguments do not reach the user's cache. A trace
+        that is given up has called it once too often for a program that counts the calls.
         """
         recorder, plain = self._recorder, self.operators.plain
+        if recorder.names(_CACHE_METHODS):
+            raise recorder.refusal(f"the cache of {f.__name__} is looked at or changed")
         args, named = tuple(map(plain, args)), {k: plain(a) for k, a in named.items()}
         if all(_is_plain(a) for a in (*args, *named.values())):
             asked = functools.partial(f, *args, **named)
@@ -284,3 +287,4 @@ def _is_plain(x: Any) -> bool:
 
 
 _CALL: Final = _Module.__call__
+_CACHE_METHODS: Final = frozenset(("cache_info", "cache_clear"))

@@ -427,6 +427,10 @@ class Reader:
         self._twins[f] = made
         return made
 
+    def names(self, names: frozenset[str]) -> bool:
+        """Whether a function that the trace has called so far has one of these names in it."""
+        return any(not names.isdisjoint(_names(f)) for f in self._twins)
+
     def _unrecorded(self, f: Any, /, *args: Any, **named: Any) -> Any:
         """Call a function without a twin: all that its arguments hold counts as read.
 
@@ -470,6 +474,10 @@ class Reader:
             why="the program could not repeat it on every call",
             fix="return the value, or keep it in a tensor that is changed in place",
         )
+
+
+def _names(f: Any) -> tuple[str, ...]:
+    return f.__code__.co_names if type(f) is Function else ()
 
 
 _STORES: Final = frozenset(

@@ -163,6 +163,39 @@ def cache_information():
 
 
 @program
+def cache_cleared_inside():
+    calls = []
+
+    @functools.lru_cache
+    def table(n):
+        calls.append(n)
+        return n * 2.0
+
+    def fn(x):
+        y = x * table(2)
+        if x.shape[0] == 2:
+            table.cache_clear()
+        return y + len(calls)
+
+    return Case(fn, looks_at=calls)
+
+
+@program
+def cache_information_by_another_function():
+    @functools.lru_cache
+    def table(n):
+        return n * 2.0
+
+    def report():
+        return table.cache_info().hits
+
+    def fn(x):
+        return x * table(2), tuple(table.cache_info()), report()
+
+    return Case(fn, table.cache_clear)
+
+
+@program
 def cache_that_gives_one_object():
     @functools.lru_cache
     def table(name):
@@ -321,3 +354,102 @@ def registry_by_class():
         return x * (len(registry) + 1)
 
     return Case(fn, lambda: type("Sub", (Kind,), {}), registry.clear)
+
+
+@program
+def text_as_a_key():
+    table = {"3": 2.0, "5": 3.0, "2": 4.0, "0": 5.0, "1": 6.0}
+
+    def fn(x):
+        text = f"{x.shape[0]}"
+        return x * table[text]
+
+    return Case(fn)
+
+
+@program
+def text_as_a_key_with_a_default():
+    table = {"3": 2.0, "5": 3.0, "2": 4.0, "0": 5.0, "1": 6.0}
+
+    def fn(x):
+        text = f"{x.shape[0]}"
+        return x * table.get(text, 7.0)
+
+    return Case(fn)
+
+
+@program
+def text_in_a_set():
+    table = {"3": 2.0, "5": 3.0, "2": 4.0, "0": 5.0, "1": 6.0}
+
+    def fn(x):
+        text = f"{x.shape[0]}"
+        return x * (2 if text in {"3", "5"} else 3)
+
+    return Case(fn)
+
+
+@program
+def text_counted():
+    table = {"3": 2.0, "5": 3.0, "2": 4.0, "0": 5.0, "1": 6.0}
+
+    def fn(x):
+        text = f"{x.shape[0]}"
+        return x * len(text * 2)
+
+    return Case(fn)
+
+
+@program
+def text_ordered():
+    table = {"3": 2.0, "5": 3.0, "2": 4.0, "0": 5.0, "1": 6.0}
+
+    def fn(x):
+        text = f"{x.shape[0]}"
+        return x * (2 if text < "3" else 3)
+
+    return Case(fn)
+
+
+@program
+def text_taken_apart():
+    table = {"3": 2.0, "5": 3.0, "2": 4.0, "0": 5.0, "1": 6.0}
+
+    def fn(x):
+        text = f"{x.shape[0]}"
+        return x * len([*text, "a"])
+
+    return Case(fn)
+
+
+@program
+def text_hashed():
+    table = {"3": 2.0, "5": 3.0, "2": 4.0, "0": 5.0, "1": 6.0}
+
+    def fn(x):
+        text = f"{x.shape[0]}"
+        return x * (2 if hash(text) == hash("3") else 3)
+
+    return Case(fn)
+
+
+@program
+def text_sorted():
+    table = {"3": 2.0, "5": 3.0, "2": 4.0, "0": 5.0, "1": 6.0}
+
+    def fn(x):
+        text = f"{x.shape[0]}"
+        return x * float(sorted([text, "4"])[0])
+
+    return Case(fn)
+
+
+@program
+def text_as_bytes():
+    table = {"3": 2.0, "5": 3.0, "2": 4.0, "0": 5.0, "1": 6.0}
+
+    def fn(x):
+        text = f"{x.shape[0]}"
+        return x * bytes(text, "ascii")[0]
+
+    return Case(fn)
