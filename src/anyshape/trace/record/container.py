@@ -68,13 +68,7 @@ class Containers:
         if id(o) in recorder.shadows:
             return recorder.content(o)[key]
         if isinstance(o, list | deque | bytearray):
-            if type(key) is int:
-                if not -len(o) <= key < len(o):
-                    recorder.note(reads.LENGTH, o, None, len(o))
-                    return o[key]  # raises
-                return recorder.note(reads.ITEM, o, key, o[key])
-            recorder.content(o)
-            return self._made(o[key])
+            return self._of_sequence(o, key)
         value = o[key]
         if isinstance(o, types.MappingProxyType) and type(key) in ATOMS:
             return recorder.note(reads.ITEM, o, key, value)
@@ -83,6 +77,16 @@ class Containers:
         elif recorder.is_outside(o) and not isinstance(o, tuple | torch.nn.Module | torch.Tensor):
             raise recorder.refusal(f"an item of a {kind.__name__} is read")
         return recorder.outside(value) if recorder.is_outside(o) else value
+
+    def _of_sequence(self, o: Any, key: Any) -> Any:
+        recorder = self._recorder
+        if type(key) is not int:
+            recorder.content(o)
+            return self._made(o[key])
+        if -len(o) <= key < len(o):
+            return recorder.note(reads.ITEM, o, key, o[key])
+        recorder.note(reads.LENGTH, o, None, len(o))
+        return o[key]  # raises
 
     def _of_dict(self, d: Any, key: Any) -> Any:
         recorder = self._recorder
