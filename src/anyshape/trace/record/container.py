@@ -18,8 +18,8 @@ from anyshape.symbolic.sym_int import SymInt
 from anyshape.trace.record import effect
 from anyshape.trace.record import read as reads
 from anyshape.trace.record.atom import ATOMS, CONTAINERS, SYMBOLIC, Function
+from anyshape.trace.record.container_method import ContainerMethods
 from anyshape.trace.record.effect import Held
-from anyshape.trace.record.method_name import BLIND, CHANGING, CONSUMING, FRESH
 from anyshape.trace.record.read import MISSING
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ class Containers:
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
+        self._methods = ContainerMethods(self, recorder)
 
     def _special(self, o: Any, name: str) -> Any:
         return self.calls.operators.special(o, name)
@@ -82,7 +83,7 @@ class Containers:
         recorder = self._recorder
         if type(key) is not int:
             recorder.content(o)
-            return self._made(o[key])
+            return self.fresh(o[key])
         if -len(o) <= key < len(o):
             return recorder.note(reads.ITEM, o, key, o[key])
         recorder.note(reads.LENGTH, o, None, len(o))
@@ -115,15 +116,15 @@ class Containers:
         if index is not None and not isinstance(o, dict):
             return index()
         if isinstance(o, dict | set | frozenset):
-            self._compared(key, o)
+            self.compared(key, o)
         return self.calls.operators.plain(key)
 
-    def _compared(self, key: Any, o: Any) -> None:
+    def compared(self, key: Any, o: Any) -> None:
         """Run twins of what Python runs itself to find a key of the user's class."""
         if type(key) is tuple:
             for part in key:
                 if type(part) not in ATOMS:
-                    self._compared(part, ())
+                    self.compared(part, ())
             return
         hashed = self._special(key, "__hash__")
         if hashed is not None:
@@ -145,7 +146,8 @@ class Containers:
     def _of_class(self, cls: type, key: Any) -> Any:
         return cls[key]  # type: ignore[index]  # a generic class, or an enum
 
-    def _made(self, x: Any) -> Any:
+    def fresh(self, x: Any) -> Any:
+        """Note that an operation on a container gave a new one."""
         return self._recorder.born(x) if type(x) in _NEW else x
 
     def contains(self, key: Any, o: Any) -> Any:
@@ -161,8 +163,8 @@ class Containers:
             return bool(self.calls.operators.truth(method(key)))
         recorder = self._recorder
         if type(key) not in ATOMS and isinstance(o, dict | set | frozenset):
-            self._compared(key, o)
-        if isinstance(o, list | tuple | deque) and self._has_equality(key, o):
+            self.compared(key, o)
+        if isinstance(o, list | tuple | deque) and self.has_equality(key, o):
             return any(self._equal(x, key) for x in recorder.content(o))
         if type(key) is SymInt and isinstance(o, dict | set | frozenset):
             key = int(key)
@@ -182,7 +184,7 @@ class Containers:
             o = self.iterated(o) if self._special(o, "__iter__") else o
         return key in recorder.content(o)
 
-    def _has_equality(self, key: Any, o: Any) -> bool:
+    def has_equality(self, key: Any, o: Any) -> bool:
         """Whether a search for a key compares by a method of the user's."""
         return any(map(_is_compared, (key, *o)))
 
@@ -190,7 +192,7 @@ class Containers:
         operators = self.calls.operators
         return a is b or bool(operators.truth(operators.eq(a, b)))
 
-    def _found(self, o: Any, name: str, key: Any) -> int:
+    def found(self, o: Any, name: str, key: Any) -> int:
         """`o.index(key)` or `o.count(key)`, by the user's comparisons."""
         places = [i for i, x in enumerate(o) if self._equal(x, key)]
         if name == "count":
@@ -204,7 +206,7 @@ class Containers:
                 self._settle_keys(x)
             for key in x:
                 if type(key) not in ATOMS:
-                    self._compared(key, x)
+                    self.compared(key, x)
         return self._recorder.born(x)
 
     def _settle_keys(self, x: Any) -> None:
@@ -382,119 +384,7 @@ class Containers:
 
     def method(self, o: Any, name: str) -> Any:
         """A method of a list, dict or the like."""
-        recorder = self._recorder
-        own = getattr(type(o), name, None)
-        if type(own) is Function:
-            recorder.lookup(type(o), name)
-            return functools.partial(self.calls.ready(own), o)
-        if recorder.may_write(o):
-            return functools.partial(self._inside, o, name)
-        if isinstance(o, tuple | frozenset):
-            return getattr(o, name)
-        if name not in CHANGING:
-            return functools.partial(self._reading, o, name)
-        return functools.partial(self._changing, o, name)
-
-    def _inside(self, o: Any, name: str, /, *args: Any, **named: Any) -> Any:
-        """A call on a container that was born."""
-        args, named = self._prepared(name, args, named)
-        if isinstance(o, dict | set) and args:
-            args = (self.calls.operators.plain(args[0]), *args[1:])
-            if type(args[0]) is SymInt:
-                args = (int(args[0]), *args[1:])
-            elif type(args[0]) not in ATOMS:
-                self._compared(args[0], o)
-        if name in ("index", "count") and len(args) == 1 and self._has_equality(args[0], o):
-            return self._found(o, name, args[0])
-        recorder = self._recorder
-        if name in CHANGING and recorder.is_published(o):
-            if named:
-                raise recorder.refusal(f"a stored {type(o).__name__} is changed by {name}")
-            recorder.repeat(o, effect.call_method, name, self._operands(name, args), {})
-        result = getattr(o, name)(*args, **named)
-        return self._made(result) if name in FRESH else result
-
-    def _reading(self, o: Any, name: str, /, *args: Any, **named: Any) -> Any:
-        """A call that changes nothing."""
-        recorder = self._recorder
-        args = tuple([self.calls.operators.plain(a) for a in args])
-        if args and type(args[0]) is SymInt:
-            args = (int(args[0]), *args[1:])
-        if name == "get" and isinstance(o, dict):
-            if self.contains(args[0], o):
-                return self.item(o, args[0])
-            return args[1] if len(args) > 1 else named.get("default")
-        if name == "__contains__":
-            return self.contains(args[0], o)
-        if name == "__getitem__":
-            return self.item(o, args[0])
-        if name == "__len__":
-            return self.length(o)
-        seen = recorder.content(o)
-        if name in ("index", "count") and len(args) == 1 and self._has_equality(args[0], o):
-            return self._found(seen, name, args[0])
-        args, named = self._prepared(name, args, named)
-        result = getattr(seen, name)(*args, **named)
-        return self._made(result) if name in FRESH else result
-
-    def _changing(self, o: Any, name: str, /, *args: Any, **named: Any) -> Any:
-        """A call that changes a container from outside: done on its shadow, and on every run."""
-        recorder = self._recorder
-        owner = recorder.dict_owner(o)
-        if owner is not None:
-            if name != "update":
-                raise recorder.refusal("the dict of an object is changed")
-            for key, value in dict(*args, **named).items():
-                self.calls.attributes.assign(owner, key, value)
-            return None
-        if named.get("key") is not None:
-            raise recorder.refusal("a list from outside is sorted by a function")
-        if name not in BLIND:
-            recorder.content(o)
-        recorder.assigned.pop(id(o), None)
-        shadow = self.shadow(o)
-        args, named = self._prepared(name, args, named)
-        if isinstance(o, dict | set) and args:
-            args = (self.calls.operators.plain(args[0]), *args[1:])
-        if name == "setdefault" and args[0] in shadow:
-            return shadow[args[0]]
-        given = self._operands(name, args)
-        others = {k: recorder.operand(v) for k, v in named.items()}
-        result = getattr(shadow, name)(*args, **named)
-        recorder.emit(effect.call_method, Held(o), name, given, others)
-        if isinstance(o, dict):
-            recorder.known_again()
-        return result
-
-    def _operands(self, name: str, args: Any) -> tuple[Any, ...]:
-        operand = self._taken if name in CONSUMING else self._recorder.operand
-        return tuple([operand(a) for a in args])
-
-    def _taken(self, x: Any) -> Any:
-        """An argument whose parts are taken over, as an operand."""
-        operand = self._recorder.operand
-        if isinstance(x, Counter):
-            raise self._recorder.refusal("a Counter is added to a container")
-        if isinstance(x, dict):
-            return tuple([(operand(k), operand(part)) for k, part in x.items()])
-        if isinstance(x, CONTAINERS):
-            return tuple([operand(part) for part in x])
-        return operand(x)
-
-    def _prepared(self, name: str, args: Any, named: Any) -> Any:
-        """Arguments of a method in C: callbacks are twins, and what is consumed is recorded."""
-        if args and name in CONSUMING:
-            args = tuple([self._consumed(a) for a in args])
-        if named:
-            functions = (Function, types.MethodType)
-            named = {
-                k: self.calls.ready(a) if type(a) in functions else a for k, a in named.items()
-            }
-        return args, named
-
-    def _consumed(self, x: Any) -> Any:
-        found = self.iterated(x)
-        return found if isinstance(found, CONTAINERS) else list(found)
+        return self._methods.ready(o, name)
 
 
 def _is_compared(x: Any) -> bool:

@@ -1,0 +1,151 @@
+"""Methods of lists, dicts and the like, as a trace calls them."""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from anyshape.symbolic.sym_int import SymInt
+from anyshape.trace.record import effect
+from anyshape.trace.record.atom import ATOMS, CONTAINERS, Function
+from anyshape.trace.record.effect import Held
+from anyshape.trace.record.method_name import BLIND, CHANGING, CONSUMING, FRESH
+
+if TYPE_CHECKING:
+    from anyshape.trace.record.container import Containers
+    from anyshape.trace.record.recorder import Recorder
+
+
+class ContainerMethods:
+    """What to call for a method of a container: born in the trace, read, or changed."""
+
+    def __init__(self, containers: Containers, recorder: Recorder) -> None:
+        self._containers = containers
+        self._recorder = recorder
+
+    def ready(self, o: Any, name: str) -> Any:
+        """A method of a list, dict or the like."""
+        recorder = self._recorder
+        own = getattr(type(o), name, None)
+        if type(own) is Function:
+            recorder.lookup(type(o), name)
+            return functools.partial(self._containers.calls.ready(own), o)
+        if recorder.may_write(o):
+            return functools.partial(self._inside, o, name)
+        if isinstance(o, tuple | frozenset):
+            return getattr(o, name)
+        if name not in CHANGING:
+            return functools.partial(self._reading, o, name)
+        return functools.partial(self._changing, o, name)
+
+    def _inside(self, o: Any, name: str, /, *args: Any, **named: Any) -> Any:
+        """A call on a container that was born."""
+        args, named = self._prepared(name, args, named)
+        if isinstance(o, dict | set) and args:
+            args = (self._containers.calls.operators.plain(args[0]), *args[1:])
+            if type(args[0]) is SymInt:
+                args = (int(args[0]), *args[1:])
+            elif type(args[0]) not in ATOMS:
+                self._containers.compared(args[0], o)
+        if (
+            name in ("index", "count")
+            and len(args) == 1
+            and self._containers.has_equality(args[0], o)
+        ):
+            return self._containers.found(o, name, args[0])
+        recorder = self._recorder
+        if name in CHANGING and recorder.is_published(o):
+            if named:
+                raise recorder.refusal(f"a stored {type(o).__name__} is changed by {name}")
+            recorder.repeat(o, effect.call_method, name, self._operands(name, args), {})
+        result = getattr(o, name)(*args, **named)
+        return self._containers.fresh(result) if name in FRESH else result
+
+    def _reading(self, o: Any, name: str, /, *args: Any, **named: Any) -> Any:
+        """A call that changes nothing."""
+        recorder = self._recorder
+        args = tuple([self._containers.calls.operators.plain(a) for a in args])
+        if args and type(args[0]) is SymInt:
+            args = (int(args[0]), *args[1:])
+        if name == "get" and isinstance(o, dict):
+            if self._containers.contains(args[0], o):
+                return self._containers.item(o, args[0])
+            return args[1] if len(args) > 1 else named.get("default")
+        if name == "__contains__":
+            return self._containers.contains(args[0], o)
+        if name == "__getitem__":
+            return self._containers.item(o, args[0])
+        if name == "__len__":
+            return self._containers.length(o)
+        seen = recorder.content(o)
+        if (
+            name in ("index", "count")
+            and len(args) == 1
+            and self._containers.has_equality(args[0], o)
+        ):
+            return self._containers.found(seen, name, args[0])
+        args, named = self._prepared(name, args, named)
+        result = getattr(seen, name)(*args, **named)
+        return self._containers.fresh(result) if name in FRESH else result
+
+    def _changing(self, o: Any, name: str, /, *args: Any, **named: Any) -> Any:
+        """A call that changes a container from outside: done on its shadow, and on every run."""
+        recorder = self._recorder
+        owner = recorder.dict_owner(o)
+        if owner is not None:
+            if name != "update":
+                raise recorder.refusal("the dict of an object is changed")
+            for key, value in dict(*args, **named).items():
+                self._containers.calls.attributes.assign(owner, key, value)
+            return None
+        if named.get("key") is not None:
+            raise recorder.refusal("a list from outside is sorted by a function")
+        if name not in BLIND:
+            recorder.content(o)
+        recorder.assigned.pop(id(o), None)
+        shadow = self._containers.shadow(o)
+        args, named = self._prepared(name, args, named)
+        if isinstance(o, dict | set) and args:
+            args = (self._containers.calls.operators.plain(args[0]), *args[1:])
+        if name == "setdefault" and args[0] in shadow:
+            return shadow[args[0]]
+        given = self._operands(name, args)
+        others = {k: recorder.operand(v) for k, v in named.items()}
+        result = getattr(shadow, name)(*args, **named)
+        recorder.emit(effect.call_method, Held(o), name, given, others)
+        if isinstance(o, dict):
+            recorder.known_again()
+        return result
+
+    def _operands(self, name: str, args: Any) -> tuple[Any, ...]:
+        operand = self._taken if name in CONSUMING else self._recorder.operand
+        return tuple([operand(a) for a in args])
+
+    def _taken(self, x: Any) -> Any:
+        """An argument whose parts are taken over, as an operand."""
+        operand = self._recorder.operand
+        if isinstance(x, Counter):
+            raise self._recorder.refusal("a Counter is added to a container")
+        if isinstance(x, dict):
+            return tuple([(operand(k), operand(part)) for k, part in x.items()])
+        if isinstance(x, CONTAINERS):
+            return tuple([operand(part) for part in x])
+        return operand(x)
+
+    def _prepared(self, name: str, args: Any, named: Any) -> Any:
+        """Arguments of a method in C: callbacks are twins, and what is consumed is recorded."""
+        if args and name in CONSUMING:
+            args = tuple([self._consumed(a) for a in args])
+        if named:
+            functions = (Function, types.MethodType)
+            named = {
+                k: self._containers.calls.ready(a) if type(a) in functions else a
+                for k, a in named.items()
+            }
+        return args, named
+
+    def _consumed(self, x: Any) -> Any:
+        found = self._containers.iterated(x)
+        return found if isinstance(found, CONTAINERS) else list(found)
