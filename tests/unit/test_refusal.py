@@ -17,7 +17,7 @@ from anyshape.trace import capture
 PACKAGE = Path(anyshape.__file__).parent
 TRACED = ("expr", "env", "symbolic", "tensor", "rules", "trace")  # runs below user code
 # Raised by the tracer itself, after or outside the program; or where no program runs.
-ELSEWHERE = {"z3_bridge.py", "contents.py", "module_state.py", "outside.py"}
+ELSEWHERE = {"z3_bridge.py", "recorder.py"}
 REFUSALS = {"UnsupportedError", "DataDependentError", "NoHashError", "MissingNodeError"}
 
 

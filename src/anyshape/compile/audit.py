@@ -38,7 +38,7 @@ def audit_call(fn: Any, entry: Entry, args: Any, kwargs: Any, options: TraceOpti
     if entry.root is not None:
         return
     tracer = Tracer(options=options)
-    call = Arguments.of(fn, args, kwargs, entry.attributes)
+    call = Arguments.of(fn, args, kwargs, entry.attributes, owned=True)
     captured = capture_call(fn, call, entry.choose, tracer)
     watch = tracer.recorder.finish()
     served = entry.captured

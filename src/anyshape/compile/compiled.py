@@ -217,7 +217,7 @@ class Compiled:
             self._varying.learn(reasons, self.history)
         attributes = attributes_of(self.fn)
         attributes += self._varying.current(attributes)
-        call = Arguments.of(self.fn, args, kwargs, attributes)
+        call = Arguments.of(self.fn, args, kwargs, attributes, owned=True)
         strange = any(map(untraceable, call.flat)) or has_function_mode()
         if strange and not self.options.fullgraph:
             return self._eagerly(args, kwargs)
@@ -272,7 +272,8 @@ class Compiled:
         op that needs more than is known of them: then the sizes of the call decide the questions of
         the program, and if that fails too, all sizes are static.
         """
-        chosen = self._policy.choice(call.names, call.flat, call.attributes, call.below(omitted))
+        fixed = call.constants(omitted)
+        chosen = self._policy.choice(call.names, call.flat, call.attributes, fixed)
         ladder: list[SizeChooser] = [_BY_HINT, _STATIC] if exact else [chosen, _BY_HINT, _STATIC]
         made = self._trace(call, ladder[0])
         for choose in ladder[1:]:
@@ -280,7 +281,7 @@ class Compiled:
                 made = self._trace(call, choose)
         if isinstance(made, _Traced):
             if made.out is None:
-                return self._run(made.entry, list(call.flat), call.args, call.kwargs)
+                return self._run(made.entry, call.frame, call.args, call.kwargs)
             return unflatten(made.out, made.entry.captured.out_spec)
         error = made.error
         asserted = isinstance(error, RuntimeAssertError) and not made.catches
@@ -313,7 +314,7 @@ class Compiled:
 
     def _trace(self, call: Arguments, choose: SizeChooser) -> _Traced | _Failed:
         """Trace a call with these sizes and keep the program; after an error, all is as before."""
-        flat, tried = call.flat, self.entries
+        flat, tried = call.frame, self.entries
         tracer = (
             Tracer(options=self._tracing)
             if self.options.fullgraph
@@ -339,7 +340,6 @@ class Compiled:
     def _tracing(self) -> TraceOptions:
         return TraceOptions(
             effects=REPLAYED,
-            refuses_changed_objects=True,
             lists_deviations=self.options.on_deviation == "follow",
         )
 
@@ -367,10 +367,8 @@ class Compiled:
             plain = find_backend(EAGER)
             backend = plain if has_effects else self._backend
             fallback = None if self.options.fullgraph else plain
-            program = lower_program(captured, backend, fallback, call.flat, name_of(self.fn))
-        layouts = self._layouts
-        entry = Entry(captured, call.attributes, watch, choose, layouts=layouts, exact=exact)
-        entry.serve(program)
+            program = lower_program(captured, backend, fallback, call.frame, name_of(self.fn))
+        entry = Entry(captured, call.attributes, watch, choose, self._layouts, program, exact)
         self.stats.traces += 1
         with self._lock:
             others = [e for e in self.entries if e not in tried]  # of other threads, meanwhile
@@ -406,12 +404,13 @@ class Compiled:
             return self._extend(entry, flat, args, kwargs, stop, before, journal)
         journal.roll_back()  # the trace begins where the call began
         tracer = PathTracer(entry.root, flat, stop.answers, stop.frame, self._tracing, journal)
-        call = Arguments.of(self.fn, args, kwargs, entry.attributes)
+        call = Arguments.of(self.fn, args, kwargs, entry.attributes, owned=True)
         self.stats.extensions += 1
         self.stats.breaks += 1
         try:
             with config.patch(**_HINTS) if entry.choose is _BY_HINT else nullcontext():
                 captured = capture_call(self.fn, call, entry.choose, tracer)
+            entry.need_identity(tracer.recorder.identity())
             out = tracer.finish(captured.graph.outputs, captured.out_spec)
         except Exception as e:
             if isinstance(e, AnyshapeError) and not isinstance(e, RuntimeAssertError):

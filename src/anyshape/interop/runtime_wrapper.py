@@ -27,7 +27,8 @@ from anyshape.rules.dispatch.table import PURE
 from anyshape.tensor.sym_tensor import SymSize
 from anyshape.trace.codegen import defined, fail, number_source, numpy_scalar, truth
 from anyshape.trace.execution_modes import MODE_CHANGES, keep_modes
-from anyshape.trace.graph import SYMBOLIC, Name, Value, operand_of
+from anyshape.trace.graph import SYMBOLIC, Name, Value, names_object, operand_of
+from anyshape.trace.record.effect import Held
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -82,6 +83,8 @@ class RuntimeWrapper:
         for i, leaf in enumerate(self._inputs.leaves):
             if leaf.value is not None:
                 self._places[leaf.value] = f"flat[{i}]"
+            elif names_object(leaf.name):
+                self._places[Name(leaf.name)] = f"flat[{i}]"
         for value, tensor in captured.graph.constants:
             self._places[value] = self._object(tensor)
         for o in self.late:
@@ -173,6 +176,8 @@ class RuntimeWrapper:
             operand = operand_of(leaf)
             self._need(operand)
             return number_source(leaf)
+        if kind is Held:
+            return self._object(leaf.object)
         if kind is SymSize:
             return f"torch.Size(({''.join(f'{self._output(n)}, ' for n in leaf)}))"
         return repr(leaf) if kind in (int, bool, str, type(None)) else self._object(leaf)

@@ -10,6 +10,7 @@ import torch
 
 from anyshape.torch_compat import pytree
 from anyshape.trace import tree
+from anyshape.trace.argument_tree import flatten_call
 
 if TYPE_CHECKING:
     from collections.abc import Container, Sequence
@@ -21,7 +22,8 @@ _HEAD: Final = re.compile(r"[\[.]")
 
 class Arguments(NamedTuple):
     """The arguments of one call: in `flat` and `names` the leaves of `args` and `kwargs`, then the
-    attributes that are inputs too.
+    attributes that are inputs too. `owners` are the containers and objects among the arguments,
+    where a program may change them, and `calm` the places of the attributes of plain objects.
     """
 
     args: tuple[Any, ...]
@@ -30,6 +32,9 @@ class Arguments(NamedTuple):
     names: list[str]
     flat: list[Any]
     spec: Any  # the structure of `args` and `kwargs`
+    heads: Sequence[str] = ()  # the names of the positional arguments
+    owners: Sequence[Any] = ()
+    calm: Container[int] = ()
 
     @classmethod
     def of(
@@ -38,18 +43,33 @@ class Arguments(NamedTuple):
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         attributes: Sequence[Attribute] = (),
+        *,
+        owned: bool = False,
     ) -> Arguments:
-        """Flatten the arguments of a call of `fn`."""
-        pairs, spec = tree.flatten_with_path((args, kwargs))
+        """Flatten the arguments of a call of `fn`; `owned` where it may change the containers."""
+        owners: list[Any] = []
+        calm: set[int] = set()
+        if owned:
+            pairs, spec, owners, calm = flatten_call(args, kwargs)
+        else:
+            pairs, spec = tree.flatten_with_path((args, kwargs))
         heads = parameter_names(fn, args)
         names = [_name(path, heads) for path, _ in pairs] + [a.name for a in attributes]
         flat = [leaf for _, leaf in pairs] + [a.owner[a.key] for a in attributes]
-        return cls(args, kwargs, attributes, names, flat, spec)
+        return cls(args, kwargs, attributes, names, flat, spec, heads, owners, calm)
 
-    def below(self, parameters: Container[str]) -> set[int]:
-        """The places of the leaves of these parameters."""
+    @property
+    def frame(self) -> list[Any]:
+        """All that a program gets: the leaves, then the containers."""
+        return [*self.flat, *self.owners]
+
+    def constants(self, omitted: Container[str]) -> set[int]:
+        """The places of leaves that hardly vary: attributes of plain objects, and those of the
+        parameters that the call leaves to their defaults.
+        """
+        heads = [_HEAD.split(name, maxsplit=1)[0] for name in self.names]
         count = len(self.flat) - len(self.attributes)
-        return {i for i in range(count) if _HEAD.split(self.names[i], 1)[0] in parameters}
+        return {i for i in range(count) if i in self.calm or heads[i] in omitted}
 
 
 def _plain_names(target: Any) -> list[str] | None:

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from anyshape.errors import ArgumentError
 from anyshape.torch_compat import pytree
-from anyshape.trace import tree
+from anyshape.trace import argument_tree, tree
 from anyshape.trace.condition import Violation
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from anyshape.trace.condition import Scope
     from anyshape.trace.tree import Level
@@ -33,14 +33,21 @@ class Containers:
 
     def keys(self, spec: Any) -> list[Any]:
         """The keys of the parts of a structure."""
-        is_mapping = spec.type in (dict, OrderedDict)
-        return list(spec.context) if is_mapping else list(range(spec.num_children))
+        if spec.type in (dict, OrderedDict):
+            return list(spec.context)
+        if spec.type in (tree.Members, tree.Fields):
+            return list(spec.context[1])
+        return list(range(spec.num_children))
 
     def expected(self, spec: Any) -> str:
         """A level of a structure, in words."""
         if spec.is_leaf():
             return "a tensor or another single value"
-        name = getattr(spec.context, "__name__", None) or spec.type.__name__
+        if spec.type is argument_tree.Elements:
+            return f"a {spec.context[0].__name__} of other elements"
+        of_class = spec.type in (tree.Members, tree.Fields)
+        named = spec.context[0] if of_class else spec.context
+        name = getattr(named, "__name__", None) or spec.type.__name__
         keys = [f"[{key!r}]" for key in self.keys(spec)]
         return f"a {name} of {', '.join(keys) or 'nothing'}"
 
@@ -62,14 +69,14 @@ class Structure(NamedTuple):
 
     def source(self, scope: Scope) -> str:
         """See `Condition`."""
-        return f"flatten((args, kwargs))[1] == {scope.name(self.spec)}"
+        return f"flatten_call(args, kwargs).spec == {scope.name(self.spec)}"
 
     def violation(self, flat: Sequence[Any]) -> Violation:
         """See `Condition`; `flat` are the positional and the keyword arguments."""
-        found = _Walk(SAME_KIND).call(self.spec, flat[0], flat[1])
+        found = _Walk(SAME_KIND, argument_tree.level).call(self.spec, flat[0], flat[1])
         if found is not None:
             return found
-        actual = tree.flatten((flat[0], flat[1]))[1]
+        actual = argument_tree.flatten_call(flat[0], flat[1]).spec
         return Violation("the structure of the arguments", str(self.spec), str(actual))
 
 
@@ -97,9 +104,13 @@ def flatten_call(
 class _Walk:
     """One walk over a structure and the arguments of a call; collects the leaves."""
 
-    def __init__(self, containers: Containers) -> None:
+    def __init__(
+        self, containers: Containers, level: Callable[[Any], Level | None] = tree.level
+    ) -> None:
         self.containers = containers
         self.leaves: list[Any] = []
+        self._level = level
+        self._met: list[tuple[str, Any]] = []  # the containers by number, with their places
 
     def call(self, spec: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Violation | None:
         """The first difference of a call."""
@@ -121,11 +132,17 @@ class _Walk:
         return None
 
     def _part(self, spec: Any, x: Any, place: str) -> Violation | None:
-        level = tree.level(x)
-        if spec.is_leaf() and level is None:
+        if spec.type is argument_tree.Again:
+            first, same = self._met[spec.context]
+            if x is same:
+                return None
+            return Violation(place, f"the same object as {first}", "another object")
+        level = self._level(x)
+        if spec.is_leaf() and (level is None or level.kind is tree.Members):
             self.leaves.append(x)
             return None
         containers = self.containers
+        self._met.append((place, x))
         parts = None if spec.is_leaf() else containers.parts(spec, x, level)
         if parts is None:
             actual = containers.actual(x, level)

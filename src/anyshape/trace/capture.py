@@ -14,16 +14,17 @@ from anyshape.expr.boolean import negate
 from anyshape.refusal import remembered
 from anyshape.tensor import current
 from anyshape.trace import tree
-from anyshape.trace.arguments import Arguments, parameter_names
+from anyshape.trace.argument_tree import build_call
+from anyshape.trace.arguments import Arguments
 from anyshape.trace.call_structure import flatten_call
 from anyshape.trace.codegen import Program
 from anyshape.trace.escape import escapes_named
 from anyshape.trace.input_contract import InputContract
 from anyshape.trace.inputs import Inputs
-from anyshape.trace.output import need_plain, output_of
+from anyshape.trace.options import REPLAYED
+from anyshape.trace.output import need_plain, results_of
 from anyshape.trace.record.hooks import recorder_for
 from anyshape.trace.size_chooser import BACKED, as_chooser
-from anyshape.trace.state.contents import Contents
 from anyshape.trace.state.quiet import quietly, rested
 from anyshape.trace.trace_mode import TraceMode
 from anyshape.trace.tracer import Tracer
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from anyshape.events import Deviation
     from anyshape.trace.attribute import Attribute
     from anyshape.trace.graph import Graph
+    from anyshape.trace.record.recorder import Recorder
     from anyshape.trace.size_chooser import Chosen, SizeChooser, Spot
 
 
@@ -72,7 +74,7 @@ class Captured:
     def program(self) -> Program:
         """The generated code."""
         slots = {leaf.value: i for i, leaf in enumerate(self.inputs.leaves) if leaf.value}
-        program = Program(self.graph, self.inputs.binds, slots)
+        program = Program(self.graph, self.inputs.named, slots)
         with rested():
             program.write(self.runtime_asserts)
         return program
@@ -121,8 +123,9 @@ def capture(
     `Spot` to one of these or to a pair of one and a dict of `min`, `max`, or a `SizeChooser`. The
     `attributes` of modules are inputs too, after those of the call.
     """
-    arguments = Arguments.of(fn, args, kwargs or {}, attributes)
     tracer = Tracer() if tracer is None else tracer
+    owned = tracer.options.effects == REPLAYED
+    arguments = Arguments.of(fn, args, kwargs or {}, attributes, owned=owned)
     return capture_call(fn, arguments, as_chooser(dynamic), tracer)
 
 
@@ -156,8 +159,8 @@ def trace_call(
     fn: Callable[..., Any], arguments: Arguments, choose: SizeChooser, tracer: Tracer
 ) -> Captured:
     """Trace a call of `fn`."""
-    args, _, attributes, names, examples, in_spec = arguments
-    inputs = Inputs(names, examples, in_spec)
+    attributes, examples = arguments.attributes, arguments.flat
+    inputs = Inputs(arguments.names, examples, arguments.spec)
     tracer.inputs = inputs
     stand_ins = inputs.symbolize(tracer, choose)
     count = len(stand_ins) - len(attributes)
@@ -171,19 +174,12 @@ def trace_call(
     before = current.enter(tracer)
     try:
         with quietly(), escapes_named(), tracer.births, mode:
-            traced_args, traced_kwargs = tree.unflatten(stand_ins[:count], inputs.spec)
-            contents = Contents(parameter_names(fn, args), traced_args, traced_kwargs)
-            for container in contents.containers():
-                recorder.born_below(container)
+            args, kwargs = _given(recorder, inputs, arguments, stand_ins[:count])
             with remembered():
-                result = recorder.hooks.ready(recorder.outside(fn))(*traced_args, **traced_kwargs)
-                flat, out_spec = tree.flatten(result, shapes=True)
+                result = recorder.hooks.ready(recorder.outside(fn))(*args, **kwargs)
             recorder.need_no_effects()
-            recorder.need_returnable(result, {id(c) for c in contents.containers()})
-            for leaf in flat:
-                recorder.need_leaf(leaf)
-            contents.need_same(result, objects=tracer.options.refuses_changed_objects)
-            tracer.graph.outputs = [output_of(tracer, leaf) for leaf in flat]
+            recorder.settle_changes()
+            tracer.graph.outputs, out_spec = results_of(tracer, result)
             recorder.texts.drop_unused(tracer.graph)
             tracer.settle()
             tracer.need_modes()
@@ -195,3 +191,22 @@ def trace_call(
         tracer.close()
     tracer.graph.verify()
     return Captured(tracer, inputs, out_spec)
+
+
+def _given(
+    recorder: Recorder, inputs: Inputs, arguments: Arguments, stand_ins: list[Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments with stand-ins in place of their leaves.
+
+    Where a program may change the containers among them, these are inputs too.
+    """
+    if not recorder.replays:
+        args, kwargs = tree.unflatten(stand_ins, inputs.spec)
+        for name, x in (*zip(arguments.heads, args, strict=True), *kwargs.items()):
+            recorder.keep_argument(name, x)
+        return args, kwargs
+    args, kwargs, copies = build_call(stand_ins, inputs.spec)
+    names = inputs.own(len(copies))
+    for given in zip(copies, arguments.owners, names, strict=True):
+        recorder.give(*given)
+    return args, kwargs

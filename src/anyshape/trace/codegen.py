@@ -32,6 +32,7 @@ from anyshape.symbolic.sym_bool import SymBool
 from anyshape.tensor.sym_tensor import SymSize
 from anyshape.trace.execution_modes import MODE_CHANGES, keep_modes
 from anyshape.trace.graph import SYMBOLIC, Name, Node, Value, leaves, op_name, operand_of, values_in
+from anyshape.trace.record.effect import Held
 from anyshape.trace.spelling import OPERATORS, method_name, path_of
 
 if TYPE_CHECKING:
@@ -179,7 +180,13 @@ class Program:
 
     def _output(self, a: Any) -> str:
         """What is returned; a number that stands for one of NumPy's becomes that."""
-        return number_source(a) if type(a) in SYMBOLIC else self._arg(a)
+        if type(a) in SYMBOLIC:
+            return number_source(a)
+        if type(a) is not Held:
+            return self._arg(a)
+        name = f"o{len(self.scope)}"
+        self.scope[name] = a.object
+        return name
 
     def _arg(self, a: Any) -> str:
         kind = type(a)

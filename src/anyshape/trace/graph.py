@@ -55,9 +55,18 @@ class Value:
 
 
 class Name(str):
-    """The name of a symbol, as an output of a node."""
+    """The name of a symbol or of an object, as an output of a node."""
 
     __slots__ = ()
+
+
+GIVEN: Final = "given_"  # the names of objects that a call gives
+MADE: Final = "made_"  # the names of objects that a program makes
+
+
+def names_object(name: str) -> bool:
+    """Whether a name is that of an object, and not of a number."""
+    return name.startswith((GIVEN, MADE))
 
 
 class Node:

@@ -37,6 +37,7 @@ from anyshape.trace.condition import (
     StaticSize,
     TensorKind,
 )
+from anyshape.trace.inputs import OWNED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -90,7 +91,7 @@ class InputContract:
                 yield SameTensor(i, leaf, inputs.leaves[leaf.twin])
             elif leaf.value is not None:
                 yield from self._tensor(i, leaf)
-            else:
+            elif leaf.example is not OWNED:
                 yield SameType(i, leaf) if i in symbolic else SameValue(i, leaf)
         tensors = [(i, leaf.name) for i, leaf in enumerate(inputs.leaves) if leaf.value is not None]
         if self.strict and len(tensors) > 1:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import torch
 
@@ -13,6 +13,7 @@ from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.layout import CONTIGUOUS, Layout, dense_order
 from anyshape.tensor.meta import Meta
 from anyshape.tensor.sym_tensor import SymTensor
+from anyshape.trace.graph import GIVEN, Name
 from anyshape.trace.size_chooser import BACKED, STATIC, UNBACKED, Known, Spot
 from anyshape.trace.tracer import symbol_name
 
@@ -63,6 +64,9 @@ class Leaf(NamedTuple):
     twin: int | None = None
 
 
+OWNED: Final = object()  # the example of a leaf that is a container of the caller's
+
+
 class Kind:
     """What the input contract has to know of a tensor that was an example, without its data."""
 
@@ -97,6 +101,7 @@ class Inputs:
         self.leaves: list[Leaf] = []
         self.binds: list[Bind] = []
         self.relations: list[tuple[int, int | None, SymInt]] = []  # sizes that must be equal
+        self.owners: list[Bind] = []  # the containers, which come last
 
     @classmethod
     def of_leaves(cls, leaves: list[Leaf], binds: list[Bind]) -> Inputs:
@@ -125,6 +130,19 @@ class Inputs:
                 self.leaves.append(Leaf(self.names[i], None, example))
             stand_ins.append(stand_in)
         return stand_ins
+
+    def own(self, count: int) -> list[Name]:
+        """Add containers of the caller's as inputs; their names in the program."""
+        names = [Name(f"{GIVEN}{i}") for i in range(count)]
+        for name in names:
+            self.owners.append(Bind(name, len(self.leaves), None))
+            self.leaves.append(Leaf(name, None, OWNED))
+        return names
+
+    @property
+    def named(self) -> list[Bind]:
+        """All that has a name in the program besides tensors: numbers and containers."""
+        return [*self.binds, *self.owners]
 
     def release(self) -> None:
         """Replace the example tensors by their kinds, without data."""

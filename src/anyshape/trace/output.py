@@ -1,4 +1,9 @@
-"""What a traced program returns, as the graph holds it."""
+"""What a traced program returns, as the graph holds it.
+
+Where a program repeats what its function does, it returns the objects that eager execution returns:
+those of the caller and those from outside are themselves, and what the trace made is made anew on
+every run, once, however often it occurs in the result.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +19,98 @@ from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.sym_tensor import SymSize, SymTensor
 from anyshape.torch_compat import pytree
+from anyshape.trace import tree
+from anyshape.trace.record.atom import ATOMS
+from anyshape.trace.record.effect import Held
+from anyshape.trace.record.owner import is_plain_object
+from anyshape.trace.record.read import is_array
 from anyshape.trace.scan import Scan, hidden_in
 
 if TYPE_CHECKING:
     from anyshape.trace.tracer import Tracer
+    from anyshape.trace.tree import Level
 
 _TRACED_TYPES: Final = (SymTensor, SymSize, SymInt, SymFloat, SymBool)
+_LEAF: Final = pytree.tree_structure(0)
 _UNFINISHED: Final = (types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType)
+
+
+def results_of(tracer: Tracer, result: Any) -> tuple[list[Any], Any]:
+    """The outputs of the graph, and the structure of what the program returns."""
+    recorder = tracer.recorder
+    if not recorder.replays:
+        flat, spec = tree.flatten(result, shapes=True)
+        recorder.need_arguments(result)
+        return [output_of(tracer, leaf) for leaf in flat], spec
+    try:
+        results = _Results(tracer, result)
+    except RecursionError:
+        raise tree.endless() from None
+    return results.outputs, results.spec
+
+
+class _Results:
+    """A result that is taken apart; see the head of this file."""
+
+    def __init__(self, tracer: Tracer, result: Any) -> None:
+        self._tracer = tracer
+        self._recorder = tracer.recorder
+        self._met: dict[int, int] = {}
+        self.outputs: list[Any] = []
+        self._count(result)
+        self.spec = self._part(result)
+
+    def _level(self, x: Any) -> Level | None:
+        """One level of what the trace made; None for a leaf, and for objects with a name."""
+        recorder = self._recorder
+        if type(x) is torch.Size or type(x) is SymSize or recorder.is_published(x):
+            return None
+        if recorder.is_outside(x) and not recorder.is_born(x):
+            return None
+        if recorder.is_born(x) and is_plain_object(x) and not isinstance(x, torch.nn.Module):
+            return tree.members(x)
+        return tree.level(x)
+
+    def _count(self, x: Any) -> None:
+        """Count how often each container occurs."""
+        found = self._level(x)
+        if found is not None:
+            self._met[id(x)] = self._met.get(id(x), 0) + 1
+            if self._met[id(x)] == 1:
+                for part in found.parts:
+                    self._count(part)
+
+    def _part(self, x: Any) -> Any:
+        found = self._level(x)
+        if found is not None and self._met[id(x)] > 1 and found.parts:
+            self._recorder.born(x)
+            self._recorder.publish(x)
+            found = None
+        if found is None:
+            self.outputs.append(self._leaf(x))
+            return _LEAF
+        return pytree.TreeSpec(found.kind, found.context, [self._part(p) for p in found.parts])
+
+    def _leaf(self, x: Any) -> Any:
+        recorder, kind = self._recorder, type(x)
+        if recorder.is_published(x):
+            return recorder.operand(x)
+        if kind in ATOMS or isinstance(x, torch.Tensor | type):
+            return output_of(self._tracer, x)
+        if recorder.is_outside(x) and not recorder.is_born(x):
+            return Held(x)
+        if isinstance(x, set | frozenset | bytearray):
+            recorder.born(x)
+            return recorder.publish(x)
+        if is_array(x) and hidden_in(x, _TRACED_TYPES) is None and str(x.dtype) != "object":
+            return recorder.publish_array(x)
+        if recorder.is_born(x) or is_array(x):
+            raise recorder.unsupported(
+                f"the function returns a {kind.__name__} that it made",
+                why="the program would return the same object on every call",
+                fix="return tensors and numbers in containers or plain objects",
+            )
+        return output_of(self._tracer, x)
 
 
 def output_of(tracer: Tracer, leaf: Any) -> Any:

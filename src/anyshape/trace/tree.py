@@ -11,6 +11,7 @@ from __future__ import annotations
 import copyreg
 import dataclasses
 import functools
+from collections import namedtuple
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import torch
@@ -26,10 +27,15 @@ if TYPE_CHECKING:
 
 _MARK: Final = "__dataclass_fields__"
 _LEAF: Final = pytree.tree_structure(0)
+NAMED: Final = namedtuple  # the kind of all named tuples
 
 
 class Fields:
     """The kind of a dataclass in a structure; its context is the class and the fields' names."""
+
+
+class Members:
+    """The kind of a plain object; its context is the class and the names of the attributes."""
 
 
 class Level(NamedTuple):
@@ -86,7 +92,7 @@ def flatten(tree: Any, *, shapes: bool = False) -> tuple[list[Any], Any]:
     try:
         leaves, spec = pytree.tree_flatten(tree, is_leaf=_is_shape if shapes else None)
     except RecursionError:
-        raise _endless() from None
+        raise endless() from None
     if not any(hasattr(type(leaf), _MARK) and is_record(leaf) for leaf in leaves):
         return leaves, spec
     pairs, spec = flatten_with_path(tree, shapes=shapes)
@@ -103,10 +109,11 @@ def flatten_with_path(tree: Any, *, shapes: bool = False) -> tuple[list[tuple[Pa
     try:
         return pairs, _spec(tree, (), pairs, shapes)
     except RecursionError:
-        raise _endless() from None
+        raise endless() from None
 
 
-def _endless() -> UnsupportedError:
+def endless() -> UnsupportedError:
+    """The refusal of a container without an end."""
     return refused(UnsupportedError, "a container that contains itself, or is nested too deeply")
 
 
@@ -145,9 +152,9 @@ def _names(x: Any) -> tuple[str, ...]:
 
 
 def _attributes(x: Any) -> Iterator[str]:
+    cls: Any = type(x)
     yield from getattr(x, "__dict__", ())
-    slots: list[str] = copyreg._slotnames(type(x))  # type: ignore[attr-defined]  # typeshed has none
-    yield from (name for name in slots if hasattr(x, name))
+    yield from (name for name in _slots(cls) if hasattr(x, name))
 
 
 @functools.lru_cache(maxsize=4096)
@@ -175,7 +182,51 @@ def _refuse_to_flatten(x: Any) -> Any:
     raise TypeError(f"{type(x).__name__} is a kind of structure, not a container")
 
 
+def members(x: Any) -> Level:
+    """A plain object as a container of its attributes."""
+    cls: Any = type(x)
+    own = getattr(x, "__dict__", None) or {}
+    names = [*own]
+    parts = [*own.values()]
+    for name in _slots(cls):
+        if hasattr(x, name):
+            names.append(name)
+            parts.append(getattr(x, name))
+    keys: list[Any] = [pytree.GetAttrKey(name) for name in names]
+    return Level(Members, (cls, tuple(names)), keys, parts)
+
+
+@functools.lru_cache(maxsize=4096)
+def _slots(cls: type) -> tuple[str, ...]:
+    names: list[str] = copyreg._slotnames(cls)  # type: ignore[attr-defined]  # typeshed has none
+    return tuple(names)
+
+
+def empty(kind: Any, context: Any) -> Any:
+    """A new container without parts: a list, a dict or a plain object."""
+    return object.__new__(context[0]) if kind is Members else kind()
+
+
+def fill(made: Any, names: Iterable[str], values: Iterable[Any]) -> None:
+    """Set the attributes of a plain object, as they are stored."""
+    own = getattr(made, "__dict__", None)
+    cls: Any = type(made)
+    slots = _slots(cls)
+    for name, value in zip(names, values, strict=True):
+        if own is None or name in slots:
+            object.__setattr__(made, name, value)
+        else:
+            own[name] = value
+
+
+def _unflatten_members(values: Iterable[Any], context: tuple[Any, tuple[str, ...]]) -> Any:
+    made = empty(Members, context)
+    fill(made, context[1], values)
+    return made
+
+
 pytree.register_pytree_node(Fields, _refuse_to_flatten, _unflatten_fields)
+pytree.register_pytree_node(Members, _refuse_to_flatten, _unflatten_members)
 
 
 def containers_in(x: Any) -> Iterator[Any]:

@@ -19,10 +19,8 @@ from anyshape.trace.size_chooser import EachSize, SizeChooser, as_chooser
 @pytest.mark.parametrize("fullgraph", [False, True])
 def test_the_arguments_are_flattened_once(monkeypatch: Any, fullgraph: bool) -> None:
     flattened = []
-    original = arguments.tree.flatten_with_path
-    monkeypatch.setattr(
-        arguments.tree, "flatten_with_path", lambda x: flattened.append(x) or original(x)
-    )
+    original = arguments.flatten_call
+    monkeypatch.setattr(arguments, "flatten_call", lambda *x: flattened.append(x) or original(*x))
     compiled = anyshape.compile(lambda x: x * 2, fullgraph=fullgraph)
     compiled(torch.randn(3))
     assert len(flattened) == 1

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from anyshape.compile.cache.guard_function import GuardFunction, tensor_test
 from anyshape.compile.cache.recompilation import Reason
 from anyshape.compile.tree.segment import Segment, walk
+from anyshape.errors import UnsupportedError
 from anyshape.rules.dispatch.table import PURE
 from anyshape.trace.condition import Violation
 from anyshape.trace.execution_modes import keep_modes
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from anyshape.interop.backend import Lowered
     from anyshape.trace.attribute import Attribute
     from anyshape.trace.capture import Captured
+    from anyshape.trace.record.owner import Identity
     from anyshape.trace.record.watch import Watch
     from anyshape.trace.size_chooser import SizeChooser
     from anyshape.trace.tracer import Tracer
@@ -39,21 +41,24 @@ class Entry:
         attributes: Sequence[Attribute],
         watch: Watch,
         choose: SizeChooser,
-        *,
         layouts: bool,
-        exact: Sequence[Obligation] = (),
+        program: Lowered | Segment,
+        exact: Sequence[Obligation],
     ) -> None:
         self.catches = captured.tracer.recorder.catches
         self.has_effects = False
         self.watch = watch
         tensors = tensor_test(captured.inputs)
+        self.identity = captured.tracer.recorder.identity()
+        if isinstance(program, Segment):  # branches that are traced later may change what is given
+            self.identity = self.identity._replace(apart=True)
         captured.inputs.release()
         captured.tracer.release()
         self.captured = captured
         self.attributes = attributes
         self.choose = choose
         self.checked = GuardFunction(
-            captured, attributes, watch, tensors, layouts=layouts, exact=exact
+            captured, attributes, watch, self.identity, tensors, layouts=layouts, exact=exact
         )
         self.check = self.checked.run
         self.root: Segment | None = None
@@ -65,8 +70,19 @@ class Entry:
         self._tensors: dict[int, torch.Tensor] = {}
         self.run: Callable[[list[Any]], Any]
         self.holds: Callable[[list[Any]], str | None] | None = None
+        self._serve(program)
 
-    def serve(self, program: Lowered | Segment) -> None:
+    def need_identity(self, later: Identity) -> None:
+        """Raise if a branch that was traced later compares arguments with other objects."""
+        known = [(number, id(x), same) for number, x, same in self.identity.compared]
+        if any((number, id(x), same) not in known for number, x, same in later.compared):
+            raise UnsupportedError(
+                "a branch compares an argument with an object from outside",
+                why="the guards of the program are those of the first branch",
+                fix="compare them before the branch",
+            )
+
+    def _serve(self, program: Lowered | Segment) -> None:
         """Set what a call runs: one lowered program, or a tree of segments."""
         if isinstance(program, Segment):
             self.root, self.is_final = program, False

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import torch
 
+from anyshape.compile.cache.object_identity import Apart, DistinctObjects, SameObject
 from anyshape.env.fact import BY_RULE, CHECK, Fact
 from anyshape.env.obligation import Obligation
 from anyshape.expr.boolean import negate
 from anyshape.expr.traverse import names_of, symbols_of
 from anyshape.torch_compat.dynamo import tensor_guards
+from anyshape.trace.argument_tree import Again, flatten_call, is_mutable, parts_of
 from anyshape.trace.call_structure import Structure
 from anyshape.trace.codegen import fail, guard_function
 from anyshape.trace.condition import (
@@ -28,7 +30,7 @@ from anyshape.trace.condition import (
 )
 from anyshape.trace.input_contract import CheckWriter, InputContract
 from anyshape.trace.record.read import FAILED, MISSING
-from anyshape.trace.tree import flatten
+from anyshape.trace.tree import Members
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from anyshape.trace.capture import Captured
     from anyshape.trace.condition import Scope
     from anyshape.trace.inputs import Inputs, Leaf
+    from anyshape.trace.record.owner import Identity
     from anyshape.trace.record.watch import Watch
 
 _OF_TENSORS: Final = (TensorKind, StaticSize, RequiresGrad)
@@ -118,6 +121,7 @@ class GuardFunction:
         captured: Captured,
         attributes: Sequence[Attribute],
         watch: Watch,
+        identity: Identity,
         tensors: TensorTest | None,
         *,
         layouts: bool,
@@ -127,19 +131,22 @@ class GuardFunction:
         self._spec = captured.inputs.spec
         self._temporaries = 0
         self._writer = writer = CheckWriter()
-        writer.scope.objects["flatten"] = flatten
+        writer.scope.objects["parts_of"] = parts_of
         inputs = captured.inputs
         contract = InputContract(
             inputs, captured.guards, captured.tracer, strict=True, layouts=layouts
         )
         self.layouts = contract.layouts
+        self._containers: list[tuple[str, Any]] = []  # by number, with their kinds
         self._take_apart(inputs.spec)
         for a in attributes:
             name = f"x{len(writer.scope.inputs)}"
             key = repr(a.key) if type(a.key) in LITERAL else writer.scope.name(a.key)
             writer.lines.append(f"{name} = {writer.scope.name(a.owner)}[{key}]")
             writer.scope.inputs.append(name)
+        writer.scope.inputs += [name for name, _ in self._containers]
         assert len(writer.scope.inputs) == len(inputs.leaves)
+        self._tell_apart(identity, watch)
         conditions = contract.conditions
         if tensors is not None:
             conditions = self._test_tensors(tensors, conditions)
@@ -197,10 +204,11 @@ class GuardFunction:
     def explain(self, number: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Violation:
         """How a call violates the condition with this number."""
         condition = self.conditions[number]
-        leaves, spec = flatten((args, kwargs))
+        pairs, spec, containers, _ = flatten_call(args, kwargs)
         if type(condition) is Structure or spec != self._spec:  # a container in place of a leaf
             return Structure(self._spec).violation((args, kwargs))
-        return condition.violation(leaves + [a.owner[a.key] for a in self._attributes])
+        leaves = [leaf for _, leaf in pairs] + [a.owner[a.key] for a in self._attributes]
+        return condition.violation([*leaves, *containers])
 
     def _function(self) -> Callable[[Any, Any], list[Any] | int]:
         writer = self._writer
@@ -220,12 +228,12 @@ class GuardFunction:
     # ------------------------------------------------------------------ structure
 
     def _take_apart(self, spec: Any) -> None:
-        """Name the leaves of the arguments."""
+        """Name the leaves and the containers of the arguments."""
         args, kwargs = spec.children()
         condition = Structure(spec)
-        self._part("args", args, condition)
-        if kwargs.num_leaves or kwargs.num_children:
-            self._part("kwargs", kwargs, condition)
+        self._sequence("args", args, condition)
+        if kwargs.num_children:
+            self._mapping("kwargs", kwargs, condition)
         else:
             self._writer.need(condition, "not kwargs")
 
@@ -235,37 +243,82 @@ class GuardFunction:
         if spec.is_leaf():
             lines.append(f"x{len(flat)} = {x}")
             flat.append(f"x{len(flat)}")
-        elif spec.type in (tuple, list):
-            parts = [self._temporary() for _ in spec.children()]
-            kind = spec.type.__name__
-            writer.need(condition, f"type({x}) is {kind} and len({x}) == {len(parts)}")
-            if parts:
-                lines.append(f"{', '.join(parts)}, = {x}")
-            for part, child in zip(parts, spec.children(), strict=True):
-                self._part(part, child, condition)
+            return
+        if spec.type is Again:
+            writer.need(condition, f"{x} is {self._containers[spec.context][0]}")
+            return
+        self._containers.append((x, spec.type))
+        if spec.type in (tuple, list):
+            self._sequence(x, spec, condition)
         elif spec.type is dict:
-            keys = list(spec.context)
-            test = f"type({x}) is dict and list({x}) == {name(keys)}"
-            if not all(type(key) is str for key in keys):  # 1, 1.0 and True are equal
-                test += f" and list(map(type, {x})) == {name(list(map(type, keys)))}"
-            writer.need(condition, test)
-            for key, child in zip(keys, spec.children(), strict=True):
-                part = self._temporary()
-                word = repr(key) if type(key) in LITERAL else name(key)
-                lines.append(f"{part} = {x}[{word}]")
-                self._part(part, child, condition)
+            self._mapping(x, spec, condition)
+        elif spec.type is Members and not _has_slots(spec.context[0]):
+            cls, names = spec.context
+            own = self._temporary()
+            writer.need(condition, f"type({x}) is {name(cls)}")
+            lines.append(f"{own} = {x}.__dict__")
+            writer.need(condition, f"list({own}) == {name(list(names))}")
+            self._items(own, spec, names, condition)
         else:
-            leaves, found = self._temporary(), self._temporary()
-            lines.append(f"{leaves}, {found} = flatten({x})")
-            writer.need(condition, f"{found} == {name(spec)}")
-            names = [f"x{len(flat) + i}" for i in range(spec.num_leaves)]
-            flat += names
-            if names:
-                lines.append(f"{', '.join(names)}, = {leaves}")
+            parts = [self._temporary() for _ in spec.children()]
+            found = self._temporary()
+            lines.append(f"try: {found} = parts_of({x}, {name(spec)})")
+            lines.append(f"except LookupError: return {len(writer.conditions)}")
+            writer.conditions.append(condition)
+            self._unpack(parts, found, spec, condition)
+
+    def _sequence(self, x: str, spec: Any, condition: Condition) -> None:
+        parts = [self._temporary() for _ in spec.children()]
+        kind = spec.type.__name__
+        self._writer.need(condition, f"type({x}) is {kind} and len({x}) == {len(parts)}")
+        self._unpack(parts, x, spec, condition)
+
+    def _unpack(self, parts: list[str], x: str, spec: Any, condition: Condition) -> None:
+        if parts:
+            self._writer.lines.append(f"{', '.join(parts)}, = {x}")
+        for part, child in zip(parts, spec.children(), strict=True):
+            self._part(part, child, condition)
+
+    def _mapping(self, x: str, spec: Any, condition: Condition) -> None:
+        name = self._writer.scope.name
+        keys = list(spec.context)
+        test = f"type({x}) is dict and list({x}) == {name(keys)}"
+        if not all(type(key) is str for key in keys):  # 1, 1.0 and True are equal
+            test += f" and list(map(type, {x})) == {name(list(map(type, keys)))}"
+        self._writer.need(condition, test)
+        self._items(x, spec, keys, condition)
+
+    def _items(self, x: str, spec: Any, keys: Sequence[Any], condition: Condition) -> None:
+        for key, child in zip(keys, spec.children(), strict=True):
+            part = self._temporary()
+            word = repr(key) if type(key) in LITERAL else self._writer.scope.name(key)
+            self._writer.lines.append(f"{part} = {x}[{word}]")
+            self._part(part, child, condition)
+
+    def _tell_apart(self, identity: Identity, watch: Watch) -> None:
+        """Need containers to be the objects that they were: different ones, unless the structure
+        says otherwise, and those from outside that the program compared them with.
+        """
+        writer = self._writer
+        changing = [(name, kind) for name, kind in self._containers if is_mutable(kind)]
+        first = len(writer.scope.inputs) - len(self._containers)
+        for number, other, same in identity.compared:
+            writer.need(SameObject(first + number, other, same))
+        if not changing or not identity.apart:
+            return
+        for kind in {kind: None for _, kind in changing}:
+            names = [name for name, other in changing if other is kind]
+            if len(names) > 1:
+                writer.need(DistinctObjects(tuple(names)))
+        writer.need(Apart(watch, tuple([name for name, _ in changing])))
 
     def _temporary(self) -> str:
         self._temporaries += 1
         return f"t{self._temporaries}"
+
+
+def _has_slots(cls: type) -> bool:
+    return any("__slots__" in vars(base) for base in cls.__mro__[:-1])
 
 
 def described(value: Any) -> str:

@@ -64,12 +64,11 @@ class Policy:
         names: Sequence[str],
         flat: Sequence[Any],
         attributes: Sequence[Attribute] = (),
-        defaults: Container[int] = (),
+        constants: Container[int] = (),
     ) -> Choice:
         """What to trace a call with: its leaves with their names, the attributes last.
 
-        The leaves at the places `defaults` are defaults of the function, which are static unless
-        they have changed.
+        Numbers at the places `constants` are static until they change, whatever `dynamic` is.
 
         Records the call in the history. Warns once about each entry of the source lists that
         matches nothing. Raises if the call violates its own marks.
@@ -87,9 +86,9 @@ class Policy:
         marks: dict[Key, Mark] = {}
         for leaf, (name, x) in enumerate(zip(names, flat, strict=True)):
             default = self._default if varies[leaf] else _static
-            if leaf in defaults and self.dynamic is not None:
-                default = _static
             if not isinstance(x, torch.Tensor):
+                if leaf in constants and not self.history.is_dynamic(name, None, x):
+                    default = _static
                 named = lists.kind(name) if _may_vary(x) else STATIC
                 kinds[leaf, None] = named or default(name, None, x)
                 continue

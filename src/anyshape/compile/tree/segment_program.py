@@ -9,7 +9,7 @@ from anyshape.errors import AnyshapeWarning, BackendError
 from anyshape.interop.backend import Backend, lower
 from anyshape.trace.capture import Captured
 from anyshape.trace.execution_modes import keep_modes
-from anyshape.trace.graph import Value
+from anyshape.trace.graph import Value, names_object
 from anyshape.trace.inputs import Bind, Inputs, Leaf
 
 if TYPE_CHECKING:
@@ -45,7 +45,11 @@ def as_captured(
             Leaf(str(x), x, value, x.meta.shape) if type(x) is Value else Leaf(str(x), None, value)
             for x, value in zip(order, frame, strict=True)
         ],
-        [Bind(str(x), i, None) for i, x in enumerate(order) if type(x) is not Value],
+        [
+            Bind(str(x), i, None)
+            for i, x in enumerate(order)
+            if type(x) is not Value and not names_object(x)
+        ],
     )
     captured = Captured(tracer, inputs, None, graph)
     captured.guards = []

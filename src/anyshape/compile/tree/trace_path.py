@@ -171,7 +171,7 @@ class PathTracer(Tracer):
 
     def names(self) -> list[Name]:
         """The symbols whose values are known at this point."""
-        names = {Name(bind.name): None for bind in self.inputs.binds}
+        names = {Name(bind.name): None for bind in self.inputs.named}
         for node in self.graph.nodes:
             names.update({leaf: None for leaf in leaves(node.outs) if type(leaf) is Name})
         return list(names)
@@ -319,7 +319,7 @@ class PathTracer(Tracer):
         """What the frame at the start of the segment holds."""
         if self._order is not None:
             return self._order
-        return [*self.graph.inputs, *[Name(bind.name) for bind in self.inputs.binds]]
+        return [*self.graph.inputs, *[Name(bind.name) for bind in self.inputs.named]]
 
     def _places_now(self) -> dict[Any, tuple[int, int]]:
         """Where each value of this segment and of its frame is, as `Segment.outs` says it."""
@@ -350,7 +350,7 @@ class PathTracer(Tracer):
         graph.outputs = outputs
         if self._order is None:
             graph.inputs = list(self.graph.inputs)
-            binds = list(self.inputs.binds)
+            binds = self.inputs.named
             slots = {leaf.value: i for i, leaf in enumerate(self.inputs.leaves) if leaf.value}
         else:
             graph.inputs = [v for v in self._order if type(v) is Value]

@@ -267,6 +267,7 @@ class Attributes:
         recorder = self._recorder
         own = o.__dict__
         if recorder.is_born(o):
+            recorder.publish_part(own, o, effect.namespace_of)
             return recorder.born(own)
         if id(o) in recorder.changed:
             raise recorder.refusal("the dict of a changed object is used")
@@ -332,14 +333,16 @@ class Attributes:
         self._change(o, name, value)
 
     def _set_of_born(self, o: Any, name: str, value: Any) -> None:
+        recorder = self._recorder
         self._known.pop((id(o), name), None)
+        recorder.before_change(o)
         if isinstance(o, type | _Module | types.ModuleType):
             setattr(o, name, value)
             self._recorder.forget_classes()
         else:
             object.__setattr__(o, name, value)
-        if self._recorder.is_published(o):
-            self._recorder.repeat(o, effect.set_attribute, name, self._recorder.operand(value))
+        if recorder.is_published(o):
+            recorder.repeat(o, effect.set_attribute, name, recorder.operand(value))
 
     def _change(self, o: Any, name: str, value: Any) -> None:
         self._recorder.changed.setdefault(id(o), (o, set()))[1].add(name)
@@ -380,6 +383,7 @@ class Attributes:
         recorder = self._recorder
         remove = type(o).__delattr__
         if recorder.may_write(o) or isinstance(o, SymTensor):
+            recorder.before_change(o)
             delattr(o, name)
             recorder.forget_classes()
             recorder.repeat(o, effect.delete_attribute, name)
@@ -402,6 +406,7 @@ class Attributes:
         """`object.__delattr__(o, name)`."""
         recorder = self._recorder
         if recorder.may_write(o):
+            recorder.before_change(o)
             object.__delattr__(o, name)
             recorder.repeat(o, effect.delete_attribute, name)
             return

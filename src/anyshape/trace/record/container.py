@@ -57,8 +57,7 @@ class Containers:
         if recorder.is_born(o):
             if type(key) is SymInt and isinstance(o, dict):
                 key = int(key)
-            method = self._special(o, "__getitem__")
-            return o[key] if method is None else method(key)
+            return self._of_born(o, key)
         if isinstance(o, type):
             return self._of_class(o, key)
         method = self._special(o, "__getitem__")
@@ -88,6 +87,16 @@ class Containers:
             return recorder.note(reads.ITEM, o, key, o[key])
         recorder.note(reads.LENGTH, o, None, len(o))
         return o[key]  # raises
+
+    def _of_born(self, o: Any, key: Any) -> Any:
+        method = self._special(o, "__getitem__")
+        if method is not None:
+            return method(key)
+        if type(o) is defaultdict and key not in o and o.default_factory is not None:
+            value = self.calls.ready(o.default_factory)()
+            self.set_item(o, key, value)
+            return value
+        return o[key]
 
     def _of_dict(self, d: Any, key: Any) -> Any:
         recorder = self._recorder
@@ -121,6 +130,7 @@ class Containers:
 
     def compared(self, key: Any, o: Any) -> None:
         """Run twins of what Python runs itself to find a key of the user's class."""
+        self._recorder.need_value(key)
         if type(key) is tuple:
             for part in key:
                 if type(part) not in ATOMS:
@@ -325,6 +335,7 @@ class Containers:
                 raise recorder.refusal(f"an item of a {type(o).__name__} is assigned")
             if type(key) is SymInt and isinstance(o, dict):
                 key = int(key)
+            recorder.before_change(o)
             o[key] = value
             if recorder.is_published(o):
                 recorder.repeat(o, effect.set_item, recorder.operand(key), recorder.operand(value))
@@ -367,6 +378,7 @@ class Containers:
             return
         recorder = self._recorder
         if recorder.may_write(o) or not isinstance(o, CONTAINERS):
+            recorder.before_change(o)
             del o[key]
             if recorder.is_published(o):
                 recorder.repeat(o, effect.delete_item, recorder.operand(key))

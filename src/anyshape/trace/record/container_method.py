@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import types
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.trace.record import effect
@@ -55,13 +55,24 @@ class ContainerMethods:
             and self._containers.has_equality(args[0], o)
         ):
             return self._containers.found(o, name, args[0])
-        recorder = self._recorder
-        if name in CHANGING and recorder.is_published(o):
-            if named:
-                raise recorder.refusal(f"a stored {type(o).__name__} is changed by {name}")
-            recorder.repeat(o, effect.call_method, name, self._operands(name, args), {})
+        if name in CHANGING and self._recorder.is_published(o):
+            return self._on_named(o, name, args, named)
         result = getattr(o, name)(*args, **named)
         return self._containers.fresh(result) if name in FRESH else result
+
+    def _on_named(self, o: Any, name: str, args: Any, named: Any) -> Any:
+        """A call that changes a container which the program has by name."""
+        recorder = self._recorder
+        recorder.before_change(o)
+        if name == "sort":  # the order is known, and the function that decides it need not run
+            o.sort(**named)
+            recorder.settle_changes()
+            return None
+        given = self._operands(name, args)
+        others = {k: recorder.operand(v) for k, v in named.items()}
+        result = getattr(o, name)(*args, **named)
+        recorder.repeat(o, effect.call_method, _as_method(o, name), given, others)
+        return result
 
     def _reading(self, o: Any, name: str, /, *args: Any, **named: Any) -> Any:
         """A call that changes nothing."""
@@ -114,7 +125,7 @@ class ContainerMethods:
         given = self._operands(name, args)
         others = {k: recorder.operand(v) for k, v in named.items()}
         result = getattr(shadow, name)(*args, **named)
-        recorder.emit(effect.call_method, Held(o), name, given, others)
+        recorder.emit(effect.call_method, Held(o), _as_method(o, name), given, others)
         if isinstance(o, dict):
             recorder.known_again()
         return result
@@ -149,3 +160,16 @@ class ContainerMethods:
     def _consumed(self, x: Any) -> Any:
         found = self._containers.iterated(x)
         return found if isinstance(found, CONTAINERS) else list(found)
+
+
+def _as_method(o: Any, name: str) -> str:
+    """The method that does to a container what an operator does, for an operand of any kind."""
+    return _OF_SETS.get(name, name) if isinstance(o, set) else name
+
+
+_OF_SETS: Final = {
+    "__ior__": "update",
+    "__isub__": "difference_update",
+    "__iand__": "intersection_update",
+    "__ixor__": "symmetric_difference_update",
+}

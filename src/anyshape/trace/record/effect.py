@@ -6,11 +6,13 @@ import io
 import sys
 import time
 import warnings
+from collections import deque
 from typing import Any, Final
 
 import torch
 
-from anyshape.trace.record.journal import before_attribute, before_content, tell
+from anyshape.trace import tree
+from anyshape.trace.record.journal import before_attribute, before_content, fill_container, tell
 
 
 class Held:
@@ -129,6 +131,38 @@ def new_object(kind: Held) -> Any:
     return object.__new__(kind.object)
 
 
+def namespace_of(owner: Any) -> Any:
+    """The dict of an object."""
+    return owner_of(owner).__dict__
+
+
+def array_like(array: Held) -> Any:
+    """A new array with the elements of another."""
+    return array.object.copy()
+
+
+def fill(owner: Any, content: Any) -> None:
+    """Replace all that a container or an object holds; of those with keys, the keys come first."""
+    x, parts = owner_of(owner), given(content)
+    half = len(parts) // 2
+    pairs = list(zip(parts[:half], parts[half:], strict=True)) if keyed(x) else []
+    if isinstance(x, dict | list | set | deque | bytearray):
+        before_content(x)
+        fill_container(x, pairs if isinstance(x, dict) else parts)
+        return
+    now = dict(pairs)
+    for name in tree.members(x).context[1]:
+        if name not in now:
+            delete_attribute(x, name)
+    for name, value in pairs:
+        set_attribute(x, name, value)
+
+
+def keyed(x: Any) -> bool:
+    """Whether what an object holds has keys."""
+    return not isinstance(x, list | set | deque | bytearray)
+
+
 def set_cell(cell: Held, value: Any) -> None:
     """Assign a variable that functions share."""
     before_attribute(cell.object, "cell_contents")
@@ -207,6 +241,9 @@ EFFECTS: Final = frozenset(
         call_method,
         build,
         new_object,
+        namespace_of,
+        array_like,
+        fill,
         sleep,
         *COMPUTED,
         *OUTLETS,

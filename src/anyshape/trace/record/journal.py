@@ -62,13 +62,13 @@ class Journal:
         for o, name, value in reversed(self._places.values()):
             _assign(o, name, value)
         for c, content in reversed(self._containers.values()):
-            _fill(c, content)
+            fill_container(c, content)
 
     def roll_forward(self) -> None:
         """Undo `roll_back`."""
         for o, name, value in self._after:
             if name is None:
-                _fill(o, value)
+                fill_container(o, value)
             else:
                 _assign(o, name, value)
         self._after = []
@@ -125,7 +125,8 @@ def _content(c: Any) -> Any:
     return list(c.items()) if isinstance(c, dict) else list(c)
 
 
-def _fill(c: Any, content: Any) -> None:
+def fill_container(c: Any, content: Any) -> None:
+    """Replace what a container holds; a dict is filled with pairs."""
     if isinstance(c, torch.Generator):
         c.set_state(content)
     elif isinstance(c, dict):

@@ -9,7 +9,8 @@ CHANGING: Final = frozenset(
         "append", "appendleft", "extend", "extendleft", "insert", "remove", "pop", "popleft",
         "popitem", "clear", "sort", "reverse", "rotate", "update", "setdefault", "add", "discard",
         "difference_update", "intersection_update", "symmetric_difference_update", "subtract",
-        "move_to_end", "__setitem__", "__delitem__", "__iadd__", "__ior__",
+        "move_to_end", "__setitem__", "__delitem__", "__iadd__", "__ior__", "__imul__", "__isub__",
+        "__iand__", "__ixor__",
     )
 )  # fmt: skip
 """Methods that change a container."""
@@ -25,8 +26,9 @@ BLIND: Final = frozenset(
 CONSUMING: Final = frozenset(
     (
         "extend", "extendleft", "update", "difference_update", "intersection_update",
-        "symmetric_difference_update", "subtract", "__iadd__", "__ior__", "union", "intersection",
-        "difference", "issubset", "issuperset", "isdisjoint", "join", "fromkeys", "__add__",
+        "symmetric_difference_update", "subtract", "__iadd__", "__ior__", "__isub__", "__iand__",
+        "__ixor__", "union", "intersection", "difference", "issubset", "issuperset", "isdisjoint",
+        "join", "fromkeys", "__add__",
     )
 )  # fmt: skip
 """Methods that go through their arguments."""

@@ -14,7 +14,6 @@ import torch
 from anyshape.errors import AnyshapeError
 from anyshape.symbolic.sym_bool import SymBool
 from anyshape.symbolic.sym_int import SymInt, specialize
-from anyshape.tensor.identity import is_same
 from anyshape.trace.record.atom import ATOMS, CONTAINERS, HEAP, Function
 from anyshape.trace.record.read import is_array
 from anyshape.trace.record.text import NUMBERS, SHOWN, Deferred
@@ -131,7 +130,9 @@ class Operations:
             if method is not None:
                 result = method(b)
                 return binary(a, b) if result is NotImplemented else result
-            if isinstance(a, list | dict | set) and hasattr(a, name):
+            if isinstance(a, set) and not isinstance(b, set | frozenset):
+                return binary(a, b)
+            if isinstance(a, list | dict | set | deque | bytearray) and hasattr(a, name):
                 self.calls.containers.method(a, name)(b)
                 return a
             return binary(a, b)
@@ -173,11 +174,11 @@ class Operations:
 
     def is_(self, a: Any, b: Any) -> bool:
         """`a is b`."""
-        return is_same(a, b)
+        return self._recorder.is_same(a, b)
 
     def is_not(self, a: Any, b: Any) -> bool:
         """`a is not b`."""
-        return not is_same(a, b)
+        return not self._recorder.is_same(a, b)
 
     # ------------------------------------------------------------------ texts
 

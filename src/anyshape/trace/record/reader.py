@@ -33,7 +33,6 @@ from anyshape.trace.record.watch import Watch
 from anyshape.trace.twin.twin import is_twin, twin_code
 
 if TYPE_CHECKING:
-    from anyshape.trace.graph import Name
     from anyshape.trace.record.read import Place
     from anyshape.trace.record.read_log import Entry
     from anyshape.trace.tracer import Tracer
@@ -55,9 +54,10 @@ class Reader:
         self.changed: dict[int, Any] = {}  # objects with attributes that were assigned
         self.catches = False  # whether errors may be handled by the program
         self._born: dict[int, Any] = {}
+        self._given: dict[int, tuple[Any, str]] = {}  # copies of arguments, by the id of the real
+        self._identities: dict[tuple[str, int], tuple[Any, bool]] = {}  # what arguments are
         self._made: dict[int, weakref.ref[torch.Tensor]] = {}
         self._outside: dict[int, Any] = {}
-        self._published: dict[int, tuple[Any, Name]] = {}  # born objects that are stored outside
         self._spaces: dict[int, Namespace] = {}
         self._looked_up: dict[tuple[type, str], Any] = {}  # names in classes
         self.in_class: dict[tuple[type, str], Any] = {}  # what is no data descriptor
@@ -129,7 +129,13 @@ class Reader:
             self.reads[place] = (kind, owner, key, value)
             if type(value) not in ATOMS and id(value) not in self._born:
                 self._outside[id(value)] = value
-        return value
+        return self.argument(value) if id(value) in self._given else value
+
+    def argument(self, real: Any) -> Any:
+        """The copy of an argument that was read from outside: both are one object."""
+        found, name = self._given[id(real)]
+        self._identities[name, id(real)] = (real, True)
+        return found
 
     def own_item(self, o: Any, own: dict[str, Any], name: str) -> Any:
         """Note and give an attribute of an outside object that is in its dict."""
@@ -141,7 +147,7 @@ class Reader:
             self.reads[place] = (read_log.OWN_ITEM, o, name, (own, value))
             if type(value) not in ATOMS and id(value) not in self._born:
                 self._outside[id(value)] = value
-        return value
+        return self.argument(value) if id(value) in self._given else value
 
     def registered(
         self, m: Any, own: dict[str, Any], tables: list[Any], name: str, value: Any

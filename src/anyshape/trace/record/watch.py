@@ -22,6 +22,7 @@ class Watch:
         self._origin = origin
         self._check = Check(places.values())
         self.tests = self._check.tests
+        self.owners = frozenset([id(read.owner) for read in places.values()])
 
     def __call__(self) -> bool:
         """Whether all reads hold."""
@@ -38,6 +39,7 @@ class Watch:
             self.places = {**self.places, **{place: other.places[place] for place in new}}
             self._check = Check(self.places.values())
             self.tests = self._check.tests
+            self.owners |= other.owners
 
     def failing(self) -> Read | None:
         """The first read that does not hold."""

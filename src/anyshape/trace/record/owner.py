@@ -1,0 +1,293 @@
+"""`Owners`: the objects that a program knows by name, and so can change, store and return.
+
+There are two kinds. Containers and objects among the arguments are given by each call; the trace
+has copies of them, with stand-ins in place of the tensors and numbers. The others are made by the
+program on each run, because they are stored outside or returned. A change that the trace makes to
+either is a call of the graph on the object of that name.
+
+Code that is not recorded may change such an object too. So what each holds is compared with what
+the recorded changes have left there, and a difference is a call of the graph as well.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+import types
+from collections import OrderedDict, defaultdict, deque
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import torch
+
+from anyshape.env.site import capture as capture_site
+from anyshape.errors import UnsupportedError
+from anyshape.refusal import refused
+from anyshape.tensor.identity import is_same
+from anyshape.tensor.sym_tensor import SymSize
+from anyshape.trace import tree
+from anyshape.trace.argument_tree import content_of
+from anyshape.trace.graph import GIVEN, MADE, Name
+from anyshape.trace.options import REPLAYED
+from anyshape.trace.record import effect
+from anyshape.trace.record.atom import ATOMS, HEAP, Function
+from anyshape.trace.record.effect import Held
+from anyshape.trace.record.reader import Reader
+from anyshape.trace.twin.twin import is_twin
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class Given(NamedTuple):
+    """An object of the caller's: the copy that the trace has, the real one of the traced call."""
+
+    copy: Any
+    real: Any
+    name: Name
+
+
+class Identity(NamedTuple):
+    """What a program needs of the identity of its arguments.
+
+    `compared` are the numbers of arguments with an object from outside that each is, or is not. If
+    `apart`, no two are one object, and none is read from outside.
+    """
+
+    compared: list[tuple[int, Any, bool]]
+    apart: bool
+
+
+class Owners(Reader):
+    """What one trace knows by name; `Recorder` adds the rest of what it writes."""
+
+    def __init__(self, tracer: Any) -> None:
+        super().__init__(tracer)
+        self.given: dict[int, Given] = {}  # by the id of the copy
+        self._compares = False  # whether two arguments were compared
+        self._published: dict[int, tuple[Any, Name]] = {}
+        self._content: dict[int, list[Any]] = {}  # what the recorded changes have left there
+        self._opening: set[int] = set()
+
+    def give(self, copy: Any, real: Any, name: Name) -> None:
+        """Note an object among the arguments."""
+        self.born(copy)
+        self.given[id(copy)] = Given(copy, real, name)
+        if self._effects == REPLAYED:
+            self._know(copy, name)
+            if not isinstance(copy, tuple):
+                self._given[id(real)] = (copy, name)
+
+    def _know(self, x: Any, name: Name) -> None:
+        self._published[id(x)] = (x, name)
+        if _has_content(x):
+            self._content[id(x)] = content_of(x)
+
+    # ------------------------------------------------------------------ changes
+
+    def emit(self, function: Callable[..., Any], *args: Any) -> None:
+        """Make an effect a call of the graph; where effects are refused, see `need_no_effects`."""
+        self.effects += 1
+        if self._effects == REPLAYED or function in effect.OUTLETS:
+            self.tracer.emit(function, args)
+        else:
+            key = args[1] if function in effect.OF_ATTRIBUTES else None
+            self._sites.setdefault((id(effect.owner_of(args[0])), key), capture_site())
+
+    def is_published(self, x: Any) -> bool:
+        """Whether the program has an object by name."""
+        return id(x) in self._published
+
+    def before_change(self, x: Any) -> None:
+        """An object that was born is about to change by a recorded call."""
+        if id(x) in self._content:
+            self._settle(x)
+
+    def repeat(self, x: Any, function: Callable[..., None], *args: Any) -> None:
+        """Repeat a change of an object that was born, if the program has it by name."""
+        known = self._published.get(id(x))
+        if known is not None:
+            self.emit(function, known[1], *args)
+            if id(x) in self._content:
+                self._content[id(x)] = content_of(x)
+
+    def settle_changes(self) -> None:
+        """Repeat the changes that other code has made to objects that the program has by name."""
+        for x, _ in list(self._published.values()):
+            if id(x) in self._content:
+                self._settle(x)
+
+    def _settle(self, x: Any) -> None:
+        now, before = content_of(x), self._content[id(x)]
+        if len(now) == len(before) and all(map(operator.is_, now, before)):
+            return
+        content = tuple([self.operand(part) for part in now])
+        self._content[id(x)] = now
+        self.emit(effect.fill, self._published[id(x)][1], content)
+
+    # ------------------------------------------------------------------ values
+
+    def operand(self, x: Any) -> Any:
+        """A value that is stored outside, as an argument of a call of the graph.
+
+        Objects that were born are made anew on every run.
+        """
+        kind = type(x)
+        if kind is SymSize or kind is torch.Size:
+            name = self.compute(effect.size, tuple(x))
+            self._published[id(x)] = (x, name)
+            return name
+        if kind in ATOMS or isinstance(x, torch.Tensor):
+            return x
+        known = self._published.get(id(x))
+        if known is not None:
+            if id(x) in self._opening:
+                raise self.refusal(f"a {kind.__name__} that contains itself is stored")
+            return known[1]
+        if kind is tuple:
+            return tuple([self.operand(part) for part in x])
+        if id(x) in self._born and id(x) not in self._outside:
+            return self.publish(x)
+        if id(x) in self._outside or isinstance(x, type | types.ModuleType):
+            return Held(x)
+        if kind is Function and not is_twin(x.__code__):
+            return Held(x)
+        raise self._not_made(x)
+
+    def publish(self, x: Any) -> Name:
+        """Have the program make an object that was born; what happens to it is repeated there."""
+        kind = type(x)
+        name = self._new_name(x)
+        self._opening.add(id(x))
+        make = _maker(x)
+        if make is not None:
+            content: Any = tuple([self.operand(part) for part in x])
+            if isinstance(x, dict):
+                values = [self.operand(part) for part in x.values()]
+                content = tuple(zip(content, values, strict=True))
+            self._make(name, effect.build, Held(make), content)
+            self._opening.discard(id(x))
+        elif is_plain_object(x):
+            self._make(name, effect.new_object, Held(kind))
+            self._opening.discard(id(x))
+            for key, value in zip(*_attributes(x), strict=True):
+                self.emit(effect.set_attribute, name, key, self.operand(value))
+        else:
+            raise self._not_made(x)
+        self._know(x, name)
+        return name
+
+    def publish_part(self, x: Any, owner: Any, function: Callable[..., Any]) -> None:
+        """Have the program take a part of an object by name, such as its dict."""
+        known = self._published.get(id(owner))
+        if known is not None and id(x) not in self._published:
+            name = self._new_name(x)
+            self._make(name, function, known[1])
+            self._know(x, name)
+
+    def publish_array(self, a: Any) -> Name:
+        """Have the program make an array of NumPy with the elements that this one has now."""
+        name = self._new_name(a)
+        self._make(name, effect.array_like, Held(a))
+        return name
+
+    def _new_name(self, x: Any) -> Name:
+        name = self._name()
+        self._published[id(x)] = (x, name)
+        return name
+
+    def _name(self) -> Name:
+        self._names += 1
+        return Name(f"{MADE}{self._names - 1}")
+
+    def compute(self, function: Callable[..., Any], *args: Any) -> Name:
+        """Have the program compute something for its effects."""
+        name = self._name()
+        self.tracer.emit(function, args).outs = name
+        return name
+
+    def _make(self, name: Name, function: Callable[..., Any], *args: Any) -> None:
+        if self._effects == REPLAYED:
+            self.tracer.emit(function, args).outs = name
+
+    def _not_made(self, x: Any) -> Exception:
+        return self.refusal(
+            f"an object of class {type(x).__name__} that the function made is stored"
+        )
+
+    def unsupported(self, what: str, why: str = "", fix: str = "") -> UnsupportedError:
+        """The refusal of something that cannot be part of a program."""
+        site = capture_site()
+        return refused(UnsupportedError, what + (f" at {site}" if site else ""), why=why, fix=fix)
+
+    # ------------------------------------------------------------------ identity
+
+    def is_same(self, a: Any, b: Any) -> bool:
+        """`a is b`. Whether an argument is an object from outside becomes a condition."""
+        given = self.given
+        if not given or a is b or (id(a) not in given and id(b) not in given):
+            return is_same(a, b)
+        if id(a) in given and id(b) in given:
+            self._compares = True
+            return False
+        argument, other = (given[id(a)], b) if id(a) in given else (given[id(b)], a)
+        if type(other) in ATOMS or isinstance(other, torch.Tensor) or id(other) in self._born:
+            return False
+        same = argument.real is other
+        self._identities[argument.name, id(other)] = (other, same)
+        return same
+
+    def identity(self) -> Identity:
+        """What the program needs of the identity of its arguments."""
+        if not self._given.keys().isdisjoint([id(owner) for _, owner, *_ in self.reads.values()]):
+            raise self.unsupported("an argument is a part of something from outside, too")
+        compared = [
+            (int(name.removeprefix(GIVEN)), other, same)
+            for (name, _), (other, same) in self._identities.items()
+        ]
+        return Identity(compared, apart=bool(self.effects or self._compares))
+
+    def need_value(self, key: Any) -> None:
+        """Refuse to find an argument in a container by its identity."""
+        if id(key) in self.given and _hashes_identity(type(key)):
+            raise self.unsupported(
+                f"an argument of class {type(key).__name__} is looked up by its identity",
+                why="it is another object on every call",
+                fix="look it up by a value of its own",
+            )
+
+
+def _attributes(x: Any) -> tuple[tuple[str, ...], list[Any]]:
+    found = tree.members(x)
+    return found.context[1], found.parts
+
+
+def _hashes_identity(cls: Any) -> bool:
+    return cls.__hash__ is object.__hash__
+
+
+def _has_content(x: Any) -> bool:
+    """Whether what an object holds can change and be filled in again."""
+    return type(x) in _FILLED or is_plain_object(x)
+
+
+def is_plain_object(x: Any) -> bool:
+    """Whether an object is its class and its attributes, and nothing else."""
+    new: Any = type(x).__new__
+    of_python = type(x).__flags__ & HEAP
+    return bool(of_python) and new is object.__new__ and type(getattr(x, "__dict__", {})) is dict
+
+
+def _maker(x: Any) -> Any:
+    """What makes a container like `x` of its content; None if it is no such container."""
+    kind = type(x)
+    if kind is defaultdict:
+        return functools.partial(defaultdict, x.default_factory)
+    if kind is deque:
+        return functools.partial(deque, maxlen=x.maxlen)
+    if isinstance(x, tuple) and hasattr(x, "_fields"):
+        return kind._make
+    return kind if kind in _BUILT else None
+
+
+_BUILT: Final = (list, dict, set, tuple, frozenset, OrderedDict, bytearray)
+_FILLED: Final = (list, dict, set, OrderedDict, defaultdict, deque, bytearray)
