@@ -21,6 +21,7 @@ import sys
 import threading
 import types
 import warnings
+import weakref
 from collections import Counter, OrderedDict, defaultdict, deque
 from typing import TYPE_CHECKING, Any, Final
 
@@ -321,6 +322,8 @@ class Builtins:
             issubclass(cls, io.IOBase) and cls not in _IN_MEMORY
         ):
             raise self._recorder.refusal(f"a {cls.__name__} is made")
+        if issubclass(cls, weakref.ref) and args:
+            self._recorder.need_value(args[0])
         given = [
             a if type(a) in ATOMS or isinstance(a, torch.Tensor) else self.seen(a)
             for a in map(self._operators.plain, args)
