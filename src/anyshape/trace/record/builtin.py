@@ -36,6 +36,7 @@ from anyshape.trace.record.atom import ATOMS, CONTAINERS, SYMBOLIC
 from anyshape.trace.record.iteration import Iterations
 from anyshape.trace.record.meaning import Meanings
 from anyshape.trace.record.read import is_array
+from anyshape.trace.record.substitute import Substitutes
 from anyshape.trace.record.torch_call import TORCH_SUBSTITUTES, generator_method
 
 if TYPE_CHECKING:
@@ -95,7 +96,17 @@ class Builtins:
         self._containers = calls.containers
         self._operators = calls.operators
         self._iterations = Iterations(calls, recorder)
-        self.table: dict[int, Any] = {id(f): s for f, s in self._substitutes()}
+        self._meanings = Meanings(calls, recorder, self._iterations)
+        parts = (
+            self,
+            recorder,
+            calls.attributes,
+            calls.containers,
+            calls.operators,
+            self._iterations,
+            self._meanings,
+        )
+        self.table = Substitutes(parts, self._substitutes)
 
     def _substitutes(self) -> Any:
         yield builtins.len, self._containers.length
@@ -110,7 +121,7 @@ class Builtins:
         yield builtins.print, functools.partial(outlet.printed, self._recorder)
         yield builtins.dir, self._dir
         yield builtins.callable, callable
-        yield threading.Event.is_set, lambda m: self._attributes.attribute(m.__self__, "_flag")
+        yield threading.Event.is_set, self._is_set
         yield copy.copy, self._copy
         yield copy.deepcopy, self._deep_copy
         yield object.__setattr__, self._attributes.assign
@@ -123,7 +134,7 @@ class Builtins:
         for name in ("open", "input", "exec", "eval", "compile", "breakpoint", "globals"):
             yield getattr(builtins, name), functools.partial(self._effect, name)
         yield from self._iterations.substitutes()
-        yield from Meanings(self._calls, self._recorder, self._iterations).substitutes()
+        yield from self._meanings.substitutes()
         for f in _ASKED:
             yield f, functools.partial(self._asked, f)
         for name, f in math_functions.FUNCTIONS.items():
@@ -133,10 +144,16 @@ class Builtins:
             yield getattr(operator, name), getattr(self._operators, name)
         yield operator.getitem, self._containers.item
         yield operator.setitem, self._containers.set_item
-        yield operator.contains, lambda o, key: self._containers.contains(key, o)
+        yield operator.contains, self._contains
         yield from outlet.substitutes(self._recorder)
         for f, substitute in TORCH_SUBSTITUTES():
             yield f, functools.partial(substitute, self._recorder)
+
+    def _is_set(self, m: Any) -> Any:
+        return self._attributes.attribute(m.__self__, "_flag")
+
+    def _contains(self, o: Any, key: Any) -> Any:
+        return self._containers.contains(key, o)
 
     # ------------------------------------------------------------------ kinds of functions
 

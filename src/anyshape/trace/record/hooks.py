@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from anyshape.trace.record import outlet
 from anyshape.trace.record import read as reads
@@ -27,15 +27,20 @@ class Hooks:
         attributes, containers = Attributes(recorder), Containers(recorder)
         operators = Operations(recorder)
         self.calls = calls = Calls(recorder, attributes, containers, operators)
-        for owner in (attributes, containers, operators):
-            for name in dir(owner):
-                if not name.startswith("_") and name not in ("calls", "method"):
-                    setattr(self, name, getattr(owner, name))
+        self._parts = (attributes, containers, operators)
         self.ready = calls.ready
         self.method = calls.method
         self.born = containers.made
         self.whole = recorder.deep
         self.warned_by_torch = functools.partial(outlet.warned_by_torch, recorder)
+
+    def __getattr__(self, name: str) -> Any:
+        place = _PLACES.get(name)
+        if place is None:
+            raise AttributeError(name)
+        hook = getattr(self._parts[place], name)
+        setattr(self, name, hook)
+        return hook
 
     def set_global(self, value: Any, name: str) -> Any:
         """A global variable is assigned; the twin keeps it among its own globals."""
@@ -72,6 +77,14 @@ class Hooks:
         for name in names:
             if name not in space and name in space.real:  # type: ignore[attr-defined]
                 space[name]
+
+
+_PLACES: Final = {
+    name: place
+    for place, owner in enumerate((Attributes, Containers, Operations))
+    for name in vars(owner)
+    if not name.startswith("_") and name not in ("calls", "method")
+}
 
 
 def recorder_for(tracer: Tracer) -> Recorder:

@@ -42,17 +42,6 @@ class Operations:
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
-        for name in _BINARY:
-            word = name.rstrip("_")
-            plain = getattr(operator, name)
-            setattr(self, name, self._binary(plain, f"__{word}__", f"__r{word}__"))
-            inplace = getattr(operator, f"i{word}")
-            setattr(self, f"i{word}", self._inplace(inplace, f"__i{word}__", getattr(self, name)))
-        for name, other in _REFLECTED.items():
-            plain = getattr(operator, name)
-            setattr(self, name, self._binary(plain, f"__{name}__", f"__{other}__"))
-        for name in _UNARY:
-            setattr(self, name, self._unary(getattr(operator, name), f"__{name}__"))
 
     def special(self, o: Any, name: str) -> Any:
         """The user's method of that name in the class of an object; None if it has none."""
@@ -78,22 +67,6 @@ class Operations:
             self._recorder.array(o)
         return o
 
-    def _binary(self, plain: Callable[..., Any], name: str, reflected: str) -> Callable[..., Any]:
-        def binary(a: Any, b: Any) -> Any:
-            if type(a) in ATOMS and type(b) in ATOMS:
-                return plain(a, b)
-            return self._slow(plain, name, reflected, a, b)
-
-        def compared(a: Any, b: Any) -> Any:
-            return binary(self.plain(a), self.plain(b))
-
-        def modulo(a: Any, b: Any) -> Any:
-            return self._percent(a, b) if type(a) is str else binary(a, b)
-
-        if plain is operator.mod:
-            return modulo
-        return compared if name.strip("_") in _REFLECTED else binary
-
     def _slow(self, plain: Any, name: str, reflected: str, a: Any, b: Any) -> Any:
         first, second = self.special(a, name), self.special(b, reflected)
         if plain is operator.ne and first is None and second is None:
@@ -117,36 +90,6 @@ class Operations:
             if result is not NotImplemented:
                 return result
         return plain(a, b)  # raises, or compares identities
-
-    def _inplace(self, plain: Any, name: str, binary: Any) -> Callable[..., Any]:
-        def inplace(a: Any, b: Any) -> Any:
-            if type(a) in ATOMS and type(b) in ATOMS:
-                return plain(a, b)
-            if isinstance(a, torch.Tensor):
-                return plain(a, b)
-            if is_array(a) and not self._recorder.may_write(a):
-                raise self._recorder.refusal("an array is changed in place")
-            method = self.special(a, name)
-            if method is not None:
-                result = method(b)
-                return binary(a, b) if result is NotImplemented else result
-            if isinstance(a, set) and not isinstance(b, set | frozenset):
-                return binary(a, b)
-            if isinstance(a, list | dict | set | deque | bytearray) and hasattr(a, name):
-                self.calls.containers.method(a, name)(b)
-                return a
-            return binary(a, b)
-
-        return inplace
-
-    def _unary(self, plain: Any, name: str) -> Callable[..., Any]:
-        def unary(a: Any) -> Any:
-            if type(a) in ATOMS:
-                return plain(a)
-            method = self.special(a, name)
-            return plain(a) if method is None else method()
-
-        return unary
 
     # ------------------------------------------------------------------ tests
 
@@ -265,6 +208,78 @@ class Operations:
         self._recorder.lookup(kind, "__exit__")
         self._recorder.catches = True
         return _Manager(self.calls, o, enter, leave)
+
+
+# ---------------------------------------------------------------------- one hook for each operator
+
+
+def _binary(plain: Callable[..., Any], name: str, reflected: str) -> Callable[..., Any]:
+    def binary(self: Operations, a: Any, b: Any) -> Any:
+        if type(a) in ATOMS and type(b) in ATOMS:
+            return plain(a, b)
+        return self._slow(plain, name, reflected, a, b)
+
+    def compared(self: Operations, a: Any, b: Any) -> Any:
+        return binary(self, self.plain(a), self.plain(b))
+
+    def modulo(self: Operations, a: Any, b: Any) -> Any:
+        return self._percent(a, b) if type(a) is str else binary(self, a, b)
+
+    if plain is operator.mod:
+        return modulo
+    return compared if name.strip("_") in _REFLECTED else binary
+
+
+def _inplace(plain: Any, name: str, binary: Any) -> Callable[..., Any]:
+    def inplace(self: Operations, a: Any, b: Any) -> Any:
+        if type(a) in ATOMS and type(b) in ATOMS:
+            return plain(a, b)
+        if isinstance(a, torch.Tensor):
+            return plain(a, b)
+        if is_array(a) and not self._recorder.may_write(a):
+            raise self._recorder.refusal("an array is changed in place")
+        method = self.special(a, name)
+        if method is not None:
+            result = method(b)
+            return binary(self, a, b) if result is NotImplemented else result
+        if isinstance(a, set) and not isinstance(b, set | frozenset):
+            return binary(self, a, b)
+        if isinstance(a, list | dict | set | deque | bytearray) and hasattr(a, name):
+            self.calls.containers.method(a, name)(b)
+            return a
+        return binary(self, a, b)
+
+    return inplace
+
+
+def _unary(plain: Any, name: str) -> Callable[..., Any]:
+    def unary(self: Operations, a: Any) -> Any:
+        if type(a) in ATOMS:
+            return plain(a)
+        method = self.special(a, name)
+        return plain(a) if method is None else method()
+
+    return unary
+
+
+def _add_operators() -> None:
+    """Give `Operations` a method for each operator, by the name that `operator` has for it."""
+    made = {}
+    for name in _BINARY:
+        word = name.rstrip("_")
+        made[name] = _binary(getattr(operator, name), f"__{word}__", f"__r{word}__")
+        inplace = getattr(operator, f"i{word}")
+        made[f"i{word}"] = _inplace(inplace, f"__i{word}__", made[name])
+    for name, other in _REFLECTED.items():
+        made[name] = _binary(getattr(operator, name), f"__{name}__", f"__{other}__")
+    for name in _UNARY:
+        made[name] = _unary(getattr(operator, name), f"__{name}__")
+    for name, method in made.items():
+        method.__name__ = name
+        setattr(Operations, name, method)
+
+
+_add_operators()
 
 
 class Words:
