@@ -73,6 +73,7 @@ class Tracer(ModeRecorder):
         self.depth = 0
         self.whole = 0  # forwards of autograd functions that are recorded as one call
         self.closed = False
+        self.failed = False  # whether a part of the program that ran has raised
         self.mode: Any = None
         self.inputs: Any = None
         self.recorder: Any = None  # of what Python does around the calls

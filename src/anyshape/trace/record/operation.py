@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from anyshape.errors import AnyshapeError
+from anyshape.errors import AnyshapeError, ShapeError
 from anyshape.symbolic.sym_bool import SymBool
 from anyshape.symbolic.sym_int import SymInt, specialize
 from anyshape.trace.record.atom import ATOMS, CONTAINERS, HEAP, Function
+from anyshape.trace.record.eager_error import call_of, eager_class
 from anyshape.trace.record.read import is_array
 from anyshape.trace.record.text import NUMBERS, SHOWN, Deferred
 
@@ -176,11 +177,21 @@ class Operations:
         self._recorder.catches = True
 
     def caught(self, kinds: Any) -> Any:
-        """The classes of errors that a handler takes: a refusal of the tracer's is none of them."""
+        """The classes of errors that a handler takes: a refusal of the tracer's is none of them.
+
+        Nor is an error of a part of the program that has run: eager execution decides by its data.
+        """
         error = sys.exc_info()[1]
+        if self._recorder.tracer.failed:
+            return ()
         if isinstance(error, AnyshapeError):
             if error.is_refusal:
                 return ()
+            call = call_of(error) if isinstance(error, ShapeError) else None
+            if call is not None:
+                kind = eager_class(*call)
+                error.is_refusal = kind is None
+                return type(error) if kind is not None and issubclass(kind, kinds) else ()
             bases: tuple[type, ...] = type(error).__mro__
             eagers = (k for k in _EAGER if k in bases)
             return kinds if issubclass(next(eagers, RuntimeError), kinds) else ()

@@ -64,6 +64,18 @@ tries("torch_check_on_a_size", lambda n, x: torch._check(n > 2) or 1, RuntimeErr
 tries("square_root_of_a_size", lambda n, x: (n - 2.5) ** 0.5, TypeError)
 tries("range_step_of_zero", lambda n, x: len(range(0, 5, n)), ValueError)
 tries("narrow_beyond", lambda n, x: x.narrow(0, 1, 2).sum(), RuntimeError)
+tries("narrow_beyond_is_no_index_error", lambda n, x: x.narrow(0, 1, 2).sum(), IndexError)
+tries("select_beyond_is_no_value_error", lambda n, x: x[2].sum(), (ValueError, KeyError))
+tries("select_by_a_method", lambda n, x: x.select(0, n - 1).sum(), IndexError)
+tries("stack_of_others", lambda n, x: torch.stack([x, torch.ones(3)]).sum(), RuntimeError)
+tries("matmul_that_fails", lambda n, x: (x @ torch.ones(3)).sum(), RuntimeError)
+tries("expand_that_fails", lambda n, x: x.expand(3).sum(), RuntimeError)
+tries("split_of_others", lambda n, x: x.split([1, 2])[1].sum(), (RuntimeError, ValueError))
+tries("roll_of_a_dim", lambda n, x: x.reshape(1, n).sum(n - 2), IndexError)
+tries("unsqueeze_beyond", lambda n, x: x.unsqueeze(n - 2).sum(), IndexError)
+tries("take_beyond", lambda n, x: x.unflatten(0, (2, 2)).sum(), RuntimeError)
+tries("largest_of_few", lambda n, x: x.topk(3)[0].sum(), RuntimeError)
+tries("transpose_of_a_dim", lambda n, x: x.transpose(0, n - 3).sum(), IndexError)
 tries("item_of_many", lambda n, x: x.item(), RuntimeError)
 tries("truth_of_many", lambda n, x: 1 if x else 2, RuntimeError)
 tries("index_tensor_beyond", lambda n, x: x[torch.tensor([2])].sum(), IndexError)
@@ -203,6 +215,46 @@ def error_that_data_decides():
 
     calls = [lambda i=i: (torch.arange(4.0) + 1, torch.tensor([i])) for i in (9, 0, 3, 9, 1, -9)]
     return Case(fn, calls=calls)
+
+
+@program
+def error_that_data_decides_in_a_method():
+    class Table:
+        def __init__(self):
+            self.missed = 0
+
+        def find(self, x, i):
+            try:
+                v = x.index_select(0, i)
+                return v * 2 if v.sum() > 3 else v
+            except IndexError:
+                self.missed += 1
+                return x * 0
+
+    table = Table()
+
+    def fn(x, i):
+        return table.find(x, i) + table.missed
+
+    calls = [lambda i=i: (torch.arange(4.0) + 1, torch.tensor([i])) for i in (0, 9, 3, 9, 1)]
+    return Case(fn, calls=calls)
+
+
+@program
+def error_that_data_decides_with_a_last_word():
+    said = []
+
+    def fn(x, i):
+        try:
+            v = x[i] * 2
+            if v.sum() > 3:
+                return v
+        finally:
+            said.append(1)
+        return x
+
+    calls = [lambda i=i: (torch.arange(4.0) + 1, torch.tensor([i])) for i in (9, 0, 3, 9, 1)]
+    return Case(fn, calls=calls, looks_at=said)
 
 
 @program
