@@ -76,8 +76,8 @@ class _Traced(NamedTuple):
 class _Failed(NamedTuple):
     """A call that could not be traced.
 
-    `catches` if the function may handle errors itself; `has_asserts` if conditions that only the
-    run can test came before the error.
+    `catches` if the function may handle errors itself; `has_asserts` if effects, or conditions that
+    only the run can test, came before the error.
     """
 
     error: Exception
@@ -285,7 +285,8 @@ class Compiled:
             return unflatten(made.out, made.entry.captured.out_spec)
         error = made.error
         asserted = isinstance(error, RuntimeAssertError) and not made.catches
-        if asserted and made.has_asserts:  # one of them may fail first
+        eagers = asserted or (isinstance(error, ShapeError) and not error.is_refusal)
+        if eagers and made.has_asserts:  # one of them may fail first
             return self._eagerly(call.args, call.kwargs)
         ours = self.options.fullgraph and isinstance(error, AnyshapeError)
         if ours or asserted or isinstance(error, _RAISED):
@@ -334,7 +335,7 @@ class Compiled:
                 before.restore()
                 tracer.take_back()
             catches = tracer.recorder is None or tracer.recorder.catches
-            return _Failed(e, catches, bool(tracer.env.runtime_asserts))
+            return _Failed(e, catches, bool(tracer.env.runtime_asserts or tracer.has_effects))
 
     @property
     def _tracing(self) -> TraceOptions:

@@ -27,6 +27,7 @@ from anyshape.trace.record.read import is_array
 from anyshape.trace.scan import Scan, hidden_in
 
 if TYPE_CHECKING:
+    from anyshape.trace.record.recorder import Recorder
     from anyshape.trace.tracer import Tracer
     from anyshape.trace.tree import Level
 
@@ -41,6 +42,9 @@ def results_of(tracer: Tracer, result: Any) -> tuple[list[Any], Any]:
     if not recorder.replays:
         flat, spec = tree.flatten(result, shapes=True)
         recorder.need_arguments(result)
+        for leaf in flat:
+            if recorder.is_refusing and (isinstance(leaf, set | bytearray) or is_array(leaf)):
+                raise _one_object(recorder, leaf)
         return [output_of(tracer, leaf) for leaf in flat], spec
     try:
         results = _Results(tracer, result)
@@ -92,10 +96,10 @@ class _Results:
         return pytree.TreeSpec(found.kind, found.context, [self._part(p) for p in found.parts])
 
     def _leaf(self, x: Any) -> Any:
-        recorder, kind = self._recorder, type(x)
+        recorder = self._recorder
         if recorder.is_published(x):
             return recorder.operand(x)
-        if kind in ATOMS or isinstance(x, torch.Tensor | type):
+        if type(x) in ATOMS or isinstance(x, torch.Tensor | type):
             return output_of(self._tracer, x)
         if recorder.is_outside(x) and not recorder.is_born(x):
             return Held(x)
@@ -105,12 +109,16 @@ class _Results:
         if is_array(x) and hidden_in(x, _TRACED_TYPES) is None and str(x.dtype) != "object":
             return recorder.publish_array(x)
         if recorder.is_born(x) or is_array(x):
-            raise recorder.unsupported(
-                f"the function returns a {kind.__name__} that it made",
-                why="the program would return the same object on every call",
-                fix="return tensors and numbers in containers or plain objects",
-            )
+            raise _one_object(recorder, x)
         return output_of(self._tracer, x)
+
+
+def _one_object(recorder: Recorder, x: Any) -> UnsupportedError:
+    return recorder.unsupported(
+        f"the function returns a {type(x).__name__} that it made",
+        why="the program would return the same object on every call",
+        fix="return tensors and numbers in tuples, lists and dicts",
+    )
 
 
 def output_of(tracer: Tracer, leaf: Any) -> Any:

@@ -425,6 +425,11 @@ class Tracer(ModeRecorder):
         """Whether a condition on the inputs comes too late: a part of the program has run."""
         return False
 
+    @property
+    def has_effects(self) -> bool:
+        """Whether the program has done something outside itself."""
+        return self.recorder is not None and self.recorder.effects > 0
+
     def number(self, value: Value) -> Any:
         """A key that is equal for values that are surely equal: made by the same calls."""
         return number(self, value)

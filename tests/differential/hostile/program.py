@@ -52,7 +52,8 @@ class Case:
     called with the function and its arguments in place of the function. `backward` accumulates
     gradients after each call. `looks_at` is state that is not reachable from the function.
     `cleanup` is called at the end. `options` are further options of `compile`, `settings` are
-    those of `config` that are patched.
+    those of `config` that are patched. A program about the identity of containers is not
+    `exported`: exported programs take and return structures, whose containers are new ones.
     """
 
     def __init__(
@@ -68,6 +69,7 @@ class Case:
         cleanup: Callable[[], Any] | None = None,
         options: dict[str, Any] | None = None,
         settings: dict[str, Any] | None = None,
+        exported: bool = True,
     ) -> None:
         self.fn = fn
         self.drive = drive
@@ -86,7 +88,11 @@ class Case:
         again = at(2, changes[0] if changes else None)
         self.steps = told or [*first, at(OTHER), again, *map(at, sizes), last]
         self.few = told or [*first, again, last]  # where a trace is expensive
-        self.sizes = [] if calls else [at(n) for n in (FIRST, FIRST, OTHER, 2, *reversed(sizes))]
+        self.sizes = (
+            []
+            if calls or not exported
+            else [at(n) for n in (FIRST, FIRST, OTHER, 2, *reversed(sizes))]
+        )
 
 
 PROGRAMS: dict[str, dict[str, Callable[[], Case]]] = {}  # by module, by name

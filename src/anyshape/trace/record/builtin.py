@@ -180,7 +180,7 @@ class Builtins:
         if type(owner) is str:
             return functools.partial(self.method, f)
         if isinstance(owner, CONTAINERS):
-            return self._containers.method(owner, f.__name__)
+            return self._containers.method(owner, f.__name__, is_native=True)
         if type(owner) is contextvars.ContextVar:
             return functools.partial(self._context_variable, f)
         if isinstance(owner, torch.Generator):
@@ -200,7 +200,7 @@ class Builtins:
             case "__delattr__":
                 return functools.partial(attributes.remove, owner)
         if isinstance(owner, CONTAINERS):
-            return self._containers.method(owner, name)
+            return self._containers.method(owner, name, is_native=True)
         if name == "__call__":
             return self._calls.ready(owner)
         return functools.partial(self._plain, f)
@@ -241,7 +241,7 @@ class Builtins:
         return self._direct(f)
 
     def _unbound(self, name: str, o: Any, /, *args: Any, **named: Any) -> Any:
-        return self._containers.method(o, name)(*args, **named)
+        return self._containers.method(o, name, is_native=True)(*args, **named)
 
     def _direct(self, f: Any) -> Any:
         """A function of torch: the tracer looks at its arguments."""

@@ -394,9 +394,9 @@ class Containers:
         self._forget(key)
         recorder.emit(effect.delete_item, Held(o), recorder.operand(key))
 
-    def method(self, o: Any, name: str) -> Any:
-        """A method of a list, dict or the like."""
-        return self._methods.ready(o, name)
+    def method(self, o: Any, name: str, *, is_native: bool = False) -> Any:
+        """A method of a list, dict or the like; the one in C, if `is_native`."""
+        return self._methods.ready(o, name, is_native=is_native)
 
 
 def _is_compared(x: Any) -> bool:

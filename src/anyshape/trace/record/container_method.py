@@ -25,11 +25,11 @@ class ContainerMethods:
         self._containers = containers
         self._recorder = recorder
 
-    def ready(self, o: Any, name: str) -> Any:
-        """A method of a list, dict or the like."""
+    def ready(self, o: Any, name: str, *, is_native: bool = False) -> Any:
+        """A method of a list, dict or the like; the one in C, if `is_native`."""
         recorder = self._recorder
         own = getattr(type(o), name, None)
-        if type(own) is Function:
+        if type(own) is Function and not is_native:
             recorder.lookup(type(o), name)
             return functools.partial(self._containers.calls.ready(own), o)
         if recorder.may_write(o):
@@ -57,7 +57,7 @@ class ContainerMethods:
             return self._containers.found(o, name, args[0])
         if name in CHANGING and self._recorder.is_published(o):
             return self._on_named(o, name, args, named)
-        result = getattr(o, name)(*args, **named)
+        result = effect.native(o, name)(*args, **named)
         return self._containers.fresh(result) if name in FRESH else result
 
     def _on_named(self, o: Any, name: str, args: Any, named: Any) -> Any:
@@ -70,7 +70,7 @@ class ContainerMethods:
             return None
         given = self._operands(name, args)
         others = {k: recorder.operand(v) for k, v in named.items()}
-        result = getattr(o, name)(*args, **named)
+        result = effect.native(o, name)(*args, **named)
         recorder.repeat(o, effect.call_method, _as_method(o, name), given, others)
         return result
 
@@ -98,7 +98,7 @@ class ContainerMethods:
         ):
             return self._containers.found(seen, name, args[0])
         args, named = self._prepared(name, args, named)
-        result = getattr(seen, name)(*args, **named)
+        result = effect.native(seen, name)(*args, **named)
         return self._containers.fresh(result) if name in FRESH else result
 
     def _changing(self, o: Any, name: str, /, *args: Any, **named: Any) -> Any:
@@ -124,7 +124,7 @@ class ContainerMethods:
             return shadow[args[0]]
         given = self._operands(name, args)
         others = {k: recorder.operand(v) for k, v in named.items()}
-        result = getattr(shadow, name)(*args, **named)
+        result = effect.native(shadow, name)(*args, **named)
         recorder.emit(effect.call_method, Held(o), _as_method(o, name), given, others)
         if isinstance(o, dict):
             recorder.known_again()

@@ -12,6 +12,7 @@ from typing import Any, Final
 import torch
 
 from anyshape.trace import tree
+from anyshape.trace.record.atom import HEAP
 from anyshape.trace.record.journal import before_attribute, before_content, fill_container, tell
 
 
@@ -66,6 +67,14 @@ def _all_given(named: dict[str, Any]) -> dict[str, Any]:
     return {k: given(v) for k, v in named.items()}
 
 
+def native(x: Any, name: str) -> Any:
+    """A method of a container as it is in C: what the user's class does in it is recorded."""
+    for base in type(x).__mro__:
+        if not base.__flags__ & HEAP and name in base.__dict__:
+            return base.__dict__[name].__get__(x)
+    return getattr(x, name)
+
+
 def set_attribute(owner: Any, name: str, value: Any) -> None:
     """Assign an attribute as `object` does."""
     before_attribute(owner_of(owner), name)
@@ -95,13 +104,13 @@ def delete_attribute(owner: Any, name: str) -> None:
 def set_item(owner: Any, key: Any, value: Any) -> None:
     """Assign an item of a container, or a name of a module."""
     before_content(owner_of(owner))
-    owner_of(owner)[given(key)] = given(value)
+    native(owner_of(owner), "__setitem__")(given(key), given(value))
 
 
 def delete_item(owner: Any, key: Any) -> None:
     """Delete an item of a container."""
     before_content(owner_of(owner))
-    del owner_of(owner)[given(key)]
+    native(owner_of(owner), "__delitem__")(given(key))
 
 
 def size(parts: Any) -> torch.Size:
@@ -172,7 +181,7 @@ def set_cell(cell: Held, value: Any) -> None:
 def call_method(owner: Any, name: str, args: Any, kwargs: Any) -> None:
     """Call a method of a container."""
     before_content(owner_of(owner))
-    getattr(owner_of(owner), name)(*given(args), **_all_given(kwargs))
+    native(owner_of(owner), name)(*given(args), **_all_given(kwargs))
 
 
 def print_out(words: Any, named: Any) -> None:

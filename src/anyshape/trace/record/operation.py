@@ -84,6 +84,8 @@ class Operations:
             if result is not NotImplemented:
                 return result
         elif second is None:
+            if self._by_identity(plain, a, b):
+                return self._recorder.is_same(a, b) is (plain is operator.eq)
             result = plain(self.operand(a), self.operand(b))
             return self._recorder.born(result) if type(result) in _NEW else result
         if second is not None and type(b) is not type(a):
@@ -91,6 +93,13 @@ class Operations:
             if result is not NotImplemented:
                 return result
         return plain(a, b)  # raises, or compares identities
+
+    def _by_identity(self, plain: Any, a: Any, b: Any) -> bool:
+        """Whether a comparison of an argument asks for its identity."""
+        given = self._recorder.given
+        if not given or plain not in (operator.eq, operator.ne):
+            return False
+        return any(id(x) in given and _compares_identity(type(x)) for x in (a, b))
 
     # ------------------------------------------------------------------ tests
 
@@ -321,6 +330,10 @@ class Words:
 
     def __float__(self) -> float:
         return float(self._operations.calls.ready(float)(self._object))
+
+
+def _compares_identity(cls: Any) -> bool:
+    return cls.__eq__ is object.__eq__
 
 
 def _wrapped(operations: Operations, x: Any) -> Any:

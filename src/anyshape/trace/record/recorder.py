@@ -67,6 +67,11 @@ class Recorder(Owners):
         return self._effects == REPLAYED
 
     @property
+    def is_refusing(self) -> bool:
+        """Whether effects are refused."""
+        return self._effects == REFUSED
+
+    @property
     def has_outlets(self) -> bool:
         """Whether what the program says is a call of the graph, and not said while it is traced."""
         return self._effects != DONE
