@@ -7,6 +7,7 @@
 #   make type      mypy, strict                make docs      build the documentation
 #   make compat    torch's private names (TORCH=torch==2.11.0 VENV=.venv-2.11)
 #   make probe     absurd calls of the ops that a file may name (CALLS=500)
+#   make zoo       programs of other libraries, against eager and torch.export (ARGS='--library timm')
 #   make imports   draw the import graphs of the docs (needs Graphviz)
 #   make coverage  100% branches in the engine (after make test)
 #   make all       lint, type, test, coverage, docs
@@ -36,6 +37,10 @@ DEV_STAMP   := $(VENV)/.dev
 BENCH_STAMP := $(VENV)/.bench
 DOCS_STAMP  := $(VENV)/.docs
 
+# Many libraries with requirements of their own: an environment beside the one for the tests.
+ZOO       := $(VENV)-zoo
+ZOO_STAMP := $(ZOO)/.zoo
+
 # What anyshape relies on in torch beyond its public interface, and the signatures of its ops.
 COMPAT := tests/unit/torch_compat tests/unit/rules/test_signature.py
 
@@ -43,7 +48,7 @@ ENGINE := src/anyshape/expr/*,src/anyshape/domain/*,src/anyshape/env/*
 
 .DEFAULT_GOAL := all
 .NOTPARALLEL:
-.PHONY: setup demo test compat coverage lint type bench fuzz probe docs imports fmt all clean
+.PHONY: setup demo test compat coverage lint type bench fuzz probe zoo docs imports fmt all clean
 
 setup: $(DEV_STAMP)
 
@@ -66,6 +71,12 @@ $(BENCH_STAMP): $(DEV_STAMP)
 
 $(DOCS_STAMP): $(DEV_STAMP)
 	@$(PIP) -e '.[docs]'
+	@touch $@
+
+$(ZOO_STAMP): pyproject.toml
+	@echo "making $(ZOO) with $(TORCH) and the libraries of the zoo: several minutes"
+	@$(PYTHON) -m venv $(ZOO)
+	@$(ZOO)/bin/python -m pip install --disable-pip-version-check -qq '$(TORCH)' -e '.[models,zoo]'
 	@touch $@
 
 demo: setup
@@ -104,6 +115,9 @@ fuzz: setup
 
 probe: setup
 	$(BIN)/python -m tests.unit.export.files.op_probe --calls $(CALLS) --seed $(SEED)
+
+zoo: $(ZOO_STAMP)
+	$(ZOO)/bin/python -m tests.zoo --write $(ARGS)
 
 imports: setup
 	$(BIN)/python tools/import_graph.py
