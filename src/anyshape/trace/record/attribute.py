@@ -351,15 +351,21 @@ class Attributes:
             self._recorder.forget_classes()
 
     def _set_of_tensor(self, t: torch.Tensor, name: str, value: Any) -> None:
-        if type(t) is SymTensor and (hasattr(torch.Tensor, name) or self._recorder.may_write(t)):
+        recorder = self._recorder
+        if type(t) is SymTensor and (hasattr(torch.Tensor, name) or recorder.may_write(t)):
             setattr(t, name, value)
             return
-        tracer = self._recorder.tracer
+        tracer = recorder.tracer
         if type(t) is SymTensor:
-            raise self._recorder.refusal(f"the attribute {name} of a tensor is assigned")
+            if t._value.node is None or not recorder.replays:
+                raise recorder.refusal(f"the attribute {name} of a tensor is assigned")
+            recorder.emit(effect.set_attribute, t, name, recorder.operand(value))
+            setattr(t, name, value)
+            self._change(t, name, value)
+            return
         if name == "data" and type(value) is SymTensor and value._value.root is tracer.lift(t).root:
             return  # the memory that it has already, as after `t.data += 1`
-        raise self._recorder.refusal(f"the attribute {name} of a tensor is assigned")
+        raise recorder.refusal(f"the attribute {name} of a tensor is assigned")
 
     def _set_of_module(self, m: torch.nn.Module, name: str, value: Any) -> None:
         """What `Module.__setattr__` does, for names that are registered already and for others."""
@@ -382,6 +388,8 @@ class Attributes:
         """`del o.name`."""
         recorder = self._recorder
         remove = type(o).__delattr__
+        if id(o) in recorder.changed and isinstance(o, SymTensor):
+            raise recorder.refusal(f"the attribute {name} of a tensor is deleted")
         if recorder.may_write(o) or isinstance(o, SymTensor):
             recorder.before_change(o)
             delattr(o, name)

@@ -42,6 +42,7 @@ def TORCH_SUBSTITUTES() -> Iterator[tuple[Any, Any]]:  # noqa: N802
     )
     yield vars(torch.autograd.Function)["apply"].__func__, _applied
     yield torch.range, _ranged
+    yield torch.nn.Buffer, _buffer
     for name in dir(torch):
         if name.startswith(("set_", "use_deterministic")) and name not in _RECORDED:
             yield getattr(torch, name), functools.partial(_set, name)
@@ -64,6 +65,15 @@ def _file(name: str, recorder: Recorder, *_: Any, **__: Any) -> Any:
 def _seeded(recorder: Recorder, seed: int) -> Any:
     recorder.tracer.emit(set_seed, (seed,))
     return torch.default_generator
+
+
+def _buffer(recorder: Recorder, data: Any = None, *, persistent: bool = True) -> Any:
+    """A tensor with two attributes, which the program sets too."""
+    data = torch.empty(0) if data is None else data
+    made = data.detach().requires_grad_(data.requires_grad)
+    for name, value in (("persistent", persistent), ("_is_buffer", True)):
+        recorder.hooks.set_attribute(made, name, value)
+    return made
 
 
 def _ranged(recorder: Recorder, *args: Any, **named: Any) -> Any:

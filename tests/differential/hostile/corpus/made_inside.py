@@ -126,6 +126,74 @@ def buffer_made_inside():
 
 
 @program
+def buffer_that_is_not_kept():
+    def fn(x):
+        b = torch.nn.Buffer(x * 2, persistent=False)
+        return b, isinstance(b, torch.nn.Buffer), b.persistent
+
+    return Case(fn)
+
+
+@program
+def tensor_with_attributes():
+    def fn(x):
+        y = x * 2
+        y.tag, y.kin = x.shape[0], x + 1
+        return y, y.kin * y.tag
+
+    return Case(fn)
+
+
+@program
+def tensor_with_a_list():
+    def fn(x):
+        y = x * 2
+        y.tags = [x.shape[0]]
+        y.tags.append(2)
+        return y, len(y.tags)
+
+    return Case(fn)
+
+
+@program
+def tensor_whose_attribute_goes():
+    def fn(x):
+        y = x * 2
+        y.tag = 3
+        del y.tag
+        return y, hasattr(y, "tag")
+
+    return Case(fn)
+
+
+@program
+def attributes_in_a_branch_on_data():
+    def fn(x):
+        y = x * 2
+        y.tag = 1
+        if x.sum() > 7:
+            y.tag = 2
+            y = y + y.tag
+        return y, getattr(y, "tag", 0)
+
+    return Case(fn)
+
+
+@program
+def attributes_in_a_loop():
+    def fn(x):
+        y = x * 1
+        y.tag = 0
+        while y.abs().sum() > 1:
+            tag = y.tag + 1
+            y = y * 0.5
+            y.tag = tag
+        return y, y.tag
+
+    return Case(fn)
+
+
+@program
 def module_made_and_returned():
     def fn(x):
         layer = torch.nn.Linear(4, 2)
