@@ -11,20 +11,29 @@ import types
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
+from torch.nn import functional as F  # noqa: N812  as everybody calls it
 
 from anyshape.errors import BackendError
 from anyshape.rules.dispatch.table import RANDOM
 from anyshape.rules.generator import STATE_CHANGES
 from anyshape.trace.birth import make_leaf, make_parameter
-from anyshape.trace.execution_modes import set_saved_hooks
+from anyshape.trace.execution_modes import set_inference, set_saved_hooks
 from anyshape.trace.graph import INPUT, Graph, Node, Value, leaves, op_name, values_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _EAGER_ONLY: Final = frozenset(
-    (make_leaf, make_parameter, set_saved_hooks, torch.set_default_dtype, *STATE_CHANGES)
+    (
+        make_leaf,
+        make_parameter,
+        set_inference,
+        set_saved_hooks,
+        torch.set_default_dtype,
+        *STATE_CHANGES,
+    )
 )
+_DROPOUTS: Final = frozenset((F.dropout, torch.dropout, torch.dropout_))
 _ABOUT_LEAVES: Final = (torch.Tensor.requires_grad_, torch.Tensor.detach_)
 
 
@@ -34,6 +43,8 @@ def need_lowerable(graph: Graph) -> None:
         func = node.func
         if func in _EAGER_ONLY or (func in _ABOUT_LEAVES and _changes_leaf(node)):
             raise _refusal(f"{op_name(func)} has an effect that they do not see")
+        if func in _DROPOUTS and _probability(node) == 1:
+            raise _refusal(f"{op_name(func)} of all elements draws no random numbers")
         if node.kwargs.get("requires_grad"):
             raise _refusal(f"{op_name(func)} makes a leaf that gradients flow into")
         backward = getattr(getattr(func, "__self__", None), "backward", None)
@@ -45,6 +56,10 @@ def need_lowerable(graph: Graph) -> None:
 
 def _refusal(why: str) -> BackendError:
     return BackendError("the program is not one for torch's compilers", why=why)
+
+
+def _probability(node: Node) -> Any:
+    return node.args[1] if len(node.args) > 1 else node.kwargs.get("p")
 
 
 def _changes_leaf(node: Node) -> bool:

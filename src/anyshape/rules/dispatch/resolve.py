@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
     Handler = Callable[[Any, Any, tuple[Any, ...], dict[str, Any]], Any]
 
+_PROFILER: Final = "profiler::"  # ops that mark a range of time
 SYMBOLIC: Final = (SymInt, SymBool, SymFloat)
 _FAMILIES: Final = (
     "pointwise",
@@ -109,6 +110,8 @@ def resolve(func: Any) -> Handler:
     if func in NOT_OPS:
         return _plain
     if is_op(func):
+        if qualified_name(func).startswith(_PROFILER):
+            return _plain
         name = op_name(func)
     row = _by_name(func, name)
     if row is not None:

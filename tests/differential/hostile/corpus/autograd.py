@@ -544,6 +544,18 @@ def inference_mode_inside():
 
 
 @program
+def inference_mode_for_a_part():
+    def fn(x):
+        with torch.inference_mode():
+            y = x * 2
+        with torch.inference_mode(False):
+            z = x * 3
+        return y, z, y.is_inference(), z.requires_grad
+
+    return Case(fn, args=leaf)
+
+
+@program
 def frozen_and_unfrozen():
     m = torch.nn.Linear(4, 2)
 

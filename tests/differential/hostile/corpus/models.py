@@ -241,6 +241,38 @@ def optimizer_step_inside():
 
 
 @program
+def profiled_range_inside():
+    m = nn.Linear(4, 2)
+
+    def fn(x):
+        with torch.profiler.record_function("forward"):
+            y = m(x)
+        return y * 2
+
+    return Case(fn, args=matrix)
+
+
+@program
+def gradients_dropped_inside():
+    m = nn.Linear(4, 2)
+    opt = torch.optim.SGD(m.parameters(), lr=0.1)
+
+    def fn(x):
+        opt.zero_grad()
+        return m(x).sum()
+
+    return Case(fn, args=matrix, backward=True)
+
+
+@program
+def dropout_of_everything():
+    def fn(x):
+        return nn.functional.dropout(x, 1.0) + nn.functional.dropout(x, 0.5)
+
+    return Case(fn, args=matrix)
+
+
+@program
 def buffer_registered_inside():
     class Net(nn.Module):
         def forward(self, x):
