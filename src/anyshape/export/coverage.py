@@ -72,12 +72,20 @@ class _Cases:
         except ConstraintError:
             return True  # there are no such sizes
         split = None
+        answers: dict[str, bool | None] = {}
         for region in self.regions:
-            answers = {text: env.prove(_read(env, text)).answer for text in region}
-            if all(answers.values()):
-                return True
-            if False not in answers.values() and split is None:
-                split = next(text for text, answer in answers.items() if answer is None)
+            open_text = None
+            for text in region:
+                if text not in answers:
+                    answers[text] = env.prove(_read(env, text)).answer
+                if answers[text] is False:
+                    break
+                if answers[text] is None and open_text is None:
+                    open_text = text
+            else:
+                if open_text is None:
+                    return True
+                split = open_text if split is None else split
         return split is not None and all(
             self.covered((*facts, (split, is_true))) for is_true in (True, False)
         )

@@ -93,8 +93,9 @@ def explore(
     examples = [{bind.name: bind.read(first.inputs.examples) for bind in binds}]
     labels = {name: env.sources.get(name, name) for name in names}
     signed = {bind.name for bind in first.inputs.binds if bind.dim is None}
+    uncovered = _uncovered(allowed, regions, examples, signed)
     while True:
-        values = _uncovered(allowed, regions, examples, signed)
+        values = next(uncovered, None)
         if values is None:
             sizes = [_size(bind, first.inputs.examples) for bind in binds]
             found.is_complete = is_covered(
@@ -107,7 +108,8 @@ def explore(
             found.is_complete = False
             return found
         wanted = {labels[n]: v for n, v in values.items()}
-        tracer = Tracer(options=TraceOptions(effects=REFUSED))
+        last = found.variants[-1].tracer
+        tracer = Tracer(options=TraceOptions(effects=REFUSED), previous=last)
         try:
             variant = capture(fn, args, kwargs, dynamic=SizeSymbols(spec, wanted), tracer=tracer)
             guards = variant.guards
@@ -137,16 +139,21 @@ def _size(bind: Bind, examples: Sequence[Any]) -> Size:
 
 def _uncovered(
     allowed: Region, regions: list[Region], examples: list[dict[str, Any]], signed: set[str]
-) -> dict[str, Any] | None:
-    """Values that the spec allows and no region contains, found by trying likely ones."""
-    for region, example in zip(regions, examples, strict=True):
-        for guard in region.guards:
+) -> Iterator[dict[str, Any]]:
+    """Values that the spec allows and no region contains, found by trying likely ones.
+
+    Regions and examples may be added meanwhile; a value that a region contains stays in it, so each
+    is tried once.
+    """
+    place = 0
+    while place < len(regions):
+        for guard in regions[place].guards:
             if guard.origin == DECLARED:
                 continue
-            for values in _near(guard, example, signed):
+            for values in _near(guard, examples[place], signed):
                 if allowed.holds(values) and not any(r.holds(values) for r in regions):
-                    return values
-    return None
+                    yield values
+        place += 1
 
 
 def _near(guard: Obligation, example: dict[str, Any], signed: set[str]) -> Iterator[dict[str, Any]]:

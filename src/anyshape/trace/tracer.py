@@ -58,7 +58,12 @@ _DEFAULT: Final = TraceOptions()
 class Tracer(ModeRecorder):
     """One run of one program. `call` receives every torch function."""
 
-    def __init__(self, env: Env | None = None, options: TraceOptions = _DEFAULT) -> None:
+    def __init__(
+        self,
+        env: Env | None = None,
+        options: TraceOptions = _DEFAULT,
+        previous: Tracer | None = None,  # of an earlier trace of the same call
+    ) -> None:
         super().__init__()
         self.env = Env(TraceAsker()) if env is None else env
         self.options = options
@@ -76,7 +81,8 @@ class Tracer(ModeRecorder):
         self.failed = False  # whether a part of the program that ran has raised
         self.mode: Any = None
         self.inputs: Any = None
-        self.recorder: Any = None  # of what Python does around the calls
+        # of what Python does around the calls; before the trace, that of the earlier one
+        self.recorder: Any = None if previous is None else previous.recorder
         self.device = torch.get_default_device()
         self._device: torch.device | None = None  # of all tensors so far
         self._mixed = False

@@ -176,6 +176,10 @@ class Attributes:
             if id(o) not in recorder._born:
                 recorder.note(reads.ABSENT, own, name, MISSING)
         if raw is not MISSING:
+            if not hasattr(type(raw), "__get__"):
+                if id(o) not in recorder._born:
+                    self._known[id(o), name] = raw
+                return raw
             return self._of_raw(o, name, raw)
         if not falls_back:
             return object.__getattribute__(o, name)  # raises
@@ -218,10 +222,8 @@ class Attributes:
         return value
 
     def _of_raw(self, o: Any, name: str, raw: Any) -> Any:
-        """What something in the class of an object gives for the object."""
+        """What a descriptor in the class of an object gives for the object."""
         kind = type(raw)
-        if not hasattr(kind, "__get__"):
-            return raw
         if kind in _METHODS:
             return getattr(o, name)
         if kind is functools.cached_property:
@@ -338,7 +340,8 @@ class Attributes:
         recorder.before_change(o)
         if isinstance(o, type | _Module | types.ModuleType):
             setattr(o, name, value)
-            self._recorder.forget_classes()
+            if isinstance(o, type):
+                self._recorder.forget_classes()
         else:
             object.__setattr__(o, name, value)
         if recorder.is_published(o):
@@ -392,8 +395,10 @@ class Attributes:
             raise recorder.refusal(f"the attribute {name} of a tensor is deleted")
         if recorder.may_write(o) or isinstance(o, SymTensor):
             recorder.before_change(o)
+            self._known.pop((id(o), name), None)
             delattr(o, name)
-            recorder.forget_classes()
+            if isinstance(o, type):
+                recorder.forget_classes()
             recorder.repeat(o, effect.delete_attribute, name)
             return
         if type(remove) is Function and remove is not _Module.__delattr__:

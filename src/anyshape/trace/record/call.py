@@ -92,6 +92,8 @@ class Calls:
         raw = self._in_class.get((kind, name))
         if type(raw) is Function and (id(o), name) not in self._known:
             twin = self._twins.get(raw)
+            if twin is None and is_twinned(raw.__code__) and id(raw) not in self._substitutes:
+                twin = self._recorder.twin(raw)
             own = getattr(o, "__dict__", None)
             if type(twin) is Function and type(own) is dict and name not in own:
                 recorder = self._recorder

@@ -11,6 +11,7 @@ from anyshape.trace.record import read as reads
 from anyshape.trace.record.attribute import Attributes
 from anyshape.trace.record.call import Calls
 from anyshape.trace.record.container import Containers
+from anyshape.trace.record.follow import follow
 from anyshape.trace.record.operation import Operations
 from anyshape.trace.record.recorder import Recorder
 
@@ -88,7 +89,9 @@ _PLACES: Final = {
 
 
 def recorder_for(tracer: Tracer) -> Recorder:
-    """A recorder with its hooks."""
+    """A recorder with its hooks, which may follow that of an earlier trace."""
     recorder = Recorder(tracer)
     Hooks(recorder)
+    if tracer.recorder is not None:
+        follow(recorder, tracer.recorder)
     return recorder

@@ -21,7 +21,7 @@ class Namespace(dict[str, Any]):
     kept. Assignments by a twin stay here, and the module is as before.
     """
 
-    __slots__ = ("_read", "real")
+    __slots__ = ("_read", "kept", "real")
 
     def __init__(
         self, real: dict[str, Any], hooks: Any, read: Callable[[dict[str, Any], str], Any]
@@ -30,6 +30,7 @@ class Namespace(dict[str, Any]):
         self[HOOKS] = hooks
         self["__builtins__"] = vars(builtins)
         self.real = real
+        self.kept: dict[str, Any] = {}
         self._read: Callable[[dict[str, Any], str], Any] | None = read
 
     def __missing__(self, name: str) -> Any:
@@ -38,9 +39,15 @@ class Namespace(dict[str, Any]):
         value = self[name] = self._read(self.real, name)
         return value
 
-    def close(self) -> None:
-        """End the trace: names are those of the module, and hooks do what Python does."""
+    def close(self, *, keeps: bool = False) -> None:
+        """End the trace: names are those of the module, and hooks do what Python does.
+
+        What was looked up is `kept`, if another trace may start from it.
+        """
         self._read = None
-        for name in [name for name in self if name != "__builtins__"]:
-            del self[name]
+        del self[HOOKS], self["__builtins__"]
+        if keeps:
+            self.kept = dict(self)
+        self.clear()
+        self["__builtins__"] = vars(builtins)
         self[HOOKS] = INERT

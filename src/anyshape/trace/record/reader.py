@@ -21,7 +21,7 @@ from anyshape.errors import EffectError
 from anyshape.refusal import refused
 from anyshape.torch_compat.module_attribute import CALL_HOOKS, GLOBAL_HOOKS
 from anyshape.trace.attribute import View
-from anyshape.trace.options import DONE
+from anyshape.trace.options import DONE, REFUSED
 from anyshape.trace.record import read as reads
 from anyshape.trace.record import read_log
 from anyshape.trace.record.atom import ATOMS, CONTAINERS, HEAP, SYMBOLIC, Function
@@ -43,6 +43,7 @@ class Reader:
 
     def __init__(self, tracer: Tracer) -> None:
         self.tracer = tracer
+        self.options = tracer.options
         self._effects = tracer.options.effects
         self.effects = 0  # how many there were
         self._names = 0  # of what the program makes for its effects
@@ -294,6 +295,7 @@ class Reader:
 
     def forget_classes(self) -> None:
         """Look names up in classes again: one of these has changed."""
+        self.known_again()
         self._looked_up.clear()
         self.in_class.clear()
         self.supers.clear()
@@ -360,7 +362,7 @@ class Reader:
     def close(self) -> None:
         """End the trace: twins that outlive it are functions like others."""
         for space in self._spaces.values():
-            space.close()
+            space.close(keeps=self._effects == REFUSED)
 
     def read_global(self, real: dict[str, Any], name: str) -> Any:
         """The value of a name for the functions of a module."""
@@ -450,7 +452,8 @@ class Reader:
         try:
             return f(*given, **{k: self.deep(a) for k, a in named.items()})
         finally:
-            self.forget_classes()
+            if not _TO_CLASSES.isdisjoint(f.__code__.co_names):
+                self.forget_classes()
 
     def survey(self, f: Any) -> None:
         """Note what a function without a twin may read: globals that it names, and its cells."""
@@ -489,5 +492,6 @@ def _names(f: Any) -> tuple[str, ...]:
 _STORES: Final = frozenset(
     opcode.opmap[name] for name in ("STORE_ATTR", "DELETE_ATTR", "STORE_GLOBAL", "DELETE_GLOBAL")
 )
+_TO_CLASSES: Final = frozenset(("type", "__class__", "setattr", "delattr"))  # ways to a class
 _UNKNOWN: Final = object()
 _MOST_PARTS: Final = 100_000
