@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import sys
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict, deque
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import torch
@@ -61,7 +61,8 @@ def level(x: Any) -> Level | None:
         return tree.level(x)
     if is_plain_class(kind):
         return tree.members(x)
-    return tree.level(x)
+    found = tree.level(x)
+    return tree.derived(x) if found is None and is_derived(kind) else found
 
 
 def _elements(x: Any, kind: type) -> Level | None:
@@ -80,10 +81,20 @@ def is_plain_class(cls: type) -> bool:
         return False
     if issubclass(cls, torch.nn.Module):
         return False
+    return _is_users(cls)
+
+
+def _is_users(cls: type) -> bool:
     module = sys.modules.get(cls.__module__)
     if cls.__module__ == "__main__":
         return True
     return not is_framework(getattr(module, "__file__", None) or "<frozen")
+
+
+@functools.lru_cache(maxsize=4096)
+def is_derived(cls: type) -> bool:
+    """Whether a class of the user's, or `Counter`, derives from a container."""
+    return issubclass(cls, dict | list) and (cls is Counter or _is_users(cls))
 
 
 def is_mutable(kind: Any) -> bool:

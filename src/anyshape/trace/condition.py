@@ -264,15 +264,20 @@ class SameType(NamedTuple):
 
 
 class SameValue(NamedTuple):
-    """An input that is not a tensor has the type and the value that the trace saw."""
+    """An input that is not a tensor has the type and the value that the trace saw; it is the very
+    object, if `is_same`.
+    """
 
     place: int
     leaf: Leaf
+    is_same: bool = False
 
     def source(self, scope: Scope) -> str:
         """See `Condition`."""
         x, example = scope.inputs[self.place], self.leaf.example
         kind = type(example)
+        if self.is_same:
+            return f"{x} is {scope.name(example)}"
         if example is None:
             return f"{x} is None"
         if kind in LITERAL:

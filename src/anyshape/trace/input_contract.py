@@ -11,6 +11,7 @@ explains itself.
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from anyshape.errors import ArgumentError, ConstraintError
@@ -38,6 +39,7 @@ from anyshape.trace.condition import (
     TensorKind,
 )
 from anyshape.trace.inputs import OWNED
+from anyshape.trace.record.read import is_array
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -92,7 +94,8 @@ class InputContract:
             elif leaf.value is not None:
                 yield from self._tensor(i, leaf)
             elif leaf.example is not OWNED:
-                yield SameType(i, leaf) if i in symbolic else SameValue(i, leaf)
+                is_same = self.strict and _can_change(leaf.example)
+                yield SameType(i, leaf) if i in symbolic else SameValue(i, leaf, is_same)
         tensors = [(i, leaf.name) for i, leaf in enumerate(inputs.leaves) if leaf.value is not None]
         if self.strict and len(tensors) > 1:
             yield DistinctTensors(*zip(*tensors, strict=True))
@@ -165,6 +168,11 @@ class InputContract:
 
     def _written(self) -> tuple[Callable[[Sequence[Any]], int], list[Condition]]:
         return flat_check(self.inputs, [*self.modes, *self.conditions], self.relations)
+
+
+def _can_change(x: Any) -> bool:
+    """Whether a value is known by its identity, because what it holds may change."""
+    return isinstance(x, list | dict | set | deque) or is_array(x)
 
 
 def flat_check(

@@ -73,7 +73,8 @@ class _Results:
             return None
         if recorder.is_born(x) and is_plain_object(x) and not isinstance(x, torch.nn.Module):
             return tree.members(x)
-        return tree.level(x)
+        found = tree.level(x)
+        return tree.derived(x) if found is None and recorder.is_born(x) else found
 
     def _count(self, x: Any) -> None:
         """Count how often each container occurs."""

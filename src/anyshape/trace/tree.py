@@ -1,5 +1,7 @@
 """Nested inputs and outputs as flat leaves and a structure: pytrees, and dataclasses.
 
+Where a caller asks for it, plain objects and subclasses of list and dict are containers, too.
+
 A class that is registered with `torch.utils._pytree` is flattened as registered. An instance of any
 other dataclass is a container of its fields; nothing is registered for its class, so that the rest
 of the process is not affected. It is rebuilt field by field without calling `__init__`, whose
@@ -11,7 +13,7 @@ from __future__ import annotations
 import copyreg
 import dataclasses
 import functools
-from collections import namedtuple
+from collections import OrderedDict, namedtuple
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import torch
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
 _MARK: Final = "__dataclass_fields__"
 _LEAF: Final = pytree.tree_structure(0)
+_HEAP: Final = 1 << 9  # Py_TPFLAGS_HEAPTYPE: classes that Python code makes
 NAMED: Final = namedtuple  # the kind of all named tuples
 
 
@@ -36,6 +39,12 @@ class Fields:
 
 class Members:
     """The kind of a plain object; its context is the class and the names of the attributes."""
+
+
+class Derived:
+    """The kind of a subclass of list or dict; its context is the class, the keys of a dict with
+    their types, and the names of the attributes.
+    """
 
 
 class Level(NamedTuple):
@@ -202,6 +211,48 @@ def _slots(cls: type) -> tuple[str, ...]:
     return tuple(names)
 
 
+@functools.lru_cache(maxsize=4096)
+def _base(cls: type) -> Any:
+    """The container that a class derives from, if an object is its items and attributes."""
+    new: Any = cls.__new__
+    of_python = cls.__flags__ & _HEAP and not hasattr(cls, "__del__") and not _slots(cls)
+    bases = [base for base in (OrderedDict, dict, list) if issubclass(cls, base)]
+    return bases[0] if bases and of_python and new is bases[0].__new__ else None
+
+
+def derived(x: Any) -> Level | None:
+    """An object of a subclass of list or dict, by its items and attributes."""
+    cls: Any = type(x)
+    base = _base(cls)
+    if base is None or cls in pytree.SUPPORTED_NODES:
+        return None
+    own = getattr(x, "__dict__", None) or {}
+    if base is list:
+        names: Any = None
+        parts = list(list.__iter__(x))
+        keys: list[Any] = [pytree.SequenceKey(i) for i in range(len(parts))]
+    else:
+        names = [(type(key), key) for key in base.keys(x)]
+        parts = list(base.values(x))
+        keys = [pytree.MappingKey(key) for _, key in names]
+    keys += [pytree.GetAttrKey(name) for name in own]
+    return Level(Derived, (cls, names, tuple(own)), keys, [*parts, *own.values()])
+
+
+def _unflatten_derived(values: Iterable[Any], context: Any) -> Any:
+    cls, keys, names = context
+    base, parts = _base(cls), list(values)
+    made = base.__new__(cls)
+    count = len(parts) - len(names)
+    if base is list:
+        list.extend(made, parts[:count])
+    else:
+        for (_, key), value in zip(keys, parts, strict=False):
+            base.__setitem__(made, key, value)
+    fill(made, names, parts[count:])
+    return made
+
+
 def empty(kind: Any, context: Any) -> Any:
     """A new container without parts: a list, a dict or a plain object."""
     return object.__new__(context[0]) if kind is Members else kind()
@@ -227,6 +278,7 @@ def _unflatten_members(values: Iterable[Any], context: tuple[Any, tuple[str, ...
 
 pytree.register_pytree_node(Fields, _refuse_to_flatten, _unflatten_fields)
 pytree.register_pytree_node(Members, _refuse_to_flatten, _unflatten_members)
+pytree.register_pytree_node(Derived, _refuse_to_flatten, _unflatten_derived)
 
 
 def containers_in(x: Any) -> Iterator[Any]:

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import torch
 
+from anyshape.torch_compat.pytree import SUPPORTED_NODES
 from anyshape.trace import tree
 from anyshape.trace.record.atom import HEAP
 from anyshape.trace.record.journal import before_attribute, before_content, fill_container, tell
@@ -135,6 +136,12 @@ def build(kind: Held, content: Any) -> Any:
     return kind.object(given(content))
 
 
+def unflatten(structure: Held, parts: Any) -> Any:
+    """A new container of a kind of `tree.py`."""
+    kind, context = structure.object
+    return SUPPORTED_NODES[kind].unflatten_fn(given(parts), context)
+
+
 def new_object(kind: Held) -> Any:
     """A new object without attributes."""
     return object.__new__(kind.object)
@@ -250,6 +257,7 @@ EFFECTS: Final = frozenset(
         call_method,
         build,
         new_object,
+        unflatten,
         namespace_of,
         array_like,
         fill,

@@ -8,7 +8,7 @@ what cannot be taken back, such as a printed line, waits until `commit`.
 from __future__ import annotations
 
 import threading
-from collections import deque
+from collections import OrderedDict, deque
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
@@ -130,9 +130,10 @@ def fill_container(c: Any, content: Any) -> None:
     if isinstance(c, torch.Generator):
         c.set_state(content)
     elif isinstance(c, dict):
-        dict.clear(c)
+        base = OrderedDict if isinstance(c, OrderedDict) else dict
+        base.clear(c)
         for key, value in content:
-            dict.__setitem__(c, key, value)
+            base.__setitem__(c, key, value)
     elif isinstance(c, list):
         list.__setitem__(c, slice(None), content)
     elif isinstance(c, deque | bytearray):

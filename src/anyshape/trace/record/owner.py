@@ -166,6 +166,10 @@ class Owners(Reader):
                 content = tuple(zip(content, values, strict=True))
             self._make(name, effect.build, Held(make), content)
             self._opening.discard(id(x))
+        elif (found := tree.derived(x)) is not None:
+            parts = tuple([self.operand(part) for part in found.parts])
+            self._make(name, effect.unflatten, Held((found.kind, found.context)), parts)
+            self._opening.discard(id(x))
         elif is_plain_object(x):
             self._make(name, effect.new_object, Held(kind))
             self._opening.discard(id(x))
@@ -267,7 +271,7 @@ def _hashes_identity(cls: Any) -> bool:
 
 def _has_content(x: Any) -> bool:
     """Whether what an object holds can change and be filled in again."""
-    return type(x) in _FILLED or is_plain_object(x)
+    return type(x) in _FILLED or is_plain_object(x) or tree.derived(x) is not None
 
 
 def is_plain_object(x: Any) -> bool:

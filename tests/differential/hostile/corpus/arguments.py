@@ -89,7 +89,15 @@ class Output(dict):
 
     def __init__(self, **items):
         super().__init__(items)
-        self.note = "made"
+        self.hits = 0
+
+    def __setitem__(self, key, value):
+        self.hits += 1
+        super().__setitem__(key, value)
+
+
+class Items(list):
+    """A list with attributes."""
 
 
 def changed(name, make, fn, exported=True):
@@ -268,6 +276,40 @@ changed("methods_of_a_set", lambda n: {1, 2, n}, methods_of_a_set)
 changed("methods_of_a_deque", lambda n: collections.deque([1, 2], maxlen=3), methods_of_a_deque)
 changed("bytes_that_change", lambda n: bytearray(b"ab"), lambda x, b: (b.extend(b"c"), x)[1])
 changed("counter", lambda n: collections.Counter("ab"), lambda x, c: (c.update("b"), x * c["b"])[1])
+
+
+def items_of_a_subclass(x, d):
+    d["a"] = x
+    d["k"] = d.pop("k") + 1
+    d.last = x.shape[0]
+    return len(d), d.hits, d
+
+
+def list_of_a_subclass(x, l):
+    l.append(x)
+    l += [l.k]
+    l.k = x
+    return l
+
+
+def subclasses(x):
+    d, l = Output(a=x), Items([x])
+    d["b"] = l
+    l.owner = x.shape[0]
+    return d, l
+
+
+changed("subclass_of_dict", lambda n: Output(k=n), items_of_a_subclass)
+changed("subclass_of_list", lambda n: items_with(n), list_of_a_subclass)
+changed("counter_of_words", lambda n: collections.Counter("ab"), lambda x, c: (c.subtract("b"), c))
+result("subclasses_made", lambda x: subclasses(x))
+changed("subclass_stored", lambda n: {}, lambda x, d: (d.update(o=Output(a=x)), d["o"].hits))
+
+
+def items_with(n):
+    made = Items([n])
+    made.k = 2
+    return made
 
 
 # ---------------------------------------------------------------------- objects
