@@ -15,6 +15,7 @@ from anyshape.env.fact import DECLARED
 from anyshape.errors import UnsupportedError
 from anyshape.export.coverage import Size, is_covered
 from anyshape.export.spec.size_symbols import SizeSymbols
+from anyshape.expr.boolean import EQ
 from anyshape.expr.node import Expr
 from anyshape.expr.real import Real
 from anyshape.expr.traverse import names_of, nodes_below
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 MAX_VARIANTS: Final = 16
 MAX_GUARD_SYMBOLS: Final = 3  # of a guard whose other side is searched
+MAX_PINNED: Final = 16  # values that are tried where each is a variant of its own
 _SMALL: Final = (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 33, 64, 100, 1000)
 _FEW: Final = (0, 1, 2, 3, 7, 16, 100)
 _NEGATIVE: Final = (-1, -2, -5, -100)
@@ -163,6 +165,9 @@ def _near(guard: Obligation, example: dict[str, Any], signed: set[str]) -> Itera
         return
     edges = _edges(guard.condition)
     choices = [_likely(example[n], n in signed, len(names) < 3, edges) for n in names]
+    if guard.condition.op == EQ and len(names) == 1:  # one value for each trace, as of a loop
+        most = max(MAX_PINNED, 2 * abs(example[names[0]]))
+        choices = [[n for n in choices[0] if abs(n) <= most]]
     for combination in itertools.product(*choices):
         yield {**example, **dict(zip(names, combination, strict=True))}
 

@@ -6,7 +6,8 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from anyshape.env.fact import DECLARED
-from anyshape.errors import ArgumentError, ConstraintError
+from anyshape.errors import AnyshapeError, ArgumentError, ConstraintError, UnsupportedError
+from anyshape.export.constant import Constant, constants_of
 from anyshape.export.contract import Contract, contract_of
 from anyshape.export.files.save import save
 from anyshape.export.files.stand_in import Member, member_of
@@ -49,6 +50,7 @@ class ExportedProgram:
         function: Any = None,
         *,
         rebuild: Callable[[list[Any], Any], Any] = tree.unflatten,
+        constants: list[Constant] | None = None,
     ) -> None:
         self._rebuild = rebuild  # makes the result from its leaves
         self.function = function
@@ -58,6 +60,7 @@ class ExportedProgram:
         self.is_complete = found.is_complete
         self.state = state
         self.on_deviation = on_deviation
+        self._constants = constants
         leaves = self._first.inputs.leaves
         self._members = [i for i, leaf in enumerate(leaves) if type(leaf.example) is Member]
 
@@ -104,6 +107,15 @@ class ExportedProgram:
         return [d for v in self.variants for d in v.deviations]
 
     @property
+    def constants(self) -> list[Constant]:
+        """What the function read outside of its arguments, which the program holds as it was:
+        values, then code. Parameters, buffers and other tensors are in `state`.
+        """
+        if self._constants is None:
+            self._constants = constants_of(self.variants)
+        return self._constants
+
+    @property
     def symbols(self) -> dict[str, Symbol]:
         """The symbols of the first variant by name."""
         return dict(self._first.tracer.env.symbols)
@@ -122,7 +134,15 @@ class ExportedProgram:
             if isinstance(flat[i], Enum):
                 flat[i] = member_of(flat[i])
         variant = self.variant_for(flat)
-        return self._rebuild(variant.program.function()(flat), variant.out_spec)
+        try:
+            leaves = variant.program.function()(flat)
+        except AnyshapeError:
+            raise
+        except Exception as e:
+            if variant.tracer.handles_errors:
+                raise _unhandled(self.name, e) from e
+            raise
+        return self._rebuild(leaves, variant.out_spec)
 
     def variant_for(self, flat: list[Any]) -> Captured:
         """The variant that serves some inputs; raises if none does."""
@@ -177,6 +197,15 @@ class ExportedProgram:
 
     def __repr__(self) -> str:
         return f"<ExportedProgram {self.name}: {len(self.variants)} variant(s)>\n{self.contract()}"
+
+
+def _unhandled(name: str, error: Exception) -> UnsupportedError:
+    """The error of a run that the function itself may have handled."""
+    return UnsupportedError(
+        f"{name} raised {type(error).__name__}, which the function may handle: {error}",
+        why="the program was traced where nothing raised, and has no handlers",
+        fix="check for the condition in place of handling the error",
+    )
 
 
 def _applies(variant: Captured) -> str:

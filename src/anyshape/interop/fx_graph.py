@@ -27,7 +27,13 @@ from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.sym_tensor import SymSize
 from anyshape.torch_compat.aten_op import ASSERT_SCALAR, assert_true
 from anyshape.torch_compat.thread_state import set_grad_enabled
-from anyshape.trace.execution_modes import MODE_CHANGES, set_autocast, set_inference
+from anyshape.trace.execution_modes import (
+    MODE_CHANGES,
+    restore_autocast,
+    restore_grad,
+    set_autocast,
+    set_inference,
+)
 from anyshape.trace.graph import SYMBOLIC, Name, Value, leaves, operand_of
 from anyshape.trace.record.effect import COMPUTED, OUTLETS
 from anyshape.trace.spelling import OPERATORS, method_name
@@ -49,6 +55,19 @@ _AS_OPERATORS: Final = {
     "__abs__",
 }
 _INDEXING: Final = (torch.Tensor.__getitem__, torch.Tensor.__setitem__)
+
+
+_RESTORED: Final = {restore_grad: set_grad_enabled, restore_autocast: set_autocast}
+
+
+def _modes() -> dict[Any, Any]:
+    """The modes here, by what sets them."""
+    return {
+        set_grad_enabled: torch.is_grad_enabled(),
+        set_inference: False,
+        set_autocast: autocast_state(),
+        torch.set_default_dtype: torch.get_default_dtype(),
+    }
 
 
 def to_fx(captured: Captured) -> fx.GraphModule:
@@ -165,17 +184,14 @@ class _Writer:
     def restore_modes(self) -> None:
         """Restore the modes at the end, because compilers run a graph more than once."""
         last = {s.func: s.args[0] for s in self.graph.nodes if s.func in MODE_CHANGES}
-        now = {
-            set_grad_enabled: torch.is_grad_enabled(),
-            set_inference: False,
-            set_autocast: autocast_state(),
-            torch.set_default_dtype: torch.get_default_dtype(),
-        }
+        now = _modes()
         for func, state in last.items():
             if state != now[func]:
                 self.call(func, (now[func],))
 
     def step(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> fx.Node:
+        if func in _RESTORED:
+            return self.call(_RESTORED[func], (_modes()[_RESTORED[func]],))
         if self.for_backend and func in _INDEXING:
             tensor, index, *value = args
             parts = index if type(index) is tuple else (index,)

@@ -38,6 +38,7 @@ def device_of(device: Any) -> torch.device:
     if type(device) is torch.device:
         return device
     if device is None:
+        current().asked_device = True
         found: torch.device = current().device
         return found
     with DisableTorchFunction():

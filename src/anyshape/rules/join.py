@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from anyshape.errors import ShapeError
+from anyshape.errors import DimError, ShapeError
 from anyshape.rules.cast import format_layout, format_of
 from anyshape.rules.dispatch.result import Done, Many
 from anyshape.rules.dispatch.table import rule
@@ -344,7 +344,9 @@ def narrow(x: Any, dim: Any, start: Any, length: Any) -> Any:
         start = start + n if start < 0 else start
     elif start.expr.lo < 0 and ask(start < 0, False):
         start = start + n
-    expect(start >= 0, lambda: f"narrow: start {text(start)} is before the dimension of {text(n)}")
+    range_ = lambda: f"narrow: start {text(start)} is out of range for a size of {text(n)}"  # noqa: E731
+    expect(start >= 0, range_, DimError)
+    expect(start <= n, range_, DimError)
     expect(
         start + length <= n,
         lambda: f"narrow: {text(length)} elements from {text(start)} exceed a size of {text(n)}",

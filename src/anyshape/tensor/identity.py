@@ -77,6 +77,7 @@ def identity_of(x: Any) -> int:
     """`id(x)`: equal for two tensors if and only if `is_same` holds for them."""
     if type(x) is not SymTensor:
         return id(x)
+    x._tracer.asked_identity = True
     value = _origin(x)
     real = x._tracer.observations.real_of(x._tracer, value)
     return id(value if real is None else real)
@@ -87,6 +88,7 @@ def _is_same_tensor(a: Any, b: Any) -> bool:
         a, b = b, a
     value = _origin(a)
     if type(b) is SymTensor:
+        a._tracer.asked_identity = True
         return value is _origin(b)
     if not isinstance(b, torch.Tensor):
         return False

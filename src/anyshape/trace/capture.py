@@ -181,6 +181,7 @@ def trace_call(
             recorder.settle_changes()
             tracer.graph.outputs, out_spec = results_of(tracer, result)
             recorder.texts.drop_unused(tracer.graph)
+            tracer.handles_errors = recorder.catches
             tracer.settle()
             tracer.need_modes()
         for key in keys_of(out_spec):

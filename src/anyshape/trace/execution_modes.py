@@ -64,6 +64,26 @@ def set_saved_hooks(hooks: tuple[Any, Any] | None) -> None:
         _hooks.pushed += 1
 
 
+class _Callers(threading.local):
+    """The modes of the callers of generated code in this thread, innermost last."""
+
+    def __init__(self) -> None:
+        self.kept: list[keep_modes] = []
+
+
+_callers = _Callers()
+
+
+def restore_grad() -> None:
+    """Make the gradient mode that of the caller."""
+    set_grad_enabled(_callers.kept[-1].grad)
+
+
+def restore_autocast() -> None:
+    """Make autocast that of the caller."""
+    set_autocast(_callers.kept[-1].autocast)
+
+
 class keep_modes:  # noqa: N801  used as a statement of generated code
     """Restore what a program changes of these modes, also after an exception."""
 
@@ -73,8 +93,10 @@ class keep_modes:  # noqa: N801  used as a statement of generated code
         self.grad = torch.is_grad_enabled()
         self.autocast = autocast_state()
         self.dtype = torch.get_default_dtype()
+        _callers.kept.append(self)
 
     def __exit__(self, *_: object) -> None:
+        _callers.kept.pop()
         while len(_inference.entered) > self.depth:
             _inference.entered.pop().__exit__(None, None, None)
         set_saved_hooks(None)
@@ -102,5 +124,7 @@ MODE_CHANGES: Final = (
     set_inference,
     set_autocast,
     set_saved_hooks,
+    restore_grad,
+    restore_autocast,
     torch.set_default_dtype,
 )

@@ -97,7 +97,7 @@ class InputContract:
                 is_same = self.strict and _can_change(leaf.example)
                 yield SameType(i, leaf) if i in symbolic else SameValue(i, leaf, is_same)
         tensors = [(i, leaf.name) for i, leaf in enumerate(inputs.leaves) if leaf.value is not None]
-        if self.strict and len(tensors) > 1:
+        if (self.strict or self.tracer.asked_identity) and len(tensors) > 1:
             yield DistinctTensors(*zip(*tensors, strict=True))
         yield from self.tracer.observations.conditions(self.tracer, inputs.leaves)
 
@@ -120,6 +120,8 @@ class InputContract:
             yield *FUNCTION_MODES, depth
             if depth:  # one of the modes stands for the default device
                 yield *DEFAULT_DEVICE, self.tracer.device
+        elif self.tracer.asked_device:
+            yield *DEFAULT_DEVICE, self.tracer.device
         yield *DEFAULT_DTYPE, dtype
 
     def _evaluator(self, size: Any) -> Callable[[Sequence[Any]], Any]:

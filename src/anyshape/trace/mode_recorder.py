@@ -3,6 +3,10 @@
 A mode that the program changes becomes a call in the graph, before the next op. A program must
 leave the modes as it found them, for what comes after it would run in other modes than in eager
 execution.
+
+Where the modes of a call are not guarded, the program runs in those of its caller. There, `with`
+blocks of the program set their mode even if it is the one that the trace began with, and what
+follows them runs in the caller's mode again.
 """
 
 from __future__ import annotations
@@ -17,7 +21,13 @@ from anyshape.refusal import refused
 from anyshape.rules.dispatch.autocast import autocast_state
 from anyshape.torch_compat.thread_state import saved_tensors_hooks, set_grad_enabled
 from anyshape.torch_compat.torch_function import function_mode_depth
-from anyshape.trace.execution_modes import set_autocast, set_inference, set_saved_hooks
+from anyshape.trace.execution_modes import (
+    restore_autocast,
+    restore_grad,
+    set_autocast,
+    set_inference,
+    set_saved_hooks,
+)
 from anyshape.trace.graph import Node
 
 if TYPE_CHECKING:
@@ -26,6 +36,7 @@ if TYPE_CHECKING:
 _is_grad_enabled: Final = torch.is_grad_enabled
 _is_inference: Final = torch.is_inference_mode_enabled
 _default_dtype: Final = torch.get_default_dtype
+_SETS_GRAD: Final = torch.no_grad | torch.enable_grad | torch.set_grad_enabled
 _RECOMPUTES: Final = "torch.utils.checkpoint"  # its hooks give the tensors that were saved
 
 
@@ -35,13 +46,16 @@ class ModeRecorder:
     graph: Graph
     epoch: int
 
-    def __init__(self) -> None:
+    def __init__(self, *, follows_caller: bool = False) -> None:
         self._grad = _is_grad_enabled()
         self._inference = self.uses_inference = _is_inference()
         self.dtype = self._dtype = _default_dtype()
         self._autocast = autocast_state()
         self._autocast_is_set = not self._autocast  # else the program sets it, whatever it is
         self._hooks = self._outer_hooks = _hooks()
+        self._follows_caller = follows_caller
+        self._blocks: dict[Any, int] = {}  # how many the program is in, by what they set
+        self._set: dict[Any, Any] = {}  # what the program has set; nothing is the caller's
         self.started_in = (
             self._grad,
             self._inference,
@@ -64,6 +78,33 @@ class ModeRecorder:
         self._grad, self._inference, self._autocast, self._dtype, hooks = modes
         self._hooks = self._outer_hooks if hooks is None else hooks
 
+    def block(self, manager: Any) -> Any:
+        """What a `with` statement enters in place of a context manager that sets a mode."""
+        if not self._follows_caller or not isinstance(manager, _SETS_GRAD | torch.autocast):
+            return manager
+        return _Block(self, manager)
+
+    def follow_modes(self, kind: Any = None, more: int = 0) -> None:
+        """Set the modes of the blocks that the program is in; outside of them, the caller's.
+
+        A program that was traced under autocast runs under it, whoever calls it.
+        """
+        self._blocks[kind] = self._blocks.get(kind, 0) + more
+        grad, _, autocast, *_ = self.started_in
+        for func, restore, was, state in (
+            (set_grad_enabled, restore_grad, grad, _is_grad_enabled()),
+            (set_autocast, restore_autocast, autocast, autocast_state()),
+        ):
+            is_own = self._blocks.get(func) or state != was or (func is set_autocast and was)
+            wanted = state if is_own else None
+            if wanted != self._set.get(func):
+                self._set[func] = wanted
+                self.epoch += func is set_autocast
+                if wanted is None:
+                    self._mode_change(restore)
+                else:
+                    self._mode_change(func, wanted)
+
     def _switch_modes(self) -> None:
         if _is_inference() is not self._inference:
             self._inference = _is_inference()
@@ -73,13 +114,13 @@ class ModeRecorder:
             if self._grad:
                 self._need_backward()
             self._grad = _is_grad_enabled()
-            self._mode_change(set_grad_enabled, self._grad)
+            self._change(set_grad_enabled, self._grad)
         now = autocast_state()
         if now != self._autocast or not self._autocast_is_set:
             self._autocast = now
             self._autocast_is_set = True
             self.epoch += 1  # the same call may give another value from here on
-            self._mode_change(set_autocast, now)
+            self._change(set_autocast, now)
         if _default_dtype() is not self._dtype:
             self._dtype = _default_dtype()
             self.epoch += 1
@@ -96,8 +137,15 @@ class ModeRecorder:
             self._hooks = now
             self._mode_change(set_saved_hooks, self._inner_hooks)
 
-    def _mode_change(self, func: Any, state: Any) -> None:
-        self.graph.nodes.append(Node(func, (state,), {}, capture_site(), self.epoch))
+    def _change(self, func: Any, state: Any) -> None:
+        """Set the gradient mode or autocast."""
+        if self._follows_caller:
+            self.follow_modes()
+        else:
+            self._mode_change(func, state)
+
+    def _mode_change(self, func: Any, *state: Any) -> None:
+        self.graph.nodes.append(Node(func, state, {}, capture_site(), self.epoch))
 
     def need_modes(self) -> None:
         """Raise if the program leaves a mode that it has changed."""
@@ -110,6 +158,27 @@ class ModeRecorder:
                     f"the program changes {name} and leaves it changed",
                     fix="change it in a with block, or outside the traced function",
                 )
+
+
+class _Block:
+    """A `with` block that sets a mode."""
+
+    __slots__ = ("_func", "_manager", "_recorder")
+
+    def __init__(self, recorder: ModeRecorder, manager: Any) -> None:
+        is_autocast = isinstance(manager, torch.autocast)
+        self._recorder, self._manager = recorder, manager
+        self._func = set_autocast if is_autocast else set_grad_enabled
+
+    def __enter__(self) -> Any:
+        entered = self._manager.__enter__()
+        self._recorder.follow_modes(self._func, 1)
+        return entered
+
+    def __exit__(self, *error: Any) -> Any:
+        handled = self._manager.__exit__(*error)
+        self._recorder.follow_modes(self._func, -1)
+        return handled
 
 
 def _hooks() -> Any:

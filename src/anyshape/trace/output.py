@@ -42,15 +42,31 @@ def results_of(tracer: Tracer, result: Any) -> tuple[list[Any], Any]:
     if not recorder.replays:
         flat, spec = tree.flatten(result, shapes=True)
         recorder.need_arguments(result)
-        for leaf in flat:
-            if recorder.is_refusing and (isinstance(leaf, set | bytearray) or is_array(leaf)):
-                raise _one_object(recorder, leaf)
+        if recorder.is_refusing:
+            _need_new(recorder, result, flat)
         return [output_of(tracer, leaf) for leaf in flat], spec
     try:
         results = _Results(tracer, result)
     except RecursionError:
         raise tree.endless() from None
     return results.outputs, results.spec
+
+
+def _need_new(recorder: Any, result: Any, flat: list[Any]) -> None:
+    """Refuse results that are one object over all runs, or several, where eager has the reverse."""
+    for x in tree.containers_in(result):
+        if recorder.is_outside(x) and not recorder.is_born(x) and not isinstance(x, tuple):
+            raise recorder.unsupported(
+                f"the function returns a {type(x).__name__} from outside",
+                why="the program builds the containers that it returns",
+                fix="return a copy",
+            )
+    for x in flat:
+        if type(x) in ATOMS or isinstance(x, torch.Tensor | type) or recorder.is_outside(x):
+            continue
+        is_number = is_array(x) and type(x).__hash__ is not None
+        if not is_number and (recorder.is_born(x) or is_array(x) or isinstance(x, set | bytearray)):
+            raise _one_object(recorder, x)
 
 
 class _Results:
@@ -128,6 +144,10 @@ def output_of(tracer: Tracer, leaf: Any) -> Any:
         return SymSize(leaf)
     if type(leaf) is str:
         need_plain(tracer, leaf)
+    if type(leaf) is SymTensor and (own := object.__getattribute__(leaf, "__dict__")):
+        raise refused(
+            UnsupportedError, f"the program returns a tensor with attributes: {list(own)}"
+        )
     if isinstance(leaf, type) and leaf in _TRACED_TYPES:
         raise refused(UnsupportedError, "the program returns the type of a traced value")
     if isinstance(leaf, _UNFINISHED):

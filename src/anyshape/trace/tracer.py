@@ -35,7 +35,7 @@ from anyshape.trace.graph import CONSTANT, INPUT, RESULT, Graph, Name, Node, Val
 from anyshape.trace.mode_recorder import ModeRecorder
 from anyshape.trace.numbering import number
 from anyshape.trace.observation import Observations
-from anyshape.trace.options import TraceOptions
+from anyshape.trace.options import REFUSED, TraceOptions
 from anyshape.trace.record.effect import read_gradient
 from anyshape.trace.scan import PLAIN, Scan
 from anyshape.trace.timed_call import timed_call
@@ -64,7 +64,7 @@ class Tracer(ModeRecorder):
         options: TraceOptions = _DEFAULT,
         previous: Tracer | None = None,  # of an earlier trace of the same call
     ) -> None:
-        super().__init__()
+        super().__init__(follows_caller=options.effects == REFUSED)
         self.env = Env(TraceAsker()) if env is None else env
         self.options = options
         self.graph = Graph()
@@ -75,6 +75,9 @@ class Tracer(ModeRecorder):
         self.asked_layout = False
         self.asked_grad = False
         self.asked_class = False
+        self.asked_device = False  # whether it makes tensors on the default device
+        self.asked_identity = False  # whether it compares inputs by `is`
+        self.handles_errors = False
         self.depth = 0
         self.whole = 0  # forwards of autograd functions that are recorded as one call
         self.closed = False
@@ -458,7 +461,7 @@ class Tracer(ModeRecorder):
     def unrecorded(self) -> Iterator[None]:
         """Forget the nodes that are written inside; what only they would give is refused."""
         length = len(self.graph.nodes)
-        modes = self.modes
+        modes, set_ = self.modes, dict(self._set)
         try:
             yield
             for node in self.graph.nodes[length:]:
@@ -471,6 +474,7 @@ class Tracer(ModeRecorder):
         finally:
             del self.graph.nodes[length:]
             self.set_modes(modes)
+            self._set = set_
 
 
 when_registered(ROWS.clear)

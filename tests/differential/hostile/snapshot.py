@@ -271,6 +271,16 @@ def contrast(got: Any, want: Any, path: str = "") -> str:
     return f"{path or '/'}: {short(got)} for {short(want)}"
 
 
+def unnumbered(description: Any) -> Any:
+    """A description without the numbers of objects."""
+    if not isinstance(description, tuple):
+        return description
+    parts = [unnumbered(part) for part in description]
+    if len(parts) > 1 and isinstance(parts[0], str) and type(parts[1]) is int:
+        del parts[1]
+    return tuple(parts)
+
+
 def short(description: Any) -> str:
     text = repr(description)
     return text if len(text) < 160 else f"{text[:157]}..."

@@ -61,6 +61,7 @@ class Calls:
         self.containers = containers
         self.operators = operators
         attributes.calls = containers.calls = operators.calls = self
+        self._cache_keys: dict[int, set[Any]] = {}  # what caches were asked for
         self._builtins = Builtins(self, recorder)
         self._substitutes = self._builtins.table
 
@@ -205,9 +206,10 @@ class Calls:
                     value = asked()
             finally:
                 current.leave(before)
+            self._need_room(f, (args, tuple(named.items())))
             for part in tree.flatten(value)[0]:
                 if isinstance(part, torch.Tensor):
-                    recorder.tracer.births.exclude(part)
+                    recorder.tracer.births.exclude(part)  # the cache keeps it
             return recorder.note(reads.CALL, asked, (), value)
         recorder.outside(f)
         before = recorder.effects
@@ -215,6 +217,14 @@ class Calls:
         if recorder.effects != before:
             raise recorder.refusal("a function with a cache has effects")
         return result
+
+    def _need_room(self, f: Any, key: Any) -> None:
+        """Refuse a cache that loses what was asked, in a program that asks only once."""
+        room = f.cache_parameters()["maxsize"]
+        keys = self._cache_keys.setdefault(id(f), set())
+        keys.add(key)
+        if self._recorder.defers_text and room is not None and len(keys) > room:
+            raise self._recorder.refusal(f"{f.__name__} has a cache that is too small, and runs")
 
     # ------------------------------------------------------------------ modules and classes
 

@@ -35,6 +35,7 @@ _CALLING: Final = frozenset(
              itertools.filterfalse))
 )  # fmt: skip
 _HASHING: Final = (set, frozenset, dict, OrderedDict, Counter)
+_MAPPINGS: Final = (dict, OrderedDict, Counter)
 _SPECIAL: Final[Any] = (
     (abs, "__abs__"), (round, "__round__"), (divmod, "__divmod__"), (math.floor, "__floor__"),
     (math.ceil, "__ceil__"), (math.trunc, "__trunc__"), (operator.index, "__index__"),
@@ -119,6 +120,8 @@ class Iterations:
             given = [self.iterated(args[0]), *[self.given(a) for a in args[1:]]]
         else:
             given = [self.iterated(a) for a in args]
+        if f in _MAPPINGS and args and not isinstance(args[0], dict) and hasattr(args[0], "keys"):
+            given[0] = self._containers.mapping(args[0])
         if f in _HASHING and self._recorder.texts.are_used:
             given = [dict(g).items() if isinstance(g, dict) else g for g in given]
             given = [[self._operators.plain(x) for x in g] for g in given]

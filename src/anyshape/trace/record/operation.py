@@ -214,6 +214,7 @@ class Operations:
 
     def manager(self, o: Any) -> Any:
         """What a `with` statement enters and leaves."""
+        o = self._recorder.tracer.block(o)
         kind = type(o)
         enter = getattr(kind, "__enter__", None)
         leave = getattr(kind, "__exit__", None)

@@ -95,7 +95,7 @@ def _item(owner: Any, key: Any) -> Any:
 
 _NOW: Final[dict[str, Callable[[Any, Any], Any]]] = {
     ITEM: _item,
-    ABSENT: lambda owner, key: _item(owner, key) if key in owner else MISSING,
+    ABSENT: lambda owner, key: key if key in owner else MISSING,
     ATTRIBUTE: lambda owner, key: getattr(owner, key, MISSING),
     CONTENT: lambda owner, key: content_of(owner),
     KIND: lambda owner, key: type(owner),

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from anyshape.trace.record.check import Check
-from anyshape.trace.record.read import FAILED
+from anyshape.trace.record.read import CONTENT, FAILED, MISSING
 
 if TYPE_CHECKING:
     from anyshape.trace.record.read import Place, Read
@@ -47,14 +47,7 @@ class Watch:
 
     def label(self, read: Read, depth: int = 0) -> str:
         """The user's words for what was read."""
-        place = self._origin.get(id(read.owner))
-        owner = ""
-        if place is not None and place in self.places and depth < _DEEP:
-            owner = self.label(self.places[place], depth + 1)
-        elif isinstance(read.owner, MappingProxyType):
-            owner = str(read.owner.get("__qualname__", read.owner.get("__module__", "a class")))
-        elif isinstance(read.owner, type):
-            owner = read.owner.__qualname__
+        owner = self._owner(read, depth)
         name = owner or f"a {type(read.owner).__name__}"
         match read.kind:
             case "content" | "length":
@@ -63,6 +56,11 @@ class Watch:
                 return f"the content of {name}.{read.key}"
             case "kind":
                 return f"the class of {name}"
+            case "call":
+                function = getattr(read.owner, "func", read.owner)  # of a partial
+                args = (*getattr(read.owner, "args", ()), *read.key)
+                shown = getattr(function, "__qualname__", type(function).__name__)
+                return f"{shown}({', '.join([_argument(a) for a in args])})"
             case "meta":
                 return f"the dtype, device or shape of {owner or 'a tensor'}"
         key = read.key
@@ -73,3 +71,29 @@ class Watch:
         if type(key) is str and key.isidentifier():
             return f"{owner}.{key}" if owner else key
         return f"{owner}[{key!r}]"
+
+    def _owner(self, read: Read, depth: int) -> str:
+        """The user's words for the owner of what was read."""
+        place = self._origin.get(id(read.owner))
+        if place is not None and place in self.places and depth < _DEEP:
+            origin = self.places[place]
+            owner = self.label(origin, depth + 1)
+            if origin.kind == CONTENT:
+                owner = owner.removeprefix("the content of ") + _place_in(origin.owner, read.owner)
+            return owner
+        if isinstance(read.owner, MappingProxyType):
+            return str(read.owner.get("__qualname__", read.owner.get("__module__", "a class")))
+        return read.owner.__qualname__ if isinstance(read.owner, type) else ""
+
+
+def _place_in(container: Any, x: Any) -> str:
+    """The key or index of an object in a container; `x` may be its dict."""
+    is_dict = isinstance(container, dict)
+    for key, value in dict.items(container) if is_dict else enumerate(container):
+        if value is x or getattr(value, "__dict__", MISSING) is x:
+            return f"[{key!r}]"
+    return ""
+
+
+def _argument(x: Any) -> str:
+    return repr(x) if type(x) in (int, float, bool, str, bytes) else f"a {type(x).__name__}"
