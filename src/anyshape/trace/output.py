@@ -8,6 +8,7 @@ every run, once, however often it occurs in the result.
 from __future__ import annotations
 
 import types
+from collections import OrderedDict, deque
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
@@ -54,10 +55,16 @@ def results_of(tracer: Tracer, result: Any) -> tuple[list[Any], Any]:
 
 def _need_new(recorder: Any, result: Any, flat: list[Any]) -> None:
     """Refuse results that are one object over all runs, or several, where eager has the reverse."""
+    met: set[int] = set()
     for x in tree.containers_in(result):
-        if recorder.is_outside(x) and not recorder.is_born(x) and not isinstance(x, tuple):
+        whose = "from outside" if recorder.is_outside(x) and not recorder.is_born(x) else ""
+        if type(x) in (list, dict, OrderedDict, deque):
+            whose = whose or ("of the caller" if recorder.is_argument(x) else "")
+            whose = whose or ("twice" if id(x) in met else "")
+            met.add(id(x))
+        if whose and not isinstance(x, tuple):
             raise recorder.unsupported(
-                f"the function returns a {type(x).__name__} from outside",
+                f"the function returns a {type(x).__name__} {whose}",
                 why="the program builds the containers that it returns",
                 fix="return a copy",
             )

@@ -338,7 +338,10 @@ def _export(kind: str, name: str, steps: Callable[[Case], Sequence[Step]]) -> Ou
             made = steps(case)[0].make()
             call = made if isinstance(made, Call) else Call(made)
             tensors = lambda x: dict.fromkeys(range(x.dim()), anyshape.Dim.AUTO)  # noqa: E731
-            spec = pytree.tree_map_only(torch.Tensor, tensors, call.args)
+            try:
+                spec = pytree.tree_map_only(torch.Tensor, tensors, call.args)
+            except RecursionError:  # a container that contains itself, which export refuses
+                spec = None
             return Exported(
                 anyshape.export(case.fn, call.args, call.kwargs, dynamic_shapes=spec, **options)
             )

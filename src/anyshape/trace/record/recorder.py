@@ -89,6 +89,10 @@ class Recorder(Owners):
             self.born_below(c)
             self._kept.append((name, c, tree.flatten(c)))
 
+    def is_argument(self, x: Any) -> bool:
+        """Whether a container is one of the caller's."""
+        return any(c is x for _, c, _ in self._kept)
+
     def need_arguments(self, result: Any) -> None:
         """Raise if a container among the arguments holds something else.
 
