@@ -69,6 +69,8 @@ def _need_new(recorder: Any, result: Any, flat: list[Any]) -> None:
                 fix="return a copy",
             )
     for x in flat:
+        if type(x) is SymTensor and (own := object.__getattribute__(x, "__dict__")):
+            raise recorder.unsupported(f"the function returns a tensor with attributes: {[*own]}")
         if type(x) in ATOMS or isinstance(x, torch.Tensor | type) or recorder.is_outside(x):
             continue
         is_number = is_array(x) and type(x).__hash__ is not None
@@ -151,10 +153,6 @@ def output_of(tracer: Tracer, leaf: Any) -> Any:
         return SymSize(leaf)
     if type(leaf) is str:
         need_plain(tracer, leaf)
-    if type(leaf) is SymTensor and (own := object.__getattribute__(leaf, "__dict__")):
-        raise refused(
-            UnsupportedError, f"the program returns a tensor with attributes: {list(own)}"
-        )
     if isinstance(leaf, type) and leaf in _TRACED_TYPES:
         raise refused(UnsupportedError, "the program returns the type of a traced value")
     if isinstance(leaf, _UNFINISHED):
