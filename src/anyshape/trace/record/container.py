@@ -366,8 +366,9 @@ class Containers:
         """Attributes of this name are looked up again: a table of a module has changed."""
         recorder = self._recorder
         known, changed = recorder.known, recorder.changed
-        for place in [p for p in known if p[1] == key and p[0] not in changed]:
-            del known[place]
+        for o, name in [place for place in known if place[1] == key]:
+            if o not in changed or name not in changed[o][1]:
+                del known[o, name]
 
     def del_item(self, o: Any, key: Any) -> None:
         """`del o[key]`."""

@@ -163,8 +163,9 @@ class Reader:
 
     def known_again(self) -> None:
         """Look attributes up again, but for those that were assigned."""
-        for place in [p for p in self.known if p[0] not in self.changed]:
-            del self.known[place]
+        for o, name in list(self.known):
+            if o not in self.changed or name not in self.changed[o][1]:
+                del self.known[o, name]
 
     def dict_owner(self, d: Any) -> Any:
         """The object whose own dict a dict is; None if nobody asked for it."""

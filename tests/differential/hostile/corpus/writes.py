@@ -663,3 +663,27 @@ def write_to_an_alias():
         return x * o.n
 
     return Case(fn)
+
+
+@program
+def class_attribute_between_reads():
+    """An object that was changed still sees what its class has."""
+
+    class Kind:
+        scale = 2.0
+
+        def __init__(self):
+            self.n = 0
+
+        def apply(self, x):
+            self.n += 1
+            return x * self.scale
+
+    o = Kind()
+
+    def fn(x):
+        y = o.apply(x)
+        Kind.scale = x.shape[0] % 4 + 1
+        return o.apply(y)
+
+    return Case(fn)
