@@ -326,6 +326,11 @@ class Expr(Interned):
         pool.nodes[key] = node
         return node
 
+    @property
+    def linear_key(self) -> int:
+        """The key without the constant; sums with different ones differ by more than that."""
+        return self.key - self.c * ONE
+
     def __neg__(self) -> Expr:
         return self.scale(-1)
 

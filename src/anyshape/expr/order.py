@@ -18,6 +18,7 @@ from anyshape.expr.terms import terms
 
 if TYPE_CHECKING:
     from anyshape.expr.node import Expr
+    from anyshape.expr.terms import Terms
 
 
 def is_negative(e: Expr) -> bool:
@@ -62,7 +63,16 @@ def compare(x: Expr, y: Expr) -> int:
     """Less than 0, 0 or more than 0 as x < y, x = y or x > y, up to their constants."""
     if x is y:
         return 0
-    of_x, of_y = terms(x), terms(y)
+    of_x, of_y, by_index = terms(x), terms(y), x.pool.by_index
+    if x.oldest < y.oldest:  # no atom of y is as old
+        return of_x.get(by_index[x.oldest], 0) or _difference(of_x, of_y)
+    if y.oldest < x.oldest:
+        return -of_y.get(by_index[y.oldest], 0) or _difference(of_x, of_y)
+    return _difference(of_x, of_y)
+
+
+def _difference(of_x: Terms, of_y: Terms) -> int:
+    """How much the coefficients of the oldest atom differ in which they do; 0 if in none."""
     oldest, difference = NEVER, 0
     for atom, k in of_x.items():
         if atom.index < oldest and of_y.get(atom) != k:

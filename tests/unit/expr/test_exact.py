@@ -197,6 +197,15 @@ def test_terms_that_share_a_key_are_refused() -> None:
 
 
 @pytest.mark.usefixtures("_tiny_weights")
+def test_operands_of_a_maximum_that_share_a_key_are_refused() -> None:
+    pool = Pool()
+    a, b = symbol(pool, "a"), symbol(pool, "b")
+    x, y = a.scale(9), b.scale(4).shift(1) + b  # 45 and 45 + ONE
+    with pytest.raises(UnsupportedError, match="same key"):
+        maximum((x, y))
+
+
+@pytest.mark.usefixtures("_tiny_weights")
 def test_nothing_false_is_proved() -> None:
     answers = []
     for seed in range(200):

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Final
 from anyshape.domain.interval import Interval
 from anyshape.expr.atom import intern_atom, within
 from anyshape.expr.constructor.division import divide_exactly
-from anyshape.expr.order import compare, linear_part
+from anyshape.expr.node import refuse_collision
+from anyshape.expr.order import compare
 from anyshape.expr.table.op import MAXIMUM
 from anyshape.expr.table.row import builds
 from anyshape.expr.terms import content, terms
@@ -35,12 +36,17 @@ FLATTEN_LIMIT: Final = 64
 def maximum(operands: Iterable[Expr]) -> Expr:
     """The largest of the operands, of which there is at least one."""
     given = list(operands)
-    best: dict[Expr, Expr] = {}
+    best: dict[int, Expr] = {}  # by the keys of their linear parts
     for operand in _flattened(given):
-        linear = linear_part(operand)
-        other = best.get(linear)
-        if other is None or other.c < operand.c:
-            best[linear] = operand
+        key = operand.linear_key
+        other = best.get(key)
+        if other is None:
+            best[key] = operand
+            continue
+        if terms(other) != terms(operand):
+            refuse_collision()
+        if other.c < operand.c:
+            best[key] = operand
     if len(best) == 2:
         pivot, other = best.values()
         if compare(other, pivot) < 0:
