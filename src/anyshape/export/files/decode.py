@@ -14,14 +14,15 @@ import torch
 
 from anyshape.errors import AnyshapeError, LoadError
 from anyshape.events import Deviation
+from anyshape.export.constant import Constant
 from anyshape.export.explore import Exploration, Refused
 from anyshape.export.files import checked, plain, structure, weights
 from anyshape.export.files.callable_ops import find, need_types
-from anyshape.export.files.encode import FORMAT
 from anyshape.export.files.guarded_op import guarded
 from anyshape.export.files.outlet import OUTLETS, Outlets
 from anyshape.export.files.scope import ScopeReader, read_sites
 from anyshape.export.files.stand_in import Member
+from anyshape.export.files.version import upgraded, version_of
 from anyshape.export.files.written_out import WrittenOut
 from anyshape.export.program import ExportedProgram
 from anyshape.expr.table.op_numpy import WIDTHS
@@ -45,8 +46,8 @@ if TYPE_CHECKING:
     from anyshape.export.files.stand_in import Classes
 
 _PROGRAM: Final = (
-    "constants", "format", "is_complete", "name", "on_deviation", "refused", "sites", "state",
-    "torch", "variants",
+    "constants", "format", "is_complete", "name", "on_deviation", "outside", "refused", "sites",
+    "state", "torch", "variants",
 )  # fmt: skip
 _VARIANT: Final = (
     "asserts", "binds", "constants", "deviations", "door", "guards", "in_tree", "inputs", "nodes",
@@ -80,17 +81,11 @@ def decode(data: Any, size: int, weights_file: bytes, classes: Classes) -> Expor
     """The program in the data, with its weights; it may use `classes`. The data takes `size` bytes
     of the file.
     """
-    if type(data) is not dict:
-        checked.refuse("program.json", "an object", data)
-    version = checked.number(data.get("format"), "the format version", 1)
-    if version > FORMAT:
-        raise LoadError(
-            f"the file has format version {version}; this anyshape reads up to {FORMAT}",
-            fix="load it with a newer anyshape",
-        )
-    records, _, is_complete, name, on_deviation, refused, sites_, state_, torch_, variants = (
-        checked.fields(data, _PROGRAM, "program.json")
+    version = version_of(data)
+    records, _, is_complete, name, on_deviation, outside, refused, sites_, state_, *rest = (
+        checked.fields(upgraded(data, version), _PROGRAM, "program.json")
     )
+    torch_, variants = rest
     checked.text(torch_, "the version of torch")
     sites = read_sites(sites_)
     constants = weights.decode(records, weights_file)
@@ -117,7 +112,14 @@ def decode(data: Any, size: int, weights_file: bytes, classes: Classes) -> Expor
         state[key] = constants[checked.number(number, "state", 0, len(constants) - 1)]
     checked.one_of(on_deviation, ("follow", "raise"), "on_deviation")
     name = checked.text(name, "name")
-    return ExportedProgram(name, found, state, on_deviation, rebuild=structure.rebuilt)
+    listed = [_constant(pair) for pair in checked.items(outside, "outside")]
+    rebuild = structure.rebuilt
+    return ExportedProgram(name, found, state, on_deviation, rebuild=rebuild, constants=listed)
+
+
+def _constant(data: Any) -> Constant:
+    name, value = [checked.text(part, "outside") for part in checked.items(data, "outside", 2)]
+    return Constant(name, value)
 
 
 def _refused(data: Any, shared: _Shared, order: list[str], where: str) -> Refused:
@@ -313,7 +315,13 @@ class _Variant:
 
     def _checks(self, data: Any) -> None:
         where = f"{self.where}, door"
-        dtype, gradients, layouts = checked.fields(data, ("dtype", "gradients", "layouts"), where)
+        names = ("device", "distinct", "dtype", "gradients", "handles", "layouts")
+        device, distinct, dtype, gradients, handles, layouts = checked.fields(data, names, where)
+        self.tracer.asked_device = device is not None
+        if device is not None:
+            self.tracer.device = checked.device(device, where)
+        self.tracer.asked_identity = checked.flag(distinct, where)
+        self.tracer.handles_errors = checked.flag(handles, where)
         self.tracer.dtype = checked.one_of(dtype, checked.DTYPES, where)
         self.tracer.asked_grad = checked.flag(gradients, where)
         self.tracer.asked_layout = checked.flag(layouts, where)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from anyshape.trace.capture import Captured
     from anyshape.trace.inputs import Leaf
 
-FORMAT: Final = 3
+FORMAT: Final = 4
 _SYMBOLIC: Final = {SymInt: "int", SymBool: "bool", SymFloat: "real"}
 _KNOWN: Final = frozenset((bool, int, float, str))
 
@@ -51,6 +51,7 @@ def encode(program: ExportedProgram) -> tuple[dict[str, Any], bytes]:
         "is_complete": program.is_complete,
         "name": program.name,
         "on_deviation": program.on_deviation,
+        "outside": [[c.name, c.value] for c in program.constants if not c.is_code],
         "refused": [_refused(r, sites, written) for r in program.refused],
         "state": [[name, numbers[id(t)]] for name, t in program.state.items()],
         "torch": str(torch.__version__),
@@ -106,8 +107,11 @@ class _Variant:
                 for d in v.deviations
             ],
             "door": {
+                "device": str(v.tracer.device) if v.tracer.asked_device else None,
+                "distinct": v.tracer.asked_identity,
                 "dtype": plain.name_of(v.tracer.dtype),
                 "gradients": v.tracer.asked_grad,
+                "handles": v.tracer.handles_errors,
                 "layouts": v.tracer.asked_layout,
             },
             "guards": [scope.obligation(o) for o in v.guards],

@@ -162,7 +162,15 @@ class Calls:
             return substitute
         if is_twinned(f.__code__) or is_twin(f.__code__):
             return self._recorder.twin(f)
+        if _CONTEXT in f.__code__.co_freevars and self._recorder.is_refusing:
+            return functools.partial(self._in_context, f)
         return self._builtins.python(f)
+
+    def _in_context(self, f: Any, /, *args: Any, **named: Any) -> Any:
+        """Call a function that torch has decorated with a context manager, such as `no_grad()`."""
+        make = f.__closure__[f.__code__.co_freevars.index(_CONTEXT)].cell_contents
+        with self._recorder.tracer.block(make()):
+            return self.ready(f.__wrapped__)(*args, **named)
 
     def _bound(self, m: Any) -> Any:
         f, owner = m.__func__, self._recorder.outside(m.__self__)
@@ -298,5 +306,6 @@ def _is_plain(x: Any) -> bool:
     return type(x) not in SYMBOLIC and not isinstance(x, torch.Tensor)
 
 
+_CONTEXT: Final = "ctx_factory"  # in the closure of a function that torch has decorated
 _CALL: Final = _Module.__call__
 _CACHE_METHODS: Final = frozenset(("cache_info", "cache_clear"))

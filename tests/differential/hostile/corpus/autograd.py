@@ -564,3 +564,26 @@ def frozen_and_unfrozen():
             p.requires_grad_(on)
 
     return Case(m, lambda: freeze(False), lambda: freeze(True), args=matrix)
+
+
+@program
+def blocks_in_the_modes_of_the_caller():
+    w = torch.ones(1, requires_grad=True)
+
+    @torch.no_grad()
+    def without(x):
+        return x * w
+
+    def fn(x):
+        with torch.no_grad():
+            a = x * w
+        b = x * w
+        with torch.enable_grad():
+            c = x * w
+        return a, b, c, without(x), x * w
+
+    def drive(call, x):
+        with torch.set_grad_enabled(x.shape[0] % 2 == 1):
+            return call(x)
+
+    return Case(fn, drive=drive)

@@ -38,6 +38,14 @@ says("print_options", lambda x: print("a", x.shape[0], sep="-", end="!\n", flush
 says("print_twice", lambda x: (print("a"), print("b")))
 says("print_type", lambda x: print(type(x), type(x.shape[0])))
 says("print_repr", lambda x: print(repr(x.shape), str(x.shape[0])))
+says("print_percent", lambda x: print("%d|%5.1f|%s" % (x.shape[0], x.shape[0] / 2, x.shape)))
+says("print_by_format", lambda x: print("{} {:03d} {k!r}".format(*[x.shape[0]] * 2, k=x.shape)))
+says("print_joined_sizes", lambda x: print("x".join(str(n) for n in (*x.shape, 4))))
+says("print_dict_of_sizes", lambda x: print({"n": x.shape[0], "s": (x.shape, [x.shape[0]])}))
+says("print_separated_by_a_size", lambda x: print("a", "b", sep=f"<{x.shape[0]}>"))
+says("print_float_of_a_size", lambda x: print(x.shape[0] / 4, f"{x.shape[0] * 0.5:.3f}"))
+says("print_truth_of_a_size", lambda x: print(f"{x.shape[0] > 2}", x.shape[0] == 3))
+says("stdout_write_size", lambda x: sys.stdout.write("n=" + str(x.shape[0]) + "\n"))
 says("stdout_write", lambda x: sys.stdout.write(f"{x.shape[0]}\n"))
 says("stderr_write", lambda x: sys.stderr.write("hello\n"))
 says("pprint", lambda x: pprint.pprint({"n": x.shape[0]}))
@@ -288,5 +296,36 @@ def warning_that_is_an_error():
             except UserWarning:
                 return x * 3
         return x * 2
+
+    return Case(fn)
+
+
+@program
+def print_text_before_a_change():
+    def fn(x):
+        text = f"{x.sum()}"
+        y = x + 1
+        y.add_(1)
+        print(text, y.sum(), f"{y.sum():.1f}")
+        return y
+
+    return Case(fn)
+
+
+@program
+def text_by_which_a_table_is_read():
+    table = {"3": 2.0, "5": 4.0}
+
+    def fn(x):
+        return x * table.get(str(x.shape[0]), 1.0) + len(f"{x.shape[0] * 5}")
+
+    return Case(fn)
+
+
+@program
+def text_in_a_set():
+    def fn(x):
+        names = {f"n{x.shape[0]}", "n3"}
+        return x * len(names)
 
     return Case(fn)
