@@ -9,10 +9,15 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+import torch
+
+from anyshape.compile.tree.segment import Segment
+from anyshape.compile.tree.trace_path import PathTracer
 from anyshape.config import config
 from anyshape.errors import AuditError
 from anyshape.trace.arguments import Arguments
 from anyshape.trace.capture import capture_call
+from anyshape.trace.record.read import meta_of
 from anyshape.trace.tracer import Tracer
 
 if TYPE_CHECKING:
@@ -37,20 +42,44 @@ def audit_call(fn: Any, entry: Entry, args: Any, kwargs: Any, options: TraceOpti
     """Raise if a trace of this call gives another program than the entry that serves it."""
     if entry.root is not None:
         return
-    tracer = Tracer(options=options)
     call = Arguments.of(fn, args, kwargs, entry.attributes, owned=True)
+    is_whole = type(entry.captured.tracer) is Tracer
+    tracer = Tracer(options=options) if is_whole else _Undecided(Segment(), call.flat, options)
     captured = capture_call(fn, call, entry.choose, tracer)
     watch = tracer.recorder.finish()
     served = entry.captured
-    tensors = [[id(t) for _, t in c.graph.constants] for c in (served, captured)]
-    if captured.code == served.code and tensors[0] == tensors[1]:
-        return
+    tensors = [[t for _, t in c.graph.constants] for c in (served, captured)]
+    if captured.code == served.code and len(tensors[0]) == len(tensors[1]):
+        is_old = tracer.recorder.is_outside
+        if all(
+            a is b or (not is_old(b) and _is_equal(a, b)) for a, b in zip(*tensors, strict=True)
+        ):
+            return
     raise AuditError(
         f"the program that serves this call of {getattr(fn, '__qualname__', fn)} is not the program"
         " that it has now",
         why=_difference(served.code, captured.code),
         fix="report it with what was read and not guarded: " + _unwatched(entry.watch, watch),
     )
+
+
+class _Undecided(PathTracer):
+    """A trace that runs nothing: a program without graph breaks has none when traced again."""
+
+    def __init__(self, root: Segment, flat: list[Any], options: TraceOptions) -> None:
+        super().__init__(root, flat, (), list(flat), options)
+
+    def decide(self, question: Any) -> Any:
+        """See `PathTracer`."""
+        raise AuditError(
+            "the program that serves this call has no graph breaks, and the function has one now",
+            why=f"it asks {self.env.text(question)}",
+        )
+
+
+def _is_equal(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Whether two tensors that a program holds, and did not find outside, are alike."""
+    return meta_of(a) == meta_of(b) and torch.equal(a, b)
 
 
 def _difference(served: str, traced: str) -> str:
