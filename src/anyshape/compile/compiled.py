@@ -6,7 +6,7 @@ import threading
 import warnings
 import weakref
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from anyshape.compile.audit import audit_call
 from anyshape.compile.bound_method import BoundMethod
@@ -21,6 +21,7 @@ from anyshape.compile.dynamism.varying import Varying
 from anyshape.compile.explanation import explain, name_of
 from anyshape.compile.lowered import lower_program, lower_segments
 from anyshape.compile.pieces.cuts import Cuts
+from anyshape.compile.traced import Failed, Traced
 from anyshape.compile.tree.segment import Segment, Stop, key_of, walk
 from anyshape.compile.tree.trace_path import PathTracer
 from anyshape.config import config
@@ -64,25 +65,6 @@ _HINTS: Final = {"backed_size_oblivious": False, "specialize_zero_one": False}
 _RAISED: Final = (ConstraintViolation, ConfigError)  # errors that an eager fallback cannot fix
 _BY_HINT: Final = EachSize(lambda spot: BACKED if type(spot.value) is int else STATIC)
 _STATIC: Final = EachSize(lambda spot: STATIC)
-
-
-class _Traced(NamedTuple):
-    """A call that was traced: its entry, and the flat outputs if it has run."""
-
-    entry: Entry
-    out: list[Any] | None
-
-
-class _Failed(NamedTuple):
-    """A call that could not be traced.
-
-    `catches` if the function may handle errors itself; `has_asserts` if effects, or conditions that
-    only the run can test, came before the error.
-    """
-
-    error: Exception
-    catches: bool
-    has_asserts: bool
 
 
 class Compiled:
@@ -277,19 +259,22 @@ class Compiled:
         ladder: list[SizeChooser] = [_BY_HINT, _STATIC] if exact else [chosen, _BY_HINT, _STATIC]
         made = self._trace(call, ladder[0])
         for choose in ladder[1:]:
-            if isinstance(made, _Failed) and _is_too_general(made.error):
+            if isinstance(made, Failed) and made.is_too_general:
                 made = self._trace(call, choose)
-        if isinstance(made, _Traced):
+        if isinstance(made, Traced):
             if made.out is None:
                 return self._run(made.entry, call.frame, call.args, call.kwargs)
             return unflatten(made.out, made.entry.captured.out_spec)
         error = made.error
-        asserted = isinstance(error, RuntimeAssertError) and not made.catches
+        asserted = isinstance(error, RuntimeAssertError) and not (made.catches or self._is_part)
         eagers = asserted or (isinstance(error, ShapeError) and not error.is_refusal)
         if eagers and made.has_asserts:  # one of them may fail first
             return self._eagerly(call.args, call.kwargs)
-        ours = self.options.fullgraph and isinstance(error, AnyshapeError)
-        if ours or asserted or isinstance(error, _RAISED):
+        if self.options.fullgraph and isinstance(error, AnyshapeError):
+            if isinstance(error, ShapeError) and not error.is_refusal:
+                self._eagerly(call.args, call.kwargs)  # raises, unless the error is ours alone
+            raise error
+        if asserted or isinstance(error, _RAISED):
             raise error
         if getattr(error, "is_refusal", False) and self._cuts.at_error(error):
             return self._in_pieces(call.args, call.kwargs)
@@ -313,7 +298,7 @@ class Compiled:
         self.stats.in_pieces += 1
         return self.pieces.run(*args, **kwargs)
 
-    def _trace(self, call: Arguments, choose: SizeChooser) -> _Traced | _Failed:
+    def _trace(self, call: Arguments, choose: SizeChooser) -> Traced | Failed:
         """Trace a call with these sizes and keep the program; after an error, all is as before."""
         flat, tried = call.frame, self.entries
         tracer = (
@@ -335,7 +320,8 @@ class Compiled:
                 before.restore()
                 tracer.take_back()
             catches = tracer.recorder is None or tracer.recorder.catches
-            return _Failed(e, catches, bool(tracer.env.runtime_asserts or tracer.has_effects))
+            has_asserts = bool(tracer.env.runtime_asserts or tracer.has_effects)
+            return Failed(e, catches, has_asserts)
 
     @property
     def _tracing(self) -> TraceOptions:
@@ -351,7 +337,7 @@ class Compiled:
         choose: SizeChooser,
         call: Arguments,
         tried: list[Entry],
-    ) -> _Traced:
+    ) -> Traced:
         """Make an entry of a trace; with what the call returns, if it has run by now."""
         exact = exact_conditions(captured) if self.options.on_deviation == "specialize" else ()
         program: Segment | Lowered
@@ -369,13 +355,15 @@ class Compiled:
             backend = plain if has_effects else self._backend
             fallback = None if self.options.fullgraph else plain
             program = lower_program(captured, backend, fallback, call.frame, name_of(self.fn))
-        entry = Entry(captured, call.attributes, watch, choose, self._layouts, program, exact)
+        entry = Entry(
+            captured, call.attributes, watch, choose, self._layouts, program, exact, self._is_part
+        )
         self.stats.traces += 1
         with self._lock:
             others = [e for e in self.entries if e not in tried]  # of other threads, meanwhile
             if not any(type(e.check(call.args, call.kwargs)) is list for e in others):
                 self.entries = [entry, *self.entries]
-        return _Traced(entry, out)
+        return Traced(entry, out)
 
     # ------------------------------------------------------------------ new branches
 
@@ -492,9 +480,3 @@ class Compiled:
 
     def __repr__(self) -> str:
         return f"<compiled {name_of(self.fn)}: {len(self.entries)} entries>"
-
-
-def _is_too_general(error: Exception) -> bool:
-    """Whether a trace failed for what an op needs of sizes that were not known."""
-    of_rule = isinstance(error, RuntimeAssertError) and error.by_rule
-    return of_rule or isinstance(error, ShapeError)

@@ -388,7 +388,7 @@ def _compared(
     where: str, error: BaseException | None, a: Told, b: Told, *, strictly: bool
 ) -> Outcome:
     """Compare one call; not `strictly` after one that differed, whose state and objects remain."""
-    if isinstance(error, AnyshapeError) and not _stands_for(error, b):
+    if isinstance(error, AnyshapeError) and (error.is_refusal or not _stands_for(error, b)):
         if isinstance(error, ShapeError) and b.error is None:
             return Outcome("DIFFERENT", f"{where}: a shape error where eager has none: {error}")
         return Outcome("refused", f"{where}: {error}")

@@ -44,8 +44,11 @@ class Entry:
         layouts: bool,
         program: Lowered | Segment,
         exact: Sequence[Obligation],
+        is_part: bool,
     ) -> None:
         self.catches = captured.tracer.recorder.catches
+        if is_part and (isinstance(program, Segment) or captured.runtime_asserts):
+            self.catches = True  # Python around it may handle its errors, which must be eager's
         self.has_effects = False
         self.watch = watch
         tensors = tensor_test(captured.inputs)

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 _SAME: Final = (
     "born", "ready", "looked", "truth", "iterated", "mapping", "operand", "unpacked", "whole",
-    "raised", "manager", "caught",
+    "raised", "manager",
 )  # fmt: skip
 _OPERATORS: Final = (
     "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "or_", "and_", "xor",
@@ -32,7 +32,7 @@ class Inert:
         self.item = operator.getitem
         self.set_attribute, self.del_attribute = setattr, delattr
         self.set_item, self.del_item = operator.setitem, operator.delitem
-        self.set_global = self.set_cell = self.text = _first
+        self.set_global = self.set_cell = self.text = self.caught = _first
 
     def store_attribute(self, value: Any, o: Any, name: str) -> None:
         """`o.name = value`."""

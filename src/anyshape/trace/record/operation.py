@@ -185,10 +185,11 @@ class Operations:
         """The program may handle the errors of what follows."""
         self._recorder.catches = True
 
-    def caught(self, kinds: Any) -> Any:
+    def caught(self, kinds: Any, is_named: bool) -> Any:
         """The classes of errors that a handler takes: a refusal of the tracer's is none of them.
 
         Nor is an error of a part of the program that has run: eager execution decides by its data.
+        An error of a shape rule stands for eager execution's, unless the handler looks at it.
         """
         error = sys.exc_info()[1]
         if self._recorder.tracer.failed:
@@ -200,11 +201,22 @@ class Operations:
             if call is not None:
                 kind = eager_class(*call)
                 error.is_refusal = kind is None
-                return type(error) if kind is not None and issubclass(kind, kinds) else ()
+                if kind is None or not issubclass(kind, kinds):
+                    return ()
+                if is_named:
+                    raise self._recorder.unsupported("an error of an op is looked at")
+                return type(error)
             bases: tuple[type, ...] = type(error).__mro__
             eagers = (k for k in _EAGER if k in bases)
-            return kinds if issubclass(next(eagers, RuntimeError), kinds) else ()
+            if not issubclass(next(eagers, RuntimeError), kinds):
+                return ()
+            if is_named:
+                raise self._recorder.unsupported("an error of an op is looked at")
         return kinds
+
+    def unsupported(self, what: str) -> AnyshapeError:
+        """See `Recorder`."""
+        return self._recorder.unsupported(what)
 
     def raised(self, error: Any) -> Any:
         """What is raised."""
@@ -363,8 +375,11 @@ class _Manager:
         return self._calls.ready(self._enter)(self._o)
 
     def __exit__(self, kind: Any, error: Any, trace: types.TracebackType | None) -> Any:
-        swallows = self._calls.ready(self._leave)(self._o, kind, error, trace)
-        return False if isinstance(error, AnyshapeError) and error.is_refusal else swallows
+        if isinstance(error, AnyshapeError):
+            if error.is_refusal:
+                return False
+            raise self._calls.operators.unsupported("an error of an op is looked at")
+        return self._calls.ready(self._leave)(self._o, kind, error, trace)
 
 
 _EAGER: Final = (IndexError, ZeroDivisionError, OverflowError, ValueError, TypeError)

@@ -51,6 +51,7 @@ class Reader:
         self.reads: dict[Place, Entry] = {}  # see `read_log.py`
         self.known: dict[tuple[int, str], Any] = {}  # attributes of outside objects
         self.shadows: dict[int, Any] = {}  # written containers, by the id of the real one
+        self.originals: dict[int, Any] = {}  # what these held before
         self.assigned: dict[int, set[Any]] = {}  # keys of written dicts; the others are as before
         self.changed: dict[int, Any] = {}  # objects with attributes that were assigned
         self.catches = False  # whether errors may be handled by the program
@@ -189,7 +190,7 @@ class Reader:
         if id(c) not in self._born and isinstance(c, CONTAINERS):
             place = (reads.CONTENT, id(c), None)
             if place not in self.reads:
-                held = reads.content_of(c)
+                held = (type(c), *reads.content_of(self.original(c))[1:])
                 if any(type(x) in SYMBOLIC for x in held):
                     return shadow  # made by the trace, where nobody told
                 if not isinstance(c, tuple | frozenset):
@@ -198,6 +199,10 @@ class Reader:
                     if type(x) not in ATOMS and id(x) not in self._born:
                         self._outside[id(x)] = x
         return shadow
+
+    def original(self, c: Any) -> Any:
+        """A container as it was when the call began: parts of the program may have run since."""
+        return self.originals.get(id(c), c)
 
     def consumed(self, c: Any) -> None:
         """Note what a container from outside holds, which a call of torch was given."""

@@ -279,7 +279,8 @@ class Rewrite(ast.NodeTransformer):
             if handler.type is not None:
                 kind = self.visit(handler.type)
             self._need_local(handler.name)
-            handler.type = ast.copy_location(hook("caught", kind), handler)
+            is_named = ast.Constant(handler.name is not None)
+            handler.type = ast.copy_location(hook("caught", kind, is_named), handler)
             handler.body = self.statements(handler.body)
         return n
 

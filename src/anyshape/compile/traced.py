@@ -1,0 +1,36 @@
+"""What came of an attempt to trace a call."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from anyshape.errors import RuntimeAssertError, ShapeError
+
+if TYPE_CHECKING:
+    from anyshape.compile.cache.entry import Entry
+
+
+class Traced(NamedTuple):
+    """A call that was traced: its entry, and the flat outputs if it has run."""
+
+    entry: Entry
+    out: list[Any] | None
+
+
+class Failed(NamedTuple):
+    """A call that could not be traced.
+
+    `catches` if the function may handle errors itself; `has_asserts` if effects, or conditions that
+    only the run can test, came before the error.
+    """
+
+    error: Exception
+    catches: bool
+    has_asserts: bool
+
+    @property
+    def is_too_general(self) -> bool:
+        """Whether the trace failed for what an op needs of sizes that were not known."""
+        error = self.error
+        of_rule = isinstance(error, RuntimeAssertError) and error.by_rule
+        return of_rule or isinstance(error, ShapeError)
