@@ -35,7 +35,6 @@ SAME = [
     "whole",
     "raised",
     "manager",
-    "caught",
 ]
 BINARY = [
     "add",
@@ -70,6 +69,7 @@ class Plain:
         self._set("method", getattr)
         self._set("item", operator.getitem)
         self._set("text", lambda x, conversion: x)
+        self._set("caught", lambda kinds, is_named: kinds)
         self._set("set_attribute", setattr)
         self._set("store_attribute", lambda value, o, name: setattr(o, name, value))
         self._set("set_item", operator.setitem)
