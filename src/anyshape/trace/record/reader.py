@@ -260,9 +260,8 @@ class Reader:
 
     def born_below(self, x: Any, depth: int = 8) -> None:
         """Note that an object was made by the trace with all its parts."""
-        if type(x) in ATOMS or depth == 0 or id(x) in self._born or id(x) in self._outside:
-            return
-        if isinstance(x, torch.Tensor | torch.nn.Module | type):
+        is_known = type(x) in ATOMS or id(x) in self._born or id(x) in self._outside
+        if depth == 0 or is_known or isinstance(x, torch.Tensor | torch.nn.Module | type):
             return
         self.born(x)
         parts = list(x.values()) if isinstance(x, dict) else []
@@ -443,7 +442,10 @@ class Reader:
 
     def names(self, names: frozenset[str]) -> bool:
         """Whether a function that the trace has called so far has one of these names in it."""
-        return any(not names.isdisjoint(_names(f)) for f in self._twins)
+        return any(
+            not names.isdisjoint(getattr(getattr(f, "__code__", None), "co_names", ()))
+            for f in self._twins
+        )
 
     def _unrecorded(self, f: Any, /, *args: Any, **named: Any) -> Any:
         """Call a function without a twin: all that its arguments hold counts as read.
@@ -489,10 +491,6 @@ class Reader:
             why="the program could not repeat it on every call",
             fix="return the value, or keep it in a tensor that is changed in place",
         )
-
-
-def _names(f: Any) -> tuple[str, ...]:
-    return f.__code__.co_names if type(f) is Function else ()
 
 
 _STORES: Final = frozenset(
