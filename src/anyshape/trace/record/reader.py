@@ -266,8 +266,7 @@ class Reader:
         self.born(x)
         parts = list(x.values()) if isinstance(x, dict) else []
         parts += list(x) if isinstance(x, list | tuple | set | deque) else []
-        parts += list(getattr(x, "__dict__", {}).values()) if not isinstance(x, type) else []
-        for part in parts:
+        for part in (*parts, *getattr(x, "__dict__", {}).values()):
             self.born_below(part, depth - 1)
 
     def lookup(self, cls: type, name: str) -> Any:
