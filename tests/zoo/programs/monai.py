@@ -57,7 +57,7 @@ def sliding_window() -> Case:
     return Case(Inferer(), [(torch.randn(1, 1, n, n),) for n in (12, 8, 17)], trains=False)
 
 
-SMALL = ((2, 16), (1, 32), (3, 16))
+SMALL = ((2, 32), (1, 64), (3, 32))
 NETS: dict[str, Callable[[], nn.Module]] = {
     "unet": lambda: nets.UNet(2, 1, 2, channels=(4, 8, 16), strides=(2, 2)),
     "basic_unet": lambda: nets.BasicUNet(2, 1, 2, features=(4, 4, 8, 8, 16, 4)),
