@@ -19,7 +19,9 @@ def kernel() -> Case:
         def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
             return self.covariance(x, y).to_dense()
 
-    return Case(Matrix(), [(torch.randn(n, 2), torch.randn(m, 2)) for n, m in ((5, 4), (1, 3), (8, 2))])
+    return Case(
+        Matrix(), [(torch.randn(n, 2), torch.randn(m, 2)) for n, m in ((5, 4), (1, 3), (8, 2))]
+    )
 
 
 def matern() -> Case:

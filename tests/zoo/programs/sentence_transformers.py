@@ -28,7 +28,9 @@ class Head(torch.nn.Module):
 def head(mode: str) -> Case:
     """A head at several batch sizes and lengths."""
     sizes = ((3, 5), (1, 7), (2, 1))
-    calls: list[Any] = [(torch.randn(b, s, 8), torch.ones(b, s, dtype=torch.long)) for b, s in sizes]
+    calls: list[Any] = [
+        (torch.randn(b, s, 8), torch.ones(b, s, dtype=torch.long)) for b, s in sizes
+    ]
     return Case(Head(mode), calls)
 
 

@@ -40,7 +40,9 @@ def attention() -> Case:
             super().__init__()
             self.inner = ContentBasedAttention(8, 8, 8, 8)
 
-        def forward(self, x: torch.Tensor, state: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        def forward(
+            self, x: torch.Tensor, state: torch.Tensor
+        ) -> tuple[torch.Tensor, torch.Tensor]:
             self.inner.reset()
             lengths = torch.full((x.shape[0],), x.shape[1])
             context, weights = self.inner(x, lengths, state)

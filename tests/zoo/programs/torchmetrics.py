@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 def classes(fn: Callable[..., Any]) -> Case:
     """A metric of predicted classes."""
-    calls: list[Any] = [(torch.randn(n, 4).softmax(-1), torch.randint(0, 4, (n,))) for n in (9, 1, 20)]
+    calls: list[Any] = [
+        (torch.randn(n, 4).softmax(-1), torch.randint(0, 4, (n,))) for n in (9, 1, 20)
+    ]
     return Case(fn, calls, trains=False)
 
 

@@ -17,6 +17,7 @@ from anyshape.tensor.sym_tensor import SymTensor
 from anyshape.torch_compat.aten_op import is_op
 from anyshape.torch_compat.module_attribute import CALL_HOOKS, CALL_IMPL, GLOBAL_HOOKS
 from anyshape.torch_compat.torch_function import DisableTorchFunction
+from anyshape.torch_compat.torch_script import ScriptFunction, script_source
 from anyshape.trace import tree
 from anyshape.trace.record import read as reads
 from anyshape.trace.record.atom import ATOMS, CONTAINERS, SYMBOLIC, Function
@@ -147,6 +148,8 @@ class Calls:
             if hasattr(f, "__func__"):
                 self._recorder.of_object(f.__self__)
                 return self._bound(f)
+        if kind is ScriptFunction:
+            return self._scripted(f)
         if _is_random(f):
             return self._builtins.random(f)
         call = getattr(kind, "__call__", None)  # noqa: B004  its class says what to call
@@ -194,6 +197,17 @@ class Calls:
             recorder.outside(f.keywords)
             recorder.content(f.keywords)
         return functools.partial(self.ready(f.func), *f.args, **f.keywords)
+
+    def _scripted(self, f: Any) -> Any:
+        """The source of a function that TorchScript compiled, which goes around the tracer."""
+        source = script_source(f)
+        if source is None:
+            raise self._recorder.unsupported(
+                f"{f.qualified_name} is compiled by TorchScript",
+                why="it computes below Python, and a traced tensor has no data to compute with",
+                fix="call the Python function that it was made from",
+            )
+        return self.ready(self._recorder.outside(source))
 
     def _cached(self, f: Any, /, *args: Any, **named: Any) -> Any:
         """A function with a cache of its own.
