@@ -33,14 +33,14 @@ PROGRAMS = {
         depths=(2, 2), num_heads=(2, 2), window_size=4,
     ),
     "mixer": partial(
-        model, "mixer_s32_224", BATCHES, img_size=32, patch_size=8, num_blocks=2, embed_dim=32
+        model, "mixer_s32_224", ((3, 64), (1, 64)), img_size=64, num_blocks=2, embed_dim=32
     ),
     "resnet10t": partial(model, "resnet10t", ((2, 32), (1, 48), (3, 33))),
     "efficientnet_lite0": partial(model, "efficientnet_lite0", ((2, 32), (3, 64))),
     "mobilenetv4": partial(model, "mobilenetv4_conv_small_035", ((2, 32), (1, 64))),
     "convnext_atto": partial(model, "convnext_atto", ((2, 32), (1, 64))),
     "efficientvit_b0": partial(model, "efficientvit_b0", ((2, 32), (1, 64))),
-    "ghostnet": partial(model, "ghostnetv2_100", ((2, 32), (3, 64))),
+    "ghostnet": partial(model, "ghostnetv2_100", ((2, 64), (3, 96))),
     "repvit": partial(model, "repvit_m0_9", ((2, 32), (3, 64))),
     "nfnet": partial(model, "nf_resnet26", ((2, 32), (1, 48))),
 }  # fmt: skip

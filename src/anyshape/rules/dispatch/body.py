@@ -59,8 +59,12 @@ def body_of(func: types.FunctionType) -> types.FunctionType:
         else:
             break
     scope = {**func.__globals__, **_NO_DISPATCH}
-    if "overrides" in func.__code__.co_names and scope.get("torch") is torch:
-        scope["torch"] = _Overlay(torch, {"overrides": _Overlay(torch.overrides, _NO_DISPATCH)})
+    if "overrides" in func.__code__.co_names:
+        overrides = _Overlay(torch.overrides, _NO_DISPATCH)
+        if scope.get("torch") is torch:
+            scope["torch"] = _Overlay(torch, {"overrides": overrides})
+        if scope.get("overrides") is torch.overrides:
+            scope["overrides"] = overrides
     for name in func.__code__.co_names:
         if name in scope and name not in _NO_DISPATCH:
             scope[name] = _told(func, scope[name])
