@@ -8,7 +8,9 @@ from anyshape.tensor.size import expect_equal, is_one, surely_equal, text
 
 
 def broadcast(*shapes: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The common shape."""
+    """The common shape; of none, as of numbers alone, that of one number."""
+    if not shapes:
+        return ()
     result = shapes[0]
     for shape in shapes[1:]:
         if shape is not result:
