@@ -12,7 +12,7 @@ from anyshape.refusal import refused
 from anyshape.rules.dispatch.result import Done
 from anyshape.rules.dispatch.table import rule
 from anyshape.rules.shared.operand import dim_of, meta_of, shape_of
-from anyshape.symbolic.sym_int import SymInt
+from anyshape.symbolic.sym_int import SymInt, specialize
 from anyshape.tensor.current import current
 from anyshape.tensor.layout import contiguity
 from anyshape.tensor.observed import (
@@ -21,13 +21,17 @@ from anyshape.tensor.observed import (
     observed_offset,
     observed_strides,
 )
-from anyshape.tensor.size import equal, known, plain, product
+from anyshape.tensor.size import ask, equal, known, plain, product
 from anyshape.tensor.sym_tensor import SymTensor, make, size_of
 
 
 @rule("is_contiguous")
 def is_contiguous_(x: Any, memory_format: Any = torch.contiguous_format) -> Any:
-    """Whether the layout is contiguous; undecided sizes are taken to be at least 2."""
+    """Whether the layout is contiguous; undecided sizes are taken to be at least 2.
+
+    Sizes of 0 and 1 make a tensor contiguous: whether a size is one of these is asked before the
+    answer is no.
+    """
     meta = meta_of(x)
     order = {
         torch.channels_last: (0, 2, 3, 1),
@@ -36,6 +40,11 @@ def is_contiguous_(x: Any, memory_format: Any = torch.contiguous_format) -> Any:
     tracer = current()
     tracer.asked_layout = True
     answer, certain = contiguity(meta, order)
+    small = [n for n in meta.shape if type(n) is SymInt and not answer and ask(n <= 1, False)]
+    if small:
+        for size_ in small:
+            specialize(size_)
+        answer, certain = contiguity(meta, order)
     if not certain:
         tracer.emit(expect_contiguity, (x, memory_format, answer))
     if not answer:

@@ -190,7 +190,7 @@ def is_contiguous(meta: Meta, order: Sequence[int] | None = None) -> bool:
         if is_one(n):
             continue
         if not _same_stride(strides[dim], step):
-            return any(type(m) is int and m == 0 for m in shape)
+            return any(known(m == 0) for m in shape)
         step = step * n
     return True
 
