@@ -168,6 +168,7 @@ def test_values_of_another_type(name: str, tmp_path: Path) -> None:
     """At 40 places of each program: what is there becomes what never can be."""
     whole_ = content(name)
     chosen = [path for path in places(whole_) if ("class", 2) not in pairwise(path)]  # any context
+    chosen = [path for path in chosen if path[-3:-2] != ("dict",) or path[-1] != 0]  # any key
     draw = random.Random(name)
     kept = count = 0
     for path in draw.sample(chosen, min(40, len(chosen))):
