@@ -288,3 +288,20 @@ def test_a_module_with_hooks():
         assert torch.equal(compiled(x), other(x))
     assert len(seen) == 6
     assert compiled.eager_because is None
+
+
+def test_a_branch_that_cannot_be_traced_after_a_tensor_was_changed():
+    def fn(x, total):
+        total.add_(x.sum())
+        if x.sum() > 3:
+            return x.sin() + total
+        a = np.asarray(x).sum()
+        return x.cos() * float(a)
+
+    compiled = anyshape.compile(fn)
+    ours, theirs = torch.zeros(1), torch.zeros(1)
+    for value in (3.0, 0.5, 4.0, 0.1):
+        x = torch.full((4,), value)
+        assert torch.equal(compiled(x, ours), fn(x, theirs))
+        assert torch.equal(ours, theirs)
+    assert compiled.eager_because is None

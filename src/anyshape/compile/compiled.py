@@ -134,16 +134,16 @@ class Compiled:
         return self._run(entry, flat, args, kwargs)
 
     def _run(self, entry: Entry, flat: list[Any], args: Any, kwargs: Any) -> Any:
-        before = entry.snapshot(flat) if entry.catches else None
+        may_return = entry.catches or entry.root is not None
+        before = entry.snapshot(flat) if may_return else None
         if before is None and entry.catches:
             return self._eagerly(args, kwargs)
-        may_return = entry.catches or entry.root is not None
         journal = Journal() if entry.has_effects and may_return else None
         try:
             with journal or nullcontext():
                 result = entry.run(flat)
         except Exception:
-            if before is None:
+            if before is None or not entry.catches:
                 if journal is not None:
                     journal.commit()
                 raise
@@ -236,13 +236,15 @@ class Compiled:
         self._give_up(f"{what}; what keeps failing: {about}")
         return self._eagerly(args, kwargs)
 
-    def _give_up(self, why: str, *, warns: bool = True) -> None:
-        """Run the function eagerly from here on, with a warning, and free its entries."""
+    def _give_up(self, why: str) -> None:
+        """Run the function eagerly from here on, and free its entries. A function is announced; the
+        parts of one are listed in `explain`.
+        """
         self.eager_because = why
         self.entries = []
         if Fallback in listeners:
             emit(Fallback(name_of(self.fn), why))
-        if warns:
+        if not self._is_part:
             warnings.warn(
                 f"{name_of(self.fn)} runs eagerly from now on: {why}", AnyshapeWarning, stacklevel=5
             )
@@ -280,7 +282,7 @@ class Compiled:
             return self._in_pieces(call.args, call.kwargs)
         result = self._eagerly(call.args, call.kwargs)
         if not self._cuts.at_error(error):
-            self._give_up(f"it cannot be traced: {error}", warns=not self._is_part)
+            self._give_up(f"it cannot be traced: {error}")
         return result
 
     # ------------------------------------------------------------------ pieces
@@ -404,10 +406,10 @@ class Compiled:
         except Exception as e:
             if isinstance(e, AnyshapeError) and not isinstance(e, RuntimeAssertError):
                 tracer.take_back()
-                return self._half_done(entry, tracer, e, args, kwargs)
+                return self._half_done(entry, tracer, e, args, kwargs, before)
             if not tracer.failed:
                 tracer.flush()
-            elif before is not None:
+            elif before is not None and entry.catches:
                 tracer.take_back()
                 before.restore()
                 return self._eagerly(args, kwargs)
@@ -438,10 +440,18 @@ class Compiled:
             self.entries = [e for e in self.entries if e is not entry]
 
     def _half_done(
-        self, entry: Entry, tracer: PathTracer, error: AnyshapeError, args: Any, kwargs: Any
+        self,
+        entry: Entry,
+        tracer: PathTracer,
+        error: AnyshapeError,
+        args: Any,
+        kwargs: Any,
+        before: Snapshot | None,
     ) -> Any:
-        """Run eagerly a call whose first segments have run, unless they had side effects."""
-        if tracer.outer_version or tracer.draws:
+        """Run eagerly a call whose first segments have run, with everything as before it."""
+        if before is not None:
+            before.restore()
+        elif tracer.outer_version or tracer.draws:
             raise UnsupportedError(
                 f"{name_of(self.fn)} cannot be traced beyond a branch of this call: {error}",
                 why="it has changed tensors or drawn random numbers before, so it cannot be run"
@@ -452,7 +462,7 @@ class Compiled:
         if self._cuts.at_error(error):
             self._drop(entry)
         else:
-            self._give_up(f"a branch of it cannot be traced: {error}", warns=not self._is_part)
+            self._give_up(f"a branch of it cannot be traced: {error}")
         return result
 
     # ------------------------------------------------------------------ what there is
