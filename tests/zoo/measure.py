@@ -7,6 +7,7 @@ eager execution refuses must be refused. Random numbers start from the same seed
 from __future__ import annotations
 
 import contextlib
+import inspect
 import time
 import warnings
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -138,13 +139,23 @@ def torch_exported(program: Program) -> Outcome:
         case = program.build()
         model = case.model if isinstance(case.model, torch.nn.Module) else _Function(case.model)
         args, kwargs = split(case.calls[0])
-        shapes = spec(case, torch.export.Dim.AUTO)
-        if not isinstance(case.model, torch.nn.Module) and not kwargs:
-            shapes = (tuple(shapes),)  # of `*args`
+        shapes = by_parameter(model, spec(case, torch.export.Dim.AUTO))
         start = time.perf_counter()
         made = torch.export.export(model, args, kwargs, dynamic_shapes=shapes).module()
         seconds = time.perf_counter() - start
         return compare(made, expected, case.calls, CLOSE)._replace(seconds=seconds)
+
+
+def by_parameter(model: torch.nn.Module, shapes: Any) -> Any:
+    """`dynamic_shapes` as `torch.export` reads them: one item for `*args`, one for `**kwargs`."""
+    known = inspect.signature(model.forward).parameters
+    rest = [name for name, p in known.items() if p.kind is p.VAR_KEYWORD]
+    if isinstance(shapes, dict):
+        named = {k: v for k, v in shapes.items() if k in known}
+        others = {k: v for k, v in shapes.items() if k not in known}
+        return {**named, **{name: others for name in rest if others}}
+    at = [i for i, p in enumerate(known.values()) if p.kind is p.VAR_POSITIONAL]
+    return (*shapes[: at[0]], tuple(shapes[at[0] :])) if at else shapes
 
 
 class _Function(torch.nn.Module):

@@ -31,7 +31,7 @@ def swin() -> Case:
 
 
 def max_vit() -> Case:
-    model = torchvision.models.MaxVit((32, 32), 8, 2, [8, 16], 8, [1, 1], 0.0, num_classes=5)
+    model = torchvision.models.MaxVit((32, 32), 8, 4, [8, 16], [1, 1], 8, 0.0, num_classes=5)
     return Case(model, [(torch.randn(b, 3, 32, 32),) for b in (3, 2, 5)])
 
 

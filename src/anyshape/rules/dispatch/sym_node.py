@@ -190,12 +190,12 @@ class BridgeNode:
         return functions.statically_known_true(self.v)
 
     def expect_true(self, _file: Any = "", _line: int = 0) -> bool:
-        """Assume the condition from here on."""
+        """Assume the condition from here on; where the sizes refute it, that is guarded."""
         v = self.v
         if type(v) is not SymBool:
             return bool(v)
         if v.env.hint_for_guard(v.condition) is False:
-            return False
+            return bool(v.env.guard(v.condition))
         v.env.assume(v.condition, None, RULE)
         return True
 
