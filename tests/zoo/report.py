@@ -29,7 +29,7 @@ runs everything and writes this page. Each result is compared with eager executi
 Export marks as `Dim.AUTO` every size that differs between the calls, for `torch.export` too. A
 number after an outcome of `compile` counts graph breaks. *train* is training mode with a backward
 pass after each call, with gradients compared; *no_grad* and *autocast* call a compiled function
-there.
+there. An empty cell was not measured, or makes no sense for the program.
 """
 
 

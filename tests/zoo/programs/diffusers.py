@@ -93,7 +93,7 @@ def flux() -> Case:
 
 def unet_1d() -> Case:
     model = diffusers.UNet1DModel(
-        sample_size=32, in_channels=2, out_channels=2, extra_in_channels=16,
+        sample_size=32, in_channels=2, out_channels=2, extra_in_channels=64,
         block_out_channels=(32, 32), layers_per_block=1,
         down_block_types=("DownBlock1DNoSkip", "DownBlock1D"),
         up_block_types=("UpBlock1D", "UpBlock1DNoSkip"), mid_block_type="UNetMidBlock1D",

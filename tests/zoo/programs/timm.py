@@ -33,7 +33,7 @@ PROGRAMS = {
         depths=(2, 2), num_heads=(2, 2), window_size=4,
     ),
     "mixer": partial(
-        model, "mixer_s32_224", ((3, 64), (1, 64)), img_size=64, num_blocks=2, embed_dim=32
+        model, "mixer_s32_224", ((3, 64), (1, 64)), img_size=64
     ),
     "resnet10t": partial(model, "resnet10t", ((2, 32), (1, 48), (3, 33))),
     "efficientnet_lite0": partial(model, "efficientnet_lite0", ((2, 32), (3, 64))),
