@@ -26,6 +26,7 @@ from anyshape.trace.record import read as reads
 from anyshape.trace.record import read_log
 from anyshape.trace.record.atom import ATOMS, CONTAINERS, HEAP, SYMBOLIC, Function
 from anyshape.trace.record.namespace import Namespace
+from anyshape.trace.record.reach import Reach
 from anyshape.trace.record.read import MISSING
 from anyshape.trace.record.read_log import Unfolding
 from anyshape.trace.record.territory import is_twinned
@@ -60,6 +61,7 @@ class Reader:
         self._identities: dict[tuple[str, int], tuple[Any, bool]] = {}  # what arguments are
         self._made: dict[int, weakref.ref[torch.Tensor]] = {}
         self._outside: dict[int, Any] = {}
+        self._reach = Reach(self._outside)
         self._spaces: dict[int, Namespace] = {}
         self._looked_up: dict[tuple[type, str], Any] = {}  # names in classes
         self.in_class: dict[tuple[type, str], Any] = {}  # what is no data descriptor
@@ -102,10 +104,8 @@ class Reader:
         return t
 
     def is_old(self, t: torch.Tensor) -> bool:
-        """Whether a real tensor was there before: it was read outside, or is a parameter that the
-        program has not made.
-        """
-        if id(t) in self._outside:
+        """Whether a real tensor was there before: outside, or a parameter that nobody made."""
+        if id(t) in self._outside or self._reach.has(t):
             return True
         ref = self._made.get(id(t))
         return isinstance(t, torch.nn.Parameter) and (ref is None or ref() is not t)
