@@ -10,7 +10,6 @@ import pytest
 import torch
 
 import anyshape
-from anyshape.compile.compiled import Compiled
 from tests.differential.compile_pair import fresh, unequal
 
 if TYPE_CHECKING:
@@ -171,17 +170,17 @@ def test_many_functions_that_share_a_helper() -> None:
 def test_a_shared_frame_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """The planted bug: calls that take the inputs of whoever came last."""
     last: list[Any] = []
-    right = Compiled._hit
-
-    def mixed(self: Any, entry: Any, flat: Any, args: Any, kwargs: Any) -> Any:
-        last[:] = [entry, flat]
-        for _ in range(3):
-            sys.getswitchinterval()
-        return right(self, *last, args, kwargs)
-
     compiled = anyshape.compile(straight, dynamic="unbacked")
     compiled(*vector(0))
-    monkeypatch.setattr(Compiled, "_hit", mixed)
+    right = compiled.entries[0].run
+
+    def mixed(flat: Any) -> Any:
+        last[:] = [flat]
+        for _ in range(3):
+            sys.getswitchinterval()
+        return right(*last)
+
+    monkeypatch.setattr(compiled.entries[0], "run", mixed)
     with pytest.raises(AssertionError):
         races(compiled)
 

@@ -25,6 +25,8 @@ def check(seed: int, dynamic: Any) -> str:
         wrong = pair.call(*inputs(100 * seed + i))
         if wrong:
             return f"call {i}: {wrong}\n{text}"
+    if pair.compiled.pieces is not None and "answers" not in pair.compiled.pieces.why:
+        return f"it cannot be traced: {pair.compiled.pieces.why}\n{text}"
     return ""
 
 

@@ -106,7 +106,7 @@ def _first_then(later: Any) -> Any:
     """`_miss` as it is for the first call, and another one afterwards."""
     right = compiled_file.Compiled._miss
 
-    def miss(self: Any, args: Any, kwargs: Any) -> Any:
-        return later(self, args, kwargs) if self.entries else right(self, args, kwargs)
+    def miss(self: Any, args: Any, kwargs: Any, *more: Any) -> Any:
+        return later(self, args, kwargs) if self.entries else right(self, args, kwargs, *more)
 
     return miss

@@ -235,7 +235,7 @@ def scripted(x: torch.Tensor) -> torch.Tensor:
     return x * 2 if x.size(0) > 2 else x * 3
 
 
-@snippet(REFUSED)
+@snippet(LIMITED, REFUSED)
 def jit_script(x: Tensor) -> Any:
     return scripted(x)
 
@@ -316,7 +316,7 @@ def the_function_form_of_properties(x: Tensor) -> Any:
     return torch.numel(x), torch.is_floating_point(x), torch.is_complex(x), torch.Tensor.size(x, 0)
 
 
-@snippet(inputs=fixed)
+@snippet(REFUSED, inputs=fixed)
 def threads_inside(x: Tensor) -> Any:
     return torch.set_num_threads(torch.get_num_threads()), LINEAR(x)
 

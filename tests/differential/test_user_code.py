@@ -100,7 +100,7 @@ def conversion_of_a_size(x: Tensor) -> Any:
     return x * int(x.shape[0]), x * float(x.shape[1])
 
 
-@snippet(LIMITED, REFUSED)
+@snippet(REFUSED)
 def a_size_in_text(x: Tensor) -> Any:
     return x * len(f"{x.shape[0]:05d}"), x * len("%d" % x.shape[0])  # noqa: UP031  what users write
 
@@ -200,7 +200,7 @@ def a_generator(x: Tensor) -> Any:
     return list(parts())
 
 
-@snippet()
+@snippet(LIMITED, REFUSED)
 def an_exception_inside(x: Tensor) -> Any:
     try:
         return x @ torch.zeros(2, 2, 2)[0, 0, 0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import linecache
 import re
 from pathlib import Path
 
@@ -35,10 +36,12 @@ def run_page(name: str, text: str) -> int:
     """Run the programs of a page in one namespace; return how many outputs were compared."""
     namespace: dict[str, object] = {"__name__": "page"}
     compared = 0
-    for source, expected in programs(text):
+    for number, (source, expected) in enumerate(programs(text)):
         printed = io.StringIO()
+        file = f"<{name}, {number}>"
+        linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
         with contextlib.redirect_stdout(printed):
-            exec(compile(source, f"<{name}>", "exec"), namespace)
+            exec(compile(source, file, "exec"), namespace)
         if expected is not None:
             assert printed.getvalue() == expected
             compared += 1

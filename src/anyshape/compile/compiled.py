@@ -123,7 +123,8 @@ class Compiled:
     def _hit(self, entry: Entry, flat: list[Any], args: Any, kwargs: Any) -> Any:
         self.stats.hits += 1
         if config.audit:
-            audit_call(self.fn, entry, args, kwargs, self._tracing)
+            with config.patch(**_HINTS) if entry.choose is _BY_HINT else nullcontext():
+                audit_call(self.fn, entry, args, kwargs, self._tracing)
         entries = self.entries
         if entries and entry is not entries[0] and self._lock.acquire(blocking=False):
             try:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from anyshape.compile.options import Options
 
 _OF_COMPILED: Final = frozenset(
-    ("entries", "stats", "explain", "reset", "recompilations", "history", "eager_because")
+    ("entries", "stats", "explain", "reset", "recompilations", "history", "eager_because", "pieces")
 )
 _SHARED: Final = (*REGISTRIES, NON_PERSISTENT)
 

@@ -194,16 +194,19 @@ def _is_own(tracer: Tracer, value: Value, tensor: torch.Tensor) -> bool:
     storage = tensor.untyped_storage()
     if storage.resizable():
         owners = tracer.births.count(storage_id(storage))
-        if storage_use_count(storage) > owners + 1 or (owners > 1 and tracer.epoch):
+        shows = tracer.epoch or _is_returned(tracer, value)  # that they share it
+        if storage_use_count(storage) > owners + 1 or (owners > 1 and shows):
             raise _refusal("a tensor is made over the memory of another, unseen by the tracer")
         return True
     copy = tracer.memo.get((value, "foreign"))
     changed = value.version or copy is None or not _same_bits(copy, tensor)
-    if changed or any(
-        type(leaf) is Value and leaf.root is value for leaf in leaves(tracer.graph.outputs)
-    ):
+    if changed or _is_returned(tracer, value):
         raise _refusal("the program changes or returns a tensor over memory that is not torch's")
     return False
+
+
+def _is_returned(tracer: Tracer, value: Value) -> bool:
+    return any(type(x) is Value and x.root is value for x in leaves(tracer.graph.outputs))
 
 
 def _same_bits(a: torch.Tensor, b: torch.Tensor) -> bool:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
+from anyshape.env.site import capture as capture_site
 from anyshape.errors import UnsupportedError
 from anyshape.refusal import refused
 from anyshape.symbolic.sym_bool import SymBool
@@ -171,13 +172,18 @@ def output_of(tracer: Tracer, leaf: Any) -> Any:
     return Scan(tracer).freeze(leaf)
 
 
+def _here() -> str:
+    site = capture_site()
+    return f", at {site}" if site else ""
+
+
 def need_plain(tracer: Tracer, text: str) -> None:
     """Refuse text that a symbolic number was formatted into."""
     name = next((shown for shown in tracer.env.asker.shown if shown in text), None)
     if name is not None:
         raise refused(
             UnsupportedError,
-            f"the program returns the text {text!r} with the symbolic number {name} in it",
+            f"the program returns the text {text!r} with the symbolic number {name} in it{_here()}",
             why="its value is known only when the program runs",
             fix="return the number itself, or use int(n) to specialize on its value",
         )

@@ -85,6 +85,8 @@ def level(x: Any) -> Level | None:
     handler = pytree.SUPPORTED_NODES.get(kind)
     if handler is None:
         return None
+    if kind in (list, dict):
+        x = kind(x)  # another thread may change it meanwhile
     parts, context = handler.flatten_fn(x)
     if handler.flatten_with_keys_fn is not None:
         keys = [key for key, _ in handler.flatten_with_keys_fn(x)[0]]

@@ -14,7 +14,8 @@ from tests.differential.hostile.run import SILENT, run
 from tests.differential.hostile.test_hostile import KNOWN, PROGRAMS
 
 EACH = 4
-AUDITED = [p for p in PROGRAMS if p[0] not in ("caches", "exports", "threads")][::EACH]
+LEFT_OUT = ("caches", "deviations", "exports", "threads")  # deviations are found, as they should be
+AUDITED = [p for p in PROGRAMS if p[0] not in LEFT_OUT][::EACH]
 
 
 @pytest.mark.parametrize(("kind", "name"), AUDITED, ids=[f"{k}/{n}" for k, n in AUDITED])

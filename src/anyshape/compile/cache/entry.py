@@ -102,7 +102,9 @@ class Entry:
             self.run = lambda flat: build(function(flat))
 
     def renew(self, tracer: Tracer) -> None:
-        """Update which tensors the entry writes to, and whether it draws random numbers."""
+        """Update which tensors the entry writes to, whether it draws random numbers, and where it
+        may deviate.
+        """
         leaves = self.captured.inputs.leaves
         written = [i for i, v in enumerate(tracer.graph.inputs) if v.version]
         places = [i for i, leaf in enumerate(leaves) if leaf.value is not None]
@@ -111,6 +113,9 @@ class Entry:
         drawing = [n for n in tracer.graph.nodes if n.func not in PURE]
         self._draws = self._draws or bool(drawing)
         self._generators += generators_in(drawing)
+        listed = self.captured.deviations
+        known = {(d.op, d.about, str(d.site)) for d in listed}
+        listed += [d for d in tracer.deviations if (d.op, d.about, str(d.site)) not in known]
         self.has_effects = self.has_effects or any(n.func in EFFECTS for n in tracer.graph.nodes)
         if self.root is not None:
             self.switches = any(segment.switches for segment in self.root.below())

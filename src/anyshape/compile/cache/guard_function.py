@@ -176,6 +176,8 @@ class GuardFunction:
                 others.append(c)
         names = [writer.scope.inputs[i] for i in tensors.places]
         call = f"{writer.scope.fixed('tensors', tensors.test)}({', '.join(names)})"
+        # torch's test ends the process at a nested tensor
+        call = " and ".join([*[f"getattr({x}, 'is_nested', 1) is False" for x in names], call])
         shapes = [
             f"{writer.scope.shape(i)} = {writer.scope.inputs[i]}.shape" for i in tensors.places
         ]

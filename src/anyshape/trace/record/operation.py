@@ -214,9 +214,13 @@ class Operations:
                 raise self._recorder.unsupported("an error of an op is looked at")
         return kinds
 
-    def unsupported(self, what: str) -> AnyshapeError:
-        """See `Recorder`."""
-        return self._recorder.unsupported(what)
+    def need_unseen(self, error: AnyshapeError) -> None:
+        """Refuse an error of a shape rule that code of the program gets to see.
+
+        Where effects are refused, the error ends the trace anyway.
+        """
+        if self._recorder.replays:
+            raise self._recorder.unsupported("an error of an op is looked at") from error
 
     def raised(self, error: Any) -> Any:
         """What is raised."""
@@ -376,9 +380,9 @@ class _Manager:
 
     def __exit__(self, kind: Any, error: Any, trace: types.TracebackType | None) -> Any:
         if isinstance(error, AnyshapeError):
-            if error.is_refusal:
-                return False
-            raise self._calls.operators.unsupported("an error of an op is looked at")
+            if not error.is_refusal:
+                self._calls.operators.need_unseen(error)
+            return False
         return self._calls.ready(self._leave)(self._o, kind, error, trace)
 
 

@@ -189,6 +189,7 @@ def logger_by_name():
 @program
 def logger_with_handlers():
     log = logging.getLogger("hostile.handlers")
+    log.handlers.clear()
     log.propagate = False
     handler = logging.NullHandler()
 
