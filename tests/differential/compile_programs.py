@@ -8,7 +8,9 @@ in eager execution as well, which is as good a comparison as any.
 
 from __future__ import annotations
 
+import linecache
 import random
+import zlib
 from typing import Any
 
 import torch
@@ -362,9 +364,11 @@ def program(seed: int, size: int = 9) -> str:
 
 
 def load(text: str, name: str = "program") -> Any:
-    """The module that a text defines, made anew."""
+    """The module that a text defines, made anew; its source can be read, as that of a file."""
     space: dict[str, Any] = {"torch": torch, "__name__": name}
-    exec(compile(text, f"<{name}>", "exec"), space)
+    file = f"<{name} {zlib.crc32(text.encode()):x}>"
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    exec(compile(text, file, "exec"), space)
     return space["Program"]()
 
 
