@@ -216,7 +216,7 @@ def objects_that_raise_when_looked_at():
 
 @program
 def large_library_in_reach():
-    lib = types.SimpleNamespace(torch=torch, modules=dict(vars(torch)), k=2.0)
+    lib = types.SimpleNamespace(torch=torch, modules=dict(vars(torch.nn.functional)), k=2.0)
 
     def fn(x):
         if lib.k > 5:
