@@ -206,14 +206,17 @@ class Phase(NamedTuple):
 
 
 class GraphBreak(NamedTuple):
-    """A trace ended a segment: the run must answer `question` before Python can continue."""
+    """A trace ended a segment: the run must answer `question` before Python can continue. Without a
+    tracer: a function was cut where it cannot be traced, for the reason `question`.
+    """
 
     tracer: Any
     question: str
     site: Site | None
 
     def __str__(self) -> str:
-        return f"graph break: {self.question}?{_at(self.site)}"
+        mark = "" if self.tracer is None else "?"
+        return f"graph break: {self.question}{mark}{_at(self.site)}"
 
 
 class Lowering(NamedTuple):

@@ -320,3 +320,43 @@ def test_tensors_of_an_optimizer_are_outside_where_other_threads_run():
         stop.set()
         thread.join()
     assert w.tolist() == [-0.5] * 4
+
+
+def test_a_forward_that_is_replaced_after_a_break():
+    class Changed(torch.nn.Module):
+        def forward(self, x):
+            y = x * 2
+            return y + float(np.asarray(y).sum())
+
+    def other(self, x):
+        y = x * 3
+        return y - float(np.asarray(y).sum())
+
+    model = Changed()
+    compiled = anyshape.compile(model)
+    for n in (0, 1, 3):
+        x = torch.ones(n)
+        assert torch.equal(compiled(x), model(x))
+    Changed.forward = other
+    for n in (0, 1, 3):
+        x = torch.ones(n)
+        assert torch.equal(compiled(x), model(x))
+
+
+def test_a_manager_is_left_when_a_trace_is_refused():
+    class Scope:
+        depth = 0
+
+        def __enter__(self):
+            Scope.depth += 1
+
+        def __exit__(self, *_):
+            Scope.depth -= 1
+
+    def fn(x):
+        with Scope():
+            return np.asarray(x * 2)
+
+    with pytest.raises(anyshape.UnsupportedError):
+        anyshape.trace.capture(fn, (torch.ones(3),))
+    assert Scope.depth == 0

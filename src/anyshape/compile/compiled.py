@@ -176,7 +176,7 @@ class Compiled:
     # ------------------------------------------------------------------ tracing
 
     def _miss(self, args: tuple[Any, ...], kwargs: dict[str, Any], omitted: frozenset[str]) -> Any:
-        if self.pieces is not None:
+        if self._cuts.current() is not None:
             return self._in_pieces(args, kwargs)
         reasons = []
         for entry in self.entries:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 # functions that look at their callers must find them
-_FRAMES: Final = frozenset(("_getframe", "currentframe", "stack", "locals", "stacklevel"))
+_FRAMES: Final = frozenset(("_getframe", "currentframe", "stack", "locals"))
 _UNFIT: Final = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _MOST_FUNCTIONS: Final = 8  # with the same code: one that is made on each call is not compiled
 _MOST_OBJECTS: Final = 256  # of one class

@@ -23,6 +23,13 @@ class Cuts:
         self._part = part
         self._stats = stats
 
+    def current(self) -> Pieces | None:
+        """The pieces, unless the function was replaced since it was cut."""
+        pieces = self.pieces
+        if pieces is not None and not pieces.is_current:
+            pieces = self.pieces = None
+        return pieces
+
     def at_error(self, error: Exception, about: str = "") -> bool:
         """Cut the function where a trace raised an error; False if that is not possible."""
         return self._keep(lambda: Pieces.at_error(self._fn, error, self._part, about))

@@ -14,6 +14,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from anyshape.compile.pieces.flow import Flow, Names, Uses, declared, needed_before, same_scope
+from anyshape.trace.twin.source import function_node
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -181,10 +182,7 @@ class Outline:
         if gives:
             body.append(ast.copy_location(ast.Return(_names(gives, _LOAD)), last))
         arguments = ast.arguments([], [ast.arg(n) for n in takes], None, [], [], None, [])
-        piece = ast.FunctionDef(self._node.name, arguments, body, [], None, None)
-        if "type_params" in ast.FunctionDef._fields:
-            setattr(piece, "type_params", [])  # noqa: B010  since Python 3.12
-        ast.copy_location(piece, group[0])
+        piece = function_node(self._node.name, arguments, body, group[0])
         self._pieces.append(ast.fix_missing_locations(piece))
         call = ast.Call(
             ast.Constant(marker(len(self._pieces) - 1)), [ast.Name(n, _LOAD) for n in takes], []
@@ -207,11 +205,11 @@ class Outline:
         if isinstance(s, ast.Try):
             return [self._try(s, bound, inside)]
         if isinstance(s, ast.With):
-            tried = any(self._swallows(item.context_expr) for item in s.items)
+            tried = any(self._may_swallow(item.context_expr) for item in s.items)
             inside = inside._replace(is_tried=place.is_tried or tried)
         new = copy.copy(s)
         new.body = self._block(s.body, start, inside)
-        if isinstance(s, ast.If | ast.For | ast.While) and not isinstance(new, ast.With):
+        if not isinstance(s, ast.With) and not isinstance(new, ast.With):
             new.orelse = self._block(s.orelse, start, inside) if s.orelse else []
         match new:
             case ast.If() | ast.While():
@@ -221,6 +219,11 @@ class Outline:
             case ast.With():
                 new.items = [_Routed().visit(copy.deepcopy(item)) for item in new.items]
         return [new]
+
+    def _may_swallow(self, manager: ast.expr) -> bool:
+        """Whether a context manager may swallow an error: one in a variable may be any."""
+        head = manager.func if isinstance(manager, ast.Call) else manager
+        return bool(Uses(head).loads & self._locals) or self._swallows(head)
 
     def _heads(self, s: Any) -> Names:
         """The names that the head of a statement binds."""
@@ -235,7 +238,9 @@ class Outline:
 
     def _try(self, s: ast.Try, bound: Names | None, place: Place) -> ast.stmt:
         new = copy.copy(s)
-        new.body = self._block(s.body, bound, place._replace(is_tried=True))
+        tried = place._replace(is_tried=True)
+        place = tried if s.finalbody else place  # which sees what was bound before an error
+        new.body = self._block(s.body, bound, tried)
         inside = None if bound is None else Flow().after(s.body, bound)
         new.orelse = self._block(s.orelse, inside, place) if s.orelse else []
         new.handlers = []

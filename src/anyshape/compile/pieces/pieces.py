@@ -23,7 +23,7 @@ from anyshape.compile.pieces.outline import (
 from anyshape.torch_compat.module_attribute import CALL_IMPL, calls_forward, has_plain_call
 from anyshape.trace.record.territory import is_twinned
 from anyshape.trace.twin.private_name import PrivateNames
-from anyshape.trace.twin.source import compiled, register_source, source_of
+from anyshape.trace.twin.source import compiled, function_node, register_source, source_of
 from anyshape.trace.twin.twin import owner_of
 
 if TYPE_CHECKING:
@@ -56,9 +56,9 @@ class Pieces:
         self._about = about
         self._callees = Callees(make)
         self._pieces: list[Any] = []
-        self._is_forward = isinstance(fn, torch.nn.Module) and calls_forward(fn)
-        function, self._bound = target_of(fn)
-        self._function = self._cut(function, make)
+        self._target, self._bound = target_of(fn)
+        self._code = self._target.__code__
+        self._function = self._cut(self._target, make)
 
     @classmethod
     def at_error(
@@ -80,11 +80,23 @@ class Pieces:
         """The compiled pieces and callees."""
         return [*self._pieces, *self._callees.compiled]
 
+    @property
+    def is_current(self) -> bool:
+        """Whether the function is still the one that was cut."""
+        try:
+            target = target_of(self._fn)[0]
+        except NotCut:
+            return False
+        made = self._function
+        return (
+            target is self._target
+            and target.__code__ is self._code
+            and target.__defaults__ is made.__defaults__
+            and target.__kwdefaults__ is made.__kwdefaults__
+        )
+
     def run(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function in pieces."""
-        fn = self._fn
-        if isinstance(fn, torch.nn.Module) and calls_forward(fn) is not self._is_forward:
-            return fn(*args, **kwargs)
         return self._function(*self._bound(), *args, **kwargs)
 
     def _cut(self, f: types.FunctionType, make: Callable[[Any], Any]) -> types.FunctionType:
@@ -130,9 +142,8 @@ class _Managers:
     def __init__(self, space: dict[str, Any]) -> None:
         self._space = space
 
-    def __call__(self, manager: ast.expr) -> bool:
+    def __call__(self, n: ast.expr) -> bool:
         names: list[str] = []
-        n: ast.expr = manager.func if isinstance(manager, ast.Call) else manager
         while isinstance(n, ast.Attribute):
             names.insert(0, n.attr)
             n = n.value
@@ -141,7 +152,7 @@ class _Managers:
         found = self._space[n.id]
         for name in names:
             found = getattr(found, name, None)
-        return not str(getattr(found, "__module__", "")).startswith("torch")
+        return str(getattr(found, "__module__", "")).partition(".")[0] != "torch"
 
 
 def target_of(fn: Any) -> tuple[types.FunctionType, Callable[[], tuple[Any, ...]]]:
@@ -162,11 +173,8 @@ def target_of(fn: Any) -> tuple[types.FunctionType, Callable[[], tuple[Any, ...]
 
 def _as_function(node: ast.Lambda) -> ast.FunctionDef:
     """A lambda as a function with one statement."""
-    body: list[ast.stmt] = [ast.copy_location(ast.Return(node.body), node.body)]
-    made = ast.FunctionDef("<lambda>", node.args, body, [], None, None)
-    if "type_params" in ast.FunctionDef._fields:
-        setattr(made, "type_params", [])  # noqa: B010  since Python 3.12
-    return ast.copy_location(made, node)
+    returned = ast.copy_location(ast.Return(node.body), node.body)
+    return function_node("<lambda>", node.args, [returned], node)
 
 
 def _cells(f: types.FunctionType, code: CodeType) -> tuple[types.CellType, ...]:

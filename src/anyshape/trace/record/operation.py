@@ -14,6 +14,7 @@ import torch
 from anyshape.errors import AnyshapeError, ShapeError
 from anyshape.symbolic.sym_bool import SymBool
 from anyshape.symbolic.sym_int import SymInt, specialize
+from anyshape.trace.options import DONE
 from anyshape.trace.record.atom import ATOMS, CONTAINERS, HEAP, Function
 from anyshape.trace.record.eager_error import call_of, eager_class
 from anyshape.trace.record.read import is_array
@@ -214,6 +215,11 @@ class Operations:
                 raise self._recorder.unsupported("an error of an op is looked at")
         return kinds
 
+    @property
+    def does_effects(self) -> bool:
+        """Whether effects happen while the program is traced."""
+        return bool(self._recorder.options.effects == DONE)
+
     def need_unseen(self, error: AnyshapeError) -> None:
         """Refuse an error of a shape rule that code of the program gets to see.
 
@@ -382,6 +388,8 @@ class _Manager:
         if isinstance(error, AnyshapeError):
             if not error.is_refusal:
                 self._calls.operators.need_unseen(error)
+            if self._calls.operators.does_effects:  # what was entered is left
+                self._calls.ready(self._leave)(self._o, kind, error, trace)
             return False
         return self._calls.ready(self._leave)(self._o, kind, error, trace)
 

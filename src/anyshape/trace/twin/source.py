@@ -146,17 +146,8 @@ def compiled(node: Function, code: CodeType, body: list[ast.stmt] | None = None)
     """
     if body is None:
         body = [_returned(node.body)] if isinstance(node, ast.Lambda) else node.body
-    inner = ast.FunctionDef(
-        name="_anyshape_function",  # not its own, which may be a global that it calls
-        args=_plain(node.args),
-        body=body,
-        decorator_list=[],
-        returns=None,
-        type_comment=None,
-    )
-    ast.copy_location(inner, node)
-    if "type_params" in ast.FunctionDef._fields:
-        setattr(inner, "type_params", [])  # noqa: B010  since Python 3.12
+    name = "_anyshape_function"  # not its own, which may be a global that it calls
+    inner = function_node(name, _plain(node.args), body, node)
     outer = ast.parse("def factory(): pass").body[0]
     assert isinstance(outer, ast.FunctionDef)
     outer.args.args = [ast.arg(name) for name in code.co_freevars]
@@ -167,6 +158,16 @@ def compiled(node: Function, code: CodeType, body: list[ast.stmt] | None = None)
     for _ in range(2):
         made = next(c for c in reversed(made.co_consts) if isinstance(c, types.CodeType))
     return made.replace(co_name=code.co_name, co_qualname=code.co_qualname)
+
+
+def function_node(
+    name: str, args: ast.arguments, body: list[ast.stmt], at: ast.AST
+) -> ast.FunctionDef:
+    """The definition of a function, at the place of another node."""
+    made = ast.FunctionDef(name, args, body, [], None, None)
+    if "type_params" in ast.FunctionDef._fields:
+        setattr(made, "type_params", [])  # noqa: B010  since Python 3.12
+    return ast.copy_location(made, at)
 
 
 def _returned(value: ast.expr) -> ast.Return:

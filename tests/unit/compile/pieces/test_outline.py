@@ -102,6 +102,24 @@ def caught(log, a, b):
     return c, step
 
 
+def handled_then_ended(log, a, b):
+    step = 0
+    try:
+        tell(log, 10 // a)
+    except ZeroDivisionError:
+        step = 1
+        tell(log, step)
+        step = 10 // b
+        step = 3
+    else:
+        step = 4
+        tell(log, 10 // (b - 1))
+        step = 5
+    finally:
+        tell(log, step)
+    return step
+
+
 def swallowed(log, a, b):
     step = 0
     with contextlib.suppress(ZeroDivisionError):
@@ -210,7 +228,8 @@ def closure():
 
 
 FUNCTIONS = [
-    straight, branches, maybe_unbound, loops, carried, rounds, caught, swallowed, captured,
+    straight, branches, maybe_unbound, loops, carried, rounds, caught,
+    handled_then_ended, swallowed, captured,
     comprehended, shared, unpacked, matched, nested, raises, Child().method, closure,
 ]  # fmt: skip
 
@@ -258,6 +277,20 @@ def differences(f: Any, make: Any = lambda f: f) -> list[Any]:
 @pytest.mark.parametrize("f", FUNCTIONS, ids=lambda f: f.__qualname__)
 def test_a_cut_at_any_statement_changes_nothing(f):
     assert differences(f) == []
+
+
+def test_pieces_of_a_function_that_was_replaced_are_not_current():
+    def f(log, a, b=1):
+        c = tell(log, a)
+        return c + b
+
+    made = Pieces(f, "", lambda g: g)
+    assert made.is_current
+    f.__defaults__ = (2,)
+    assert not made.is_current
+    made = Pieces(f, "", lambda g: g)
+    f.__code__ = straight.__code__
+    assert not made.is_current
 
 
 @pytest.mark.parametrize("f", [straight, loops, nested], ids=lambda f: f.__qualname__)
