@@ -216,7 +216,8 @@ def objects_that_raise_when_looked_at():
 
 @program
 def large_library_in_reach():
-    lib = types.SimpleNamespace(torch=torch, modules=dict(vars(torch.nn.functional)), k=2.0)
+    public = {name: v for name, v in vars(torch.nn.functional).items() if not name.startswith("_")}
+    lib = types.SimpleNamespace(torch=torch, modules=public, k=2.0)
 
     def fn(x):
         if lib.k > 5:
