@@ -82,6 +82,6 @@ def _exported(fn: Any, args: tuple[Any, ...]) -> Any:
         for a in args
     ]
     try:
-        return export(fn, args, dynamic_shapes=specs)
+        return export(fn, args, dynamic_shapes=specs, allow_partial=True)
     except AnyshapeError:
         return None

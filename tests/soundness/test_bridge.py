@@ -177,6 +177,25 @@ def test_the_limit_stops_z3_and_is_not_a_matter_of_time() -> None:
     assert answers == [None, None]
 
 
+def test_solutions() -> None:
+    pool = Pool()
+    assert _symbols(pool)
+    problem = Problem()
+    problem.add(_condition(pool, "a*b == 35"))
+    problem.add(_condition(pool, "a > b"))
+    problem.add(_condition(pool, "b > 1"))
+    assert problem.solution("ab", 50 * LIMIT) == {"a": 7, "b": 5}
+    problem.add(_condition(pool, "a != 7"))
+    assert problem.solution("ab", 50 * LIMIT) is False
+    hard = Problem()
+    hard.add(_condition(pool, "a**3 + b**3 + c**3 == 33"))
+    assert hard.solution("abc", 20_000) is None
+
+
+def _condition(pool: Pool, text: str) -> Bool:
+    return parse(pool, text)  # type: ignore[return-value]  # the text of a condition
+
+
 def _symbols(pool: Pool) -> bool:
     return all(symbol(pool, name) for name in "abc")
 

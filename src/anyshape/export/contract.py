@@ -8,11 +8,16 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import torch
 
+from anyshape.domain import Interval
+from anyshape.env.fact import DECLARED
 from anyshape.export.files.stand_in import Member, member_of
 from anyshape.tensor.size import text
 from anyshape.trace.record import effect
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from anyshape.export.explore import Refused
     from anyshape.export.program import ExportedProgram
     from anyshape.trace.capture import Captured
 
@@ -23,6 +28,11 @@ _SAYS: Final = {
     effect.warn: "warns",
     effect.log: "logs",
 }
+
+
+_INCOMPLETE: Final = "other sizes were not explored and are refused"
+SCREEN_LINES: Final = 40
+SCREEN_COLUMNS: Final = 120
 
 
 class Input(NamedTuple):
@@ -40,12 +50,13 @@ class Input(NamedTuple):
 
 
 class Contract(NamedTuple):
-    """The inputs that a program accepts.
+    """The inputs that a program accepts. Its text is at most a screen; `full()` leaves nothing out.
 
     `ranges`: of the sizes. `variants`: the guards of each variant; those of one must hold.
     `asserts`: what the variants check while they run. `says`: where they print, warn or log.
-    `refused`: guards under which the program raises, with the error. `is_complete`: no allowed
-    sizes are known to be left out.
+    `refused`: guards under which the function raises, with the error. `unexported`: guards under
+    which it could not be exported, with the reason. `is_complete`: it is proved that no allowed
+    sizes are left out.
     """
 
     inputs: list[Input]
@@ -55,35 +66,65 @@ class Contract(NamedTuple):
     refused: list[tuple[list[str], str]]
     is_complete: bool
     says: list[str]
+    unexported: list[tuple[list[str], str]]
 
     def __str__(self) -> str:
-        lines = ["inputs:"]
-        for i in self.inputs:
-            rest = f" = {_shown(i.value)}" if i.shape is None else f"[{', '.join(i.shape)}]"
-            if i.shape is None and i.varies and i.value == i.name:
-                rest = ""
-            lines.append(f"  {i.name}: {i.kind}{rest}")
-        if self.ranges:
-            lines.append("sizes:")
-            lines += [f"  {_range_text(name, *r)}" for name, r in self.ranges.items()]
-        guards = [g for g in self.variants if g]
-        if len(self.variants) > 1:
-            lines.append("one of:")
-            lines += [f"  {' and '.join(g) or 'anything'}" for g in self.variants]
-        elif guards:
-            lines.append("where:")
-            lines += [f"  {g}" for g in guards[0]]
-        if self.asserts:
-            lines.append("checked while running:")
-            lines += [f"  {a}" for a in self.asserts]
-        if self.says:
-            lines.append("says:")
-            lines += [f"  {line}" for line in self.says]
-        for guards_, error in self.refused:
-            lines.append(f"raises where {' and '.join(guards_)}: {error}")
-        if not self.is_complete:
-            lines.append("other sizes were not explored and are refused")
+        sections = self._sections()
+        room = SCREEN_LINES - sum(1 for title, _ in sections if title)
+        # The shortest sections are shown whole; the others share what is left.
+        shares: dict[int, int] = {}
+        for count, i in enumerate(sorted(range(len(sections)), key=lambda i: len(sections[i][1]))):
+            shares[i] = min(len(sections[i][1]), room // (len(sections) - count))
+            room -= shares[i]
+        lines = []
+        for i, (title, rows) in enumerate(sections):
+            lines += [title] if title else []
+            left_out = len(rows) - shares[i]
+            shown = rows if not left_out else rows[: max(0, shares[i] - 1)]
+            lines += [_cut(row) for row in shown]
+            if left_out:
+                lines.append(f"  and {len(rows) - len(shown)} more, which contract().full() lists")
         return "\n".join(lines)
+
+    def full(self) -> str:
+        """The whole text."""
+        return "\n".join(
+            line for title, rows in self._sections() for line in [*filter(None, [title]), *rows]
+        )
+
+    def _sections(self) -> list[tuple[str, list[str]]]:
+        """The parts of the text: titles and rows."""
+        sections = [
+            ("inputs:", [f"  {i.name}: {i.kind}{_rest(i)}" for i in self.inputs]),
+            ("sizes:", [f"  {_range_text(name, *r)}" for name, r in self.ranges.items()]),
+        ]
+        if len(self.variants) > 1:
+            rows = [f"  {' and '.join(g) or 'anything'}" for g in self.variants]
+            sections.append(("one of:", rows))
+        else:
+            sections.append(("where:", [f"  {g}" for g in self.variants[0]]))
+        sections.append(("checked while running:", [f"  {a}" for a in self.asserts]))
+        sections.append(("says:", [f"  {line}" for line in self.says]))
+        ends = [f"raises where {' and '.join(guards)}: {error}" for guards, error in self.refused]
+        ends += [
+            f"not exported where {' and '.join(guards)}: {error}"
+            for guards, error in self.unexported
+        ]
+        if not self.is_complete:
+            ends.append(_INCOMPLETE)
+        sections.append(("", ends))
+        return [(title, rows) for title, rows in sections if rows]
+
+
+def _rest(i: Input) -> str:
+    """What follows the kind of an input."""
+    if i.shape is not None:
+        return f"[{', '.join(i.shape)}]"
+    return "" if i.varies and i.value == i.name else f" = {_shown(i.value)}"
+
+
+def _cut(row: str) -> str:
+    return row if len(row) <= SCREEN_COLUMNS else f"{row[: SCREEN_COLUMNS - 3]}..."
 
 
 def contract_of(program: ExportedProgram) -> Contract:
@@ -102,14 +143,39 @@ def contract_of(program: ExportedProgram) -> Contract:
             inputs.append(Input(leaf.name, _kind(example), None, numbers[i], varies=True))
         else:
             inputs.append(Input(leaf.name, _kind(example), None, example))
-    ranges = _ranges(program)
-    variants = [[g.text for g in v.guards if g.origin != "declared"] for v in program.variants]
+    ranges = {
+        label: (_finite(r.lo), _finite(r.hi)) for label, r in ranges_of(program.variants).items()
+    }
+    variants = [[g.text for g in v.guards if g.origin != DECLARED] for v in program.variants]
     asserts = list(dict.fromkeys(o.text for v in program.variants for o in v.runtime_asserts))
-    refused = [
-        ([g.text for g in r.guards], f"{type(r.error).__name__}: {str(r.error).splitlines()[0]}")
-        for r in program.refused
-    ]
-    return Contract(inputs, ranges, variants, asserts, refused, program.is_complete, _says(program))
+    refused = [_refused(r) for r in program.refused if not r.is_refusal]
+    unexported = [_refused(r) for r in program.refused if r.is_refusal]
+    return Contract(
+        inputs,
+        ranges,
+        variants,
+        asserts,
+        refused,
+        program.is_complete,
+        _says(program),
+        unexported,
+    )
+
+
+def _refused(r: Refused) -> tuple[list[str], str]:
+    error = f"{type(r.error).__name__}: {(str(r.error).splitlines() or [''])[0]}"
+    return [g.text for g in r.guards if g.origin != DECLARED], error
+
+
+def ranges_of(variants: Sequence[Captured]) -> dict[str, Interval]:
+    """The range of each size among the inputs over all variants, by the user's name for it."""
+    found: dict[str, Interval] = {}
+    for variant in variants:
+        for name, r in variant.ranges.items():
+            label = variant.tracer.env.symbols[name].label
+            lo, hi = found.get(label, r)
+            found[label] = Interval(min(lo, r.lo), max(hi, r.hi))
+    return found
 
 
 def _says(program: ExportedProgram) -> list[str]:
@@ -143,16 +209,3 @@ def _range_text(name: str, lo: int | None, hi: int | None) -> str:
     if hi is None:
         return f"{name} >= {lo}"
     return f"{name} <= {hi}" if lo is None else f"{lo} <= {name} <= {hi}"
-
-
-def _ranges(program: ExportedProgram) -> dict[str, tuple[int | None, int | None]]:
-    """The range of each size among the inputs, over all variants."""
-    found: dict[str, tuple[Any, Any]] = {}
-    for variant in program.variants:
-        env = variant.tracer.env
-        for bind in variant.inputs.sizes:
-            s = env.symbols[bind.name]
-            r = env.range_of(s.expr)
-            lo, hi = found.get(s.label, (r.lo, r.hi))
-            found[s.label] = (min(lo, r.lo), max(hi, r.hi))
-    return {label: (_finite(lo), _finite(hi)) for label, (lo, hi) in found.items()}

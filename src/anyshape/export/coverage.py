@@ -1,26 +1,32 @@
-"""Whether some regions of sizes cover all sizes that a spec allows: a proof, or no answer.
+"""Whether some regions of sizes cover all sizes that a spec allows: a proof, a hole, or no answer.
 
 For facts F, `covered(F)` holds if F is contradictory, or if F implies all guards of some region, or
 if for a guard g both `covered(F and g)` and `covered(F and not g)` hold. The engine decides the
-guards, so that the answer is about all sizes and not about those that were tried.
+guards, so that the answer is about all sizes and not about those that were tried. Where the engine
+has no proof, z3 is asked, if it is installed: for a proof, or for sizes in no region. `first_hole`
+tries sizes one by one where neither has an answer.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+import itertools
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from anyshape.env import Env
-from anyshape.errors import AnyshapeError, ConstraintError
-from anyshape.expr import Bool, parse, symbol
+from anyshape.errors import AnyshapeError, ConstraintError, UnsupportedError
+from anyshape.expr import Bool, Expr, parse, symbol
 from anyshape.expr.atom import can_raise
-from anyshape.expr.boolean import negate
+from anyshape.expr.boolean import conj, negate
 from anyshape.expr.real import Real
 from anyshape.expr.traverse import nodes_below
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 _MAX_CASES: Final = 512
+_RESOURCES: Final = 1_000_000  # of z3's steps
+_MAX_TRIED: Final = 40_000
+_SPANS: Final = {1: 4096, 2: 200, 3: 32, 4: 12}  # sizes tried of each symbol, by their number
 
 
 class Size(NamedTuple):
@@ -31,19 +37,54 @@ class Size(NamedTuple):
     most: float
 
 
-def is_covered(
+class Coverage(NamedTuple):
+    """`is_proved`: the regions cover everything. `hole`: sizes that are perhaps in none."""
+
+    is_proved: bool
+    hole: dict[str, int] | None = None
+
+
+def coverage(
     sizes: Sequence[Size], allowed: Sequence[Bool], regions: Iterable[Sequence[Bool]]
-) -> bool:
-    """Whether every value of `sizes` that is allowed lies in a region, as far as can be proved."""
+) -> Coverage:
+    """What can be proved of the regions: that every value of `sizes` that is allowed lies in one,
+    or a value that lies in none.
+    """
     regions = [list(region) for region in regions]
     given = [*allowed, *[condition for region in regions for condition in region]]
     if any(type(node) is Real or can_raise(node) for node in nodes_below(given)):
-        return False  # a condition without a value is as false as its opposite
+        return Coverage(False)  # a condition without a value is as false as its opposite
     cases = _Cases(sizes, [str(p) for p in allowed], [[str(p) for p in r] for r in regions])
     try:
-        return cases.covered(())
+        return Coverage(True) if cases.covered(()) else cases.solved()
     except AnyshapeError:  # an expression that is too long, say
-        return False
+        return Coverage(False)
+
+
+def first_hole(
+    sizes: Sequence[Size],
+    least: Mapping[str, int],
+    example: Mapping[str, Any],
+    is_hole: Callable[[dict[str, Any]], bool],
+    limit: int = _MAX_TRIED,
+) -> dict[str, Any] | None:
+    """The first sizes in no region among small ones, from `least` on, at most `limit` of them;
+    other symbols than `sizes` have the values of the example.
+    """
+    span = _SPANS.get(len(sizes), 0)
+    names = [size.name for size in sizes]
+    choices = [_tried(size, least.get(size.name, 0), span) for size in sizes]
+    for values in itertools.islice(itertools.product(*choices), limit) if span else ():
+        found = {**example, **dict(zip(names, values, strict=True))}
+        if is_hole(found):
+            return found
+    return None
+
+
+def _tried(size: Size, least: int, span: int) -> Iterator[int] | range:
+    if size.least >= 0:
+        return range(least, int(min(size.most, least + span)) + 1)
+    return range(-span // 2, span // 2)
 
 
 class _Cases:
@@ -55,14 +96,18 @@ class _Cases:
         self.regions = regions
         self.left = _MAX_CASES
 
+    def _env(self) -> Env:
+        env = Env()
+        for name, least, most in self.sizes:
+            symbol(env.pool, name, least, most)
+        return env
+
     def covered(self, facts: tuple[tuple[str, bool], ...]) -> bool:
         """Whether the regions cover the sizes for which some conditions are true or false."""
         self.left -= 1
         if self.left < 0:
             return False
-        env = Env()
-        for name, least, most in self.sizes:
-            symbol(env.pool, name, least, most)
+        env = self._env()
         try:
             for text in self.allowed:
                 env.learn(_read(env, text))
@@ -89,6 +134,24 @@ class _Cases:
         return split is not None and all(
             self.covered((*facts, (split, is_true))) for is_true in (True, False)
         )
+
+    def solved(self) -> Coverage:
+        """The answer of z3 to: are there sizes in no region?"""
+        try:
+            from anyshape.expr.z3_bridge import Problem  # noqa: PLC0415  optional
+        except UnsupportedError:
+            return Coverage(False)
+        env, problem = self._env(), Problem()
+        for name, least, most in self.sizes:
+            e = env.pool.by_name[name]
+            assert type(e) is Expr
+            problem.add_range(e, least, most)
+        for text in self.allowed:
+            problem.add(_read(env, text))
+        for region in self.regions:
+            problem.add(negate(conj(env.pool, [_read(env, text) for text in region])))
+        answer = problem.solution([size.name for size in self.sizes], _RESOURCES)
+        return Coverage(answer is False, answer if type(answer) is dict else None)
 
 
 def _read(env: Env, text: str) -> Bool:

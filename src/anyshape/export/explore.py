@@ -12,12 +12,14 @@ import math
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from anyshape.env.fact import DECLARED
-from anyshape.errors import UnsupportedError
-from anyshape.export.coverage import Size, is_covered
+from anyshape.errors import DataDependentError, EffectError, NoHashError, UnsupportedError
+from anyshape.export.coverage import Size, coverage, first_hole
+from anyshape.export.merge import merge
 from anyshape.export.spec.size_symbols import SizeSymbols
-from anyshape.expr.boolean import EQ
+from anyshape.expr.boolean import EQ, GE
 from anyshape.expr.node import Expr
 from anyshape.expr.real import Real
+from anyshape.expr.terms import terms
 from anyshape.expr.traverse import names_of, nodes_below
 from anyshape.trace.capture import Captured, capture
 from anyshape.trace.codegen import guard_function
@@ -34,15 +36,22 @@ if TYPE_CHECKING:
 
 MAX_VARIANTS: Final = 16
 MAX_GUARD_SYMBOLS: Final = 3  # of a guard whose other side is searched
+MAX_SEARCH: Final = 16_000_000  # bytes of the code of guards that a search for sizes runs
 MAX_PINNED: Final = 16  # values that are tried where each is a variant of its own
 _SMALL: Final = (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 33, 64, 100, 1000)
 _FEW: Final = (0, 1, 2, 3, 7, 16, 100)
 _NEGATIVE: Final = (-1, -2, -5, -100)
+_REFUSALS: Final = {  # by name, as files hold them
+    kind.__name__ for kind in (DataDependentError, EffectError, NoHashError, UnsupportedError)
+}
 _REALS: Final = (0.0, 0.5, 1.0, -1.0, 2.0, 100.0, -100.0)
 
 
 class Refused(NamedTuple):
-    """A branch in which the program raises: its guards, the error, and the guards as a function."""
+    """A branch that no variant serves: its guards, the error, and the guards as a function.
+
+    The function raises the error itself, or it is a refusal: eager execution would go on.
+    """
 
     guards: list[Obligation]
     error: Exception
@@ -52,6 +61,11 @@ class Refused(NamedTuple):
         """Whether the values of the symbols, in the order of the inputs, lead to this branch."""
         return self.check(*values) < 0
 
+    @property
+    def is_refusal(self) -> bool:
+        """Whether eager execution would go on."""
+        return type(self.error).__name__ in _REFUSALS or getattr(self.error, "is_refusal", False)
+
 
 class Region:
     """The sizes for which some guards hold."""
@@ -59,11 +73,29 @@ class Region:
     def __init__(self, guards: Sequence[Obligation], names: Sequence[str]) -> None:
         self.guards = guards
         self.names = names
-        self.check: Callable[..., int] = guard_function(guards, names)
+        self.check = guard_function(guards, names)
 
     def holds(self, values: dict[str, int]) -> bool:
         """Whether the sizes are in the region."""
-        return self.check(*[values[n] for n in self.names]) < 0
+        return bool(self.check(*[values[n] for n in self.names]) < 0)
+
+
+class Hole(NamedTuple):
+    """Sizes, by the user's names, that the program refuses though eager execution takes them.
+
+    `guards`: those that the sizes violate, or those of the branch with the `error`.
+    """
+
+    sizes: dict[str, Any]
+    guards: list[Obligation]
+    error: Exception | None = None
+
+
+class Trace(NamedTuple):
+    """A variant and the guards of its trace."""
+
+    variant: Captured
+    guards: list[Obligation]
 
 
 class Exploration:
@@ -71,13 +103,16 @@ class Exploration:
 
     `is_complete`: it is proved that a variant serves every size that the spec allows, or that the
     exported function raises for it. Otherwise, the program refuses the sizes that no variant
-    accepts.
+    accepts; `holes` are some of them, if any are known. `traces` are all variants, with their own
+    guards, before equal ones were merged.
     """
 
     def __init__(self) -> None:
         self.variants: list[Captured] = []
+        self.traces: list[Trace] = []
         self.refused: list[Refused] = []
-        self.is_complete = True
+        self.holes: list[Hole] = []
+        self.is_complete = False
 
 
 def explore(
@@ -88,28 +123,12 @@ def explore(
     tracer = Tracer(options=TraceOptions(effects=REFUSED))
     first = capture(fn, args, kwargs, dynamic=SizeSymbols(spec, {}), tracer=tracer)
     found.variants.append(first)
-    env, binds = first.tracer.env, first.inputs.binds
-    names = [bind.name for bind in binds]
-    allowed = Region(env.declared, names)
-    regions = [Region(first.guards, names)]
-    examples = [{bind.name: bind.read(first.inputs.examples) for bind in binds}]
-    labels = {name: env.sources.get(name, name) for name in names}
-    signed = {bind.name for bind in first.inputs.binds if bind.dim is None}
-    uncovered = _uncovered(allowed, regions, examples, signed)
-    while True:
-        values = next(uncovered, None)
-        if values is None:
-            sizes = [_size(bind, first.inputs.examples) for bind in binds]
-            found.is_complete = is_covered(
-                sizes,
-                [o.condition for o in allowed.guards],
-                [[g.condition for g in r.guards] for r in regions],
-            )
-            return found
-        if len(regions) >= limit:
-            found.is_complete = False
-            return found
-        wanted = {labels[n]: v for n, v in values.items()}
+    search = _Search(first)
+    while (values := search.uncovered()) is not None:
+        if len(search.regions) >= limit:
+            found.holes.append(search.hole(values))
+            break
+        wanted = {search.labels[n]: v for n, v in values.items()}
         last = found.variants[-1].tracer
         tracer = Tracer(options=TraceOptions(effects=REFUSED), previous=last)
         try:
@@ -118,17 +137,96 @@ def explore(
             found.variants.append(variant)
         except Exception as e:
             guards = tracer.env.guards  # of the branch that raised
-            if not guards or isinstance(e, UnsupportedError):
+            if not guards:
                 raise
-            found.refused.append(Refused(guards, e, guard_function(guards, names)))
-        region = Region(guards, names)
-        if not region.holds(
-            values
-        ):  # the trace took another path, so another attempt would do the same
-            found.is_complete = False
-            return found
-        regions.append(region)
-        examples.append(values)
+            refused = Refused(guards, e, guard_function(guards, search.names))
+            found.refused.append(refused)
+            if refused.is_refusal:
+                of_user = [g for g in guards if g.origin != DECLARED]
+                found.holes.append(Hole(wanted, of_user, e))
+        region = Region(guards, search.names)
+        if not region.holds(values):  # the trace took another path: so would another attempt
+            found.holes.append(search.hole(values))
+            break
+        search.add(region, values)
+    found.is_complete = search.is_proved and not found.holes
+    found.traces = [Trace(v, v.guards) for v in found.variants]
+    merge(found, search.sizes)
+    return found
+
+
+class _Search:
+    """The regions that were found, and the search for sizes that are in none of them."""
+
+    def __init__(self, first: Captured) -> None:
+        env, binds, flat = first.tracer.env, first.inputs.binds, first.inputs.examples
+        self.names = [bind.name for bind in binds]
+        self.labels = {name: env.sources.get(name, name) for name in self.names}
+        self.sizes = [_size(bind, flat) for bind in binds]
+        self.signed = {bind.name for bind in binds if bind.dim is None}
+        self.allowed = Region(env.declared, self.names)
+        self.regions = [Region(first.guards, self.names)]
+        self.examples = [{bind.name: bind.read(flat) for bind in binds}]
+        self.is_proved = False
+        self._place = 0
+        self._likely: Iterator[dict[str, Any]] = iter(())
+
+    def add(self, region: Region, example: dict[str, Any]) -> None:
+        """Add a region, which contains the example."""
+        self.regions.append(region)
+        self.examples.append(example)
+
+    def hole(self, values: dict[str, Any]) -> Hole:
+        """What is known of sizes that the program refuses."""
+        first = self.regions[0]
+        failed = first.check(*[values[n] for n in first.names])
+        sizes = {self.labels[n]: v for n, v in values.items()}
+        return Hole(sizes, [first.guards[failed]] if failed >= 0 else [])
+
+    def is_hole(self, values: dict[str, Any]) -> bool:
+        """Whether the spec allows the sizes and no region contains them."""
+        return self.allowed.holds(values) and not any(r.holds(values) for r in self.regions)
+
+    def uncovered(self) -> dict[str, Any] | None:
+        """Sizes in no region: likely ones, then those that a failed proof gives; None if there are
+        none, or none are found.
+
+        Regions may be added meanwhile; a value that a region contains stays in it, so each likely
+        one is tried once.
+        """
+        while True:
+            for values in self._likely:
+                if self.is_hole(values):
+                    return values
+            if self._place >= len(self.regions):
+                return self._unproved()
+            place, self._place = self._place, self._place + 1
+            guards = [g for g in self.regions[place].guards if g.origin != DECLARED]
+            near = [_near(guard, self.examples[place], self.signed) for guard in guards]
+            self._likely = itertools.chain(*near)
+
+    def _unproved(self) -> dict[str, Any] | None:
+        conditions = [[g.condition for g in r.guards] for r in self.regions]
+        allowed = [o.condition for o in self.allowed.guards]
+        self.is_proved, hole = coverage(self.sizes, allowed, conditions)
+        if self.is_proved or (hole is not None and self.is_hole(hole)):
+            return hole
+        free = [g.condition for r in self.regions for g in r.guards if g.origin != DECLARED]
+        used = set(names_of(*free))
+        sizes = [size for size in self.sizes if size.name in used]
+        if any(type(self.examples[0][size.name]) is float for size in sizes):
+            return None
+        least = {s.name: max(0, int(s.least)) for s in sizes if s.least >= 0}
+        for o in self.allowed.guards:
+            least.update(_least(o.condition))
+        length = sum(len(r.check.__code__.co_code) for r in self.regions)
+        return first_hole(sizes, least, self.examples[0], self.is_hole, MAX_SEARCH // length)
+
+
+def _least(condition: Bool) -> dict[str, int]:
+    """The lower bound that a declared range puts on its symbol."""
+    atoms = terms(condition.expr) if condition.op == GE else {}
+    return {atom.name: -condition.expr.c for atom, factor in atoms.items() if factor == 1}
 
 
 def _size(bind: Bind, examples: Sequence[Any]) -> Size:
@@ -137,25 +235,6 @@ def _size(bind: Bind, examples: Sequence[Any]) -> Size:
         return Size(bind.name, 0, math.inf)
     is_bool = type(examples[bind.leaf]) is bool
     return Size(bind.name, 0, 1) if is_bool else Size(bind.name, -math.inf, math.inf)
-
-
-def _uncovered(
-    allowed: Region, regions: list[Region], examples: list[dict[str, Any]], signed: set[str]
-) -> Iterator[dict[str, Any]]:
-    """Values that the spec allows and no region contains, found by trying likely ones.
-
-    Regions and examples may be added meanwhile; a value that a region contains stays in it, so each
-    is tried once.
-    """
-    place = 0
-    while place < len(regions):
-        for guard in regions[place].guards:
-            if guard.origin == DECLARED:
-                continue
-            for values in _near(guard, examples[place], signed):
-                if allowed.holds(values) and not any(r.holds(values) for r in regions):
-                    yield values
-        place += 1
 
 
 def _near(guard: Obligation, example: dict[str, Any], signed: set[str]) -> Iterator[dict[str, Any]]:

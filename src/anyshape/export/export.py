@@ -31,6 +31,7 @@ def export(
     *,
     dynamic_shapes: Any = None,
     on_deviation: str = "follow",
+    allow_partial: bool = False,
     profile: str | os.PathLike[str] | None = None,
 ) -> ExportedProgram:
     """Export a function, a method or a module.
@@ -39,6 +40,8 @@ def export(
     position, a dict `{dim: spec}` or a list for each tensor. A spec is a `Dim`, an expression of
     Dims, a string, `Dim.DYNAMIC`, `Dim.AUTO`, `Dim.UNBACKED`, a number, or None for static. The
     example decides nothing: its sizes may be 0 or 1, and equal sizes are not assumed to be equal.
+    All but `Dim.AUTO` mean the whole declared range: `ConstraintViolation` if the program refuses
+    sizes of it that eager execution takes; with `allow_partial`, the program is made anyway.
     `profile` is a folder for a report of where the time goes; None means `config.profile`.
     """
     if not callable(fn):
@@ -53,7 +56,8 @@ def export(
     folder = config.profile if profile is None else profile
     with Progress(name), Profiled(folder, name) as is_profiled:
         found = explore(fn, args, kwargs, spec)
-        need_no_violation(found, spec)
+        if not allow_partial:
+            need_no_violation(found, spec)
         warn_of_ties(found, spec)
         for variant in found.variants:
             variant.raises_on_deviation = on_deviation == "raise"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from anyshape.env.fact import DECLARED
 from anyshape.errors import AnyshapeError, ArgumentError, ConstraintError, UnsupportedError
 from anyshape.export.constant import Constant, constants_of
-from anyshape.export.contract import Contract, contract_of
+from anyshape.export.contract import Contract, contract_of, ranges_of
 from anyshape.export.files.save import save
 from anyshape.export.files.stand_in import Member, member_of
 from anyshape.export.match import ACCEPTED
@@ -117,15 +117,13 @@ class ExportedProgram:
 
     @property
     def symbols(self) -> dict[str, Symbol]:
-        """The symbols of the first variant by name."""
-        return dict(self._first.tracer.env.symbols)
+        """The symbols of a program of one variant, by name."""
+        return dict(self._only("symbols").tracer.env.symbols)
 
     @property
     def range_constraints(self) -> dict[str, Interval]:
-        """The range of each input size in the first variant, by the user's name for it."""
-        env = self._first.tracer.env
-        names = {bind.name for bind in self._first.inputs.sizes}
-        return {env.symbols[n].label: env.range_of(env.symbols[n].expr) for n in sorted(names)}
+        """The range of each input size over all variants, by the user's name for it."""
+        return ranges_of(self.variants)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the program on inputs that the contract allows."""
@@ -160,10 +158,12 @@ class ExportedProgram:
         assert guard is not None
         sizes = self._first.contract.describe(flat)
         values = self._first.contract.values(flat)
-        error = next((r.error for r in self.refused if r.holds(values)), None)
-        if error is not None:
+        branch = next((r for r in self.refused if r.holds(values)), None)
+        if branch is not None:
+            error = branch.error
+            verb = "could not be exported" if branch.is_refusal else "raises"
             return ConstraintError(
-                f"{self.name} raises for {sizes}",
+                f"{self.name} {verb} for {sizes}",
                 why=f"{type(error).__name__}: {str(error).splitlines()[0]}",
             )
         return ConstraintError(

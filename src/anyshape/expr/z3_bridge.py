@@ -31,6 +31,8 @@ except ImportError as error:
     ) from error
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from anyshape.domain import Bound, Congruence
     from anyshape.expr.boolean import Bool
     from anyshape.expr.node import Atom, Operand
@@ -129,6 +131,20 @@ class Problem:
         solver.add(*self._given, question if truth else z3.Not(question))
         answer = solver.check()
         return None if answer == z3.unknown else answer == z3.sat
+
+    def solution(self, names: Sequence[str], limit: int) -> dict[str, int] | bool | None:
+        """Values of the symbols for which all that was added holds; False if there are none, None
+        if z3 gives up. Where something became an unknown, it may not hold for the values.
+        """
+        solver = z3.Solver(ctx=self._context)
+        solver.set("rlimit", limit)
+        solver.add(*self._given)
+        answer = solver.check()
+        if answer != z3.sat:
+            return None if answer == z3.unknown else False
+        model = solver.model()
+        terms_ = [model.eval(self._build.symbol(name), model_completion=True) for name in names]
+        return {name: term.as_long() for name, term in zip(names, terms_, strict=True)}
 
     # ------------------------------------------------------------------ translating
 

@@ -23,10 +23,11 @@ def _assumptions(variant: Captured) -> Iterator[str]:
     env = variant.tracer.env
     for name, s in env.symbols.items():
         site = f", made at {s.site}" if s.site else ""
-        yield f"{name} = {s.label}: {s.kind}, {env.range_of(s.expr)}{site}"
+        interval = variant.ranges.get(name) or env.range_of(s.expr)
+        yield f"{name} = {s.label}: {s.kind}, {interval}{site}"
     for title, listed in (("guard", variant.guards), ("assert", variant.runtime_asserts)):
         yield from (f"{title}: {obligation.describe()}" for obligation in listed)
-    for name, e in env.replacements.items():
+    for name, e in variant.replacements.items():
         if e.is_const:
             yield f"specialized: {env.symbols[name].label} is always {e.c}"
     yield from (f"deviation: {deviation}" for deviation in variant.deviations)

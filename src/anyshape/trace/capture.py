@@ -32,8 +32,10 @@ from anyshape.trace.tracer import Tracer
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from anyshape.domain import Interval
     from anyshape.env import Env
     from anyshape.events import Deviation
+    from anyshape.expr import Expr
     from anyshape.trace.attribute import Attribute
     from anyshape.trace.graph import Graph
     from anyshape.trace.record.recorder import Recorder
@@ -41,7 +43,10 @@ if TYPE_CHECKING:
 
 
 class Captured:
-    """A traced program. Call it like the function; it checks its inputs first."""
+    """A traced program. Call it like the function; it checks its inputs first.
+
+    If it is `widened`, its guards allow more sizes than the facts of its trace.
+    """
 
     def __init__(
         self, tracer: Tracer, inputs: Inputs, out_spec: Any, graph: Graph | None = None
@@ -51,6 +56,7 @@ class Captured:
         self.out_spec = out_spec
         self.graph = tracer.graph if graph is None else graph  # the calls in order
         self.raises_on_deviation = False
+        self.widened = False
 
     @property
     def deviations(self) -> list[Deviation]:
@@ -61,6 +67,18 @@ class Captured:
     def guards(self) -> list[Obligation]:
         """Conditions on the backed inputs under which the program is valid."""
         return self.tracer.env.guards
+
+    @cached_property
+    def ranges(self) -> dict[str, Interval]:
+        """The range of each size and integer among the inputs, by the name of its symbol."""
+        env = self.tracer.env
+        return {bind.name: env.range_of(env.symbols[bind.name].expr) for bind in self.inputs.sizes}
+
+    @property
+    def replacements(self) -> dict[str, Expr]:
+        """The symbols that are known to equal an expression of older ones, for all sizes."""
+        found = self.tracer.env.replacements
+        return {n: e for n, e in found.items() if not (self.widened and n in self.ranges)}
 
     @cached_property
     def runtime_asserts(self) -> list[Obligation]:

@@ -37,6 +37,7 @@ from anyshape.trace.spelling import OPERATORS, method_name, path_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from types import FunctionType
 
     from anyshape.env import Fact, Obligation
     from anyshape.trace.graph import Graph
@@ -335,12 +336,12 @@ def fail(o: Obligation, values: Mapping[str, Any] | None = None, waits: bool = F
     )
 
 
-def guard_function(guards: Sequence[Obligation], symbols: Sequence[str]) -> Callable[..., int]:
+def guard_function(guards: Sequence[Obligation], symbols: Sequence[str]) -> FunctionType:
     """A function of the symbols' values: the number of the first guard that fails, or -1."""
     lines = [f"def check({', '.join(symbols)}):"]
     lines += [f" if not {truth(o)}: return {i}" for i, o in enumerate(guards)]
     lines.append(" return -1")
     scope: dict[str, Any] = {**SCOPE, "defined": defined}
     exec("\n".join(lines), scope)  # our own text
-    made: Callable[..., int] = scope["check"]
+    made: FunctionType = scope["check"]
     return made

@@ -342,6 +342,7 @@ def _export(kind: str, name: str, steps: Callable[[Case], Sequence[Step]]) -> Ou
                 spec = pytree.tree_map_only(torch.Tensor, tensors, call.args)
             except RecursionError:  # a container that contains itself, which export refuses
                 spec = None
+            options["allow_partial"] = True
             return Exported(
                 anyshape.export(case.fn, call.args, call.kwargs, dynamic_shapes=spec, **options)
             )

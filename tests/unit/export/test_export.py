@@ -7,7 +7,14 @@ from typing import Any
 import pytest
 import torch
 
-from anyshape import ConstraintError, ConstraintViolation, Dim, RuntimeAssertError, export
+from anyshape import (
+    AnyshapeWarning,
+    ConstraintError,
+    ConstraintViolation,
+    Dim,
+    RuntimeAssertError,
+    export,
+)
 
 
 def branches(x: torch.Tensor) -> Any:
@@ -78,7 +85,9 @@ def test_a_size_that_cannot_vary_is_a_violation_whose_fix_works(fn: Any, entry: 
 
 def test_auto_may_be_pinned_and_says_so() -> None:
     x = torch.randn(3, 2)
-    program = export(pinned_by_view, (x,), dynamic_shapes=({0: Dim.AUTO},))
+    text = r"(?s)x\.size\(0\) is Dim.AUTO .* it is 3.*view\(3, 2\)"
+    with pytest.warns(AnyshapeWarning, match=text):
+        program = export(pinned_by_view, (x,), dynamic_shapes=({0: Dim.AUTO},))
     assert "specialized: x.size(0) is always 3" in program.explain()
     with pytest.raises(ConstraintError):
         program(torch.randn(4, 2))

@@ -82,7 +82,7 @@ class _Variant:
         self.sites = sites
         self.numbers = numbers
         env = variant.tracer.env
-        self.scope = ScopeWriter(env.pool, env.sources, sites, env, written)
+        self.scope = ScopeWriter(env.pool, env.sources, sites, env, written, variant.ranges)
 
     def encode(self) -> dict[str, Any]:
         v, scope = self.variant, self.scope
@@ -122,7 +122,7 @@ class _Variant:
             "outputs": [self._output(leaf) for leaf in v.graph.outputs],
             "recorded": self._recorded(asserts),
             "relations": [[i, d, self._size(n)] for i, d, n in v.inputs.relations],
-            "replacements": scope.replacements(),
+            "replacements": [[name, scope.text(e)] for name, e in v.replacements.items()],
         }
         content["terms"] = scope.terms()
         return content

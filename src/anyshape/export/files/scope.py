@@ -11,6 +11,7 @@ import math
 import re
 from operator import attrgetter
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from anyshape.domain import EVERYTHING
@@ -30,6 +31,9 @@ from anyshape.expr.terms import terms
 from anyshape.expr.traverse import nodes_below
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from anyshape.domain import Interval
     from anyshape.domain.bound import Bound
     from anyshape.export.files.written_out import WrittenOut
     from anyshape.expr.node import Operand
@@ -40,6 +44,7 @@ _NAME: Final = re.compile(r"[suf][0-9]{1,9}")
 _SYMBOL: Final = ("aim", "at", "hint", "kind", "name", "range", "size", "source")
 _REAL: Final = ("hint", "kind", "name", "source")
 _OBLIGATION: Final = ("at", "condition", "message", "origin")
+_NO_RANGES: Final[Mapping[str, Interval]] = MappingProxyType({})
 
 
 class SavedSite(NamedTuple):
@@ -90,8 +95,10 @@ class ScopeWriter:
         sites: Sites,
         env: Env | None,
         length: WrittenOut,
+        ranges: Mapping[str, Interval] = _NO_RANGES,
     ) -> None:
         self.length = length
+        self.ranges = ranges  # those of the inputs
         self.pool = pool
         self.sources = sources
         self.sites = sites
@@ -153,6 +160,7 @@ class ScopeWriter:
     def _symbol(self, name: str, atom: Atom) -> dict[str, Any]:
         known = None if self.env is None else self.env.symbols.get(name)
         lo, hi = EVERYTHING if self.env is None else self.env.range_of(atom.node)
+        lo, hi = self.ranges.get(name, (lo, hi))
         kind = BACKED if atom.hint is not None else UNBACKED
         return {
             "aim": None if known is None else known.optimization_hint,
@@ -164,11 +172,6 @@ class ScopeWriter:
             "size": atom.node in self.sizes,
             "source": self.sources.get(name, ""),
         }
-
-    def replacements(self) -> list[list[str]]:
-        """The symbols that are known to equal an expression of older ones."""
-        found = {} if self.env is None else self.env.replacements
-        return [[name, self.text(e)] for name, e in found.items()]
 
 
 def _finite(bound: Bound) -> int | None:

@@ -1,59 +1,123 @@
-"""Sizes that the spec declares dynamic and the program specialized: all in one error.
+"""Sizes that the spec declares dynamic and the program specializes or narrows.
 
-The error says what to write instead at every place of the spec that uses a specialized name. A spec
-with these changes exports.
+A name, `Dim.DYNAMIC` and `Dim.UNBACKED` mean the whole declared range: a single value, or sizes
+that the program refuses though eager execution takes them, are an error. For specialized sizes it
+says what to write instead at every place of the spec that uses them; a spec with these changes
+exports.
+Sizes for which the function itself raises are no violation. `Dim.AUTO` may narrow, with a warning.
 """
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any
 
-from anyshape.errors import ConstraintViolation
+from anyshape.errors import AnyshapeWarning, ConstraintViolation
 from anyshape.export.spec import dim as dims
 from anyshape.export.spec.dim import Derived, Dim, Hint
-from anyshape.expr.traverse import symbols_of
+from anyshape.expr.traverse import names_of, symbols_of
 
 if TYPE_CHECKING:
-    from anyshape.export.explore import Exploration
+    from collections.abc import Iterable, Sequence
+
+    from anyshape.export.explore import Exploration, Hole
     from anyshape.export.spec.dynamic_shapes import Spec
 
 
 def need_no_violation(found: Exploration, spec: Spec) -> None:
-    """Raise if a named, `Dim.DYNAMIC` or `Dim.UNBACKED` size has a single possible value, or one in
-    each of some variants that do not cover its range.
+    """Raise if a named, `Dim.DYNAMIC` or `Dim.UNBACKED` size has a single possible value, or if the
+    program refuses sizes of its range that eager execution takes. Warn of the same for `Dim.AUTO`.
     """
+    strict = _must_vary(found, spec)
+    specialized = _specialized(found, strict)
+    if specialized:
+        raise _always(found, spec, specialized)
+    for hole in found.holes:
+        labels = _labels(found, hole)
+        if labels and labels <= set(strict):
+            raise _refused(found, hole, labels) from hole.error
+    _warn_of_auto(found, spec)
+
+
+def _specialized(found: Exploration, labels: Iterable[str]) -> dict[str, int]:
+    """The sizes that have one value in all variants."""
     specialized: dict[str, int] = {}
-    for label in _must_vary(found, spec):
-        values = {_value(v, label) for v in found.variants}
-        if len(values) == 1 and None not in values:
-            (value,) = values
-            assert value is not None
+    for label in labels:
+        values = {_value(v, label) for v, _ in found.traces}
+        (value,) = values if len(values) == 1 else (None,)
+        if value is not None:
             specialized[label] = value
-        elif None not in values and not found.is_complete and not _is_bool(found, label):
-            raise _pinned(found, label, sorted(v for v in values if v is not None))
-    if not specialized:
-        return
+    return specialized
+
+
+def _always(found: Exploration, spec: Spec, specialized: dict[str, int]) -> ConstraintViolation:
+    """The error for sizes that have one value."""
     what, why = [], []
     for label, value in specialized.items():
         what.append(f"{label} is dynamic in the spec and always {value} in the program")
         why += _reasons(found, label) or [f"{label} == {value}"]
     instead = [f"{text} for {place}" for place, text in _instead(found, spec, specialized).items()]
-    raise ConstraintViolation(
+    return ConstraintViolation(
         "; ".join(what),
         why="; ".join(why),
         fix=f"write {', '.join(instead)}, or change the lines above",
     )
 
 
-def _pinned(found: Exploration, label: str, values: list[int]) -> ConstraintViolation:
-    """The error for a size whose value the program needs to know."""
-    shown = ", ".join(map(str, values[:8])) + (", ..." if len(values) > 8 else "")
+def _refused(found: Exploration, hole: Hole, labels: set[str]) -> ConstraintViolation:
+    """The error for sizes that the program refuses and eager execution takes."""
+    names = ", ".join(sorted(labels))
+    sizes = ", ".join(f"{name} = {value}" for name, value in hole.sizes.items())
+    pinned = {label: _pinned(found, label) for label in labels}
+    served = [f"{n} is one of {_listed(v)} in them" for n, v in pinned.items() if v is not None]
+    why = [g.describe() for g in hole.guards[:3]]
+    if hole.error is not None:
+        why.append(f"{type(hole.error).__name__}: {str(hole.error).splitlines()[0]}")
+    count = len(found.traces)
     return ConstraintViolation(
-        f"{label} is dynamic in the spec, and the program needs its value: it would serve {shown}"
-        " and refuse all others",
-        why="; ".join(_reasons(found, label)[:3]),
-        fix=f"give {label} bounds with few values, or change the lines above",
+        f"{names} is dynamic in the spec, and the program refuses {sizes}; it has {count} variants"
+        + "".join(f", {text}" for text in served),
+        why="; ".join(why),
+        fix=f"give {names} bounds, change the lines above, or use allow_partial=True for a program"
+        " that refuses these sizes",
     )
+
+
+def _pinned(found: Exploration, label: str) -> list[int] | None:
+    """The values of a size that has one in each variant; None for any other size."""
+    values = {_value(v, label) for v, _ in found.traces}
+    if None in values or _is_bool(found, label):
+        return None
+    return sorted(v for v in values if v is not None)
+
+
+def _listed(values: list[int]) -> str:
+    return ", ".join(map(str, values[:8])) + (", ..." if len(values) > 8 else "")
+
+
+def _labels(found: Exploration, hole: Hole) -> set[str]:
+    """The sizes that the violated guards are about."""
+    sources = found.variants[0].tracer.env.sources
+    used = names_of(*[g.condition for g in hole.guards])
+    return {sources.get(name, name) for name in used}
+
+
+def _warn_of_auto(found: Exploration, spec: Spec) -> None:
+    """Warn of each `Dim.AUTO` size that the program specialized or narrowed."""
+    labels = _hinted(found, spec, (dims.AUTO,))
+    became = {label: f"is {value}" for label, value in _specialized(found, labels).items()}
+    for hole in found.holes:
+        for label in _labels(found, hole).intersection(labels) - became.keys():
+            values = _pinned(found, label)
+            guards = "; ".join(g.describe() for g in hole.guards[:3])
+            became[label] = f"is one of {_listed(values)}" if values else f"is narrowed by {guards}"
+    for label, text in became.items():
+        why = "; ".join(_reasons(found, label)[:3])
+        warnings.warn(
+            f"{label} is Dim.AUTO in dynamic_shapes, and in the program it {text}\n  why: {why}",
+            AnyshapeWarning,
+            stacklevel=4,
+        )
 
 
 def _is_bool(found: Exploration, label: str) -> bool:
@@ -63,13 +127,17 @@ def _is_bool(found: Exploration, label: str) -> bool:
 
 def _must_vary(found: Exploration, spec: Spec) -> list[str]:
     """The labels of the sizes that the program may not specialize."""
-    labels = [n for n, d in spec.names.items() if _is_open(d)]
-    inputs = found.variants[0].inputs
+    named = [n for n, d in spec.names.items() if _is_open(d)]
+    return named + _hinted(found, spec, (dims.DYNAMIC, dims.UNBACKED))
+
+
+def _hinted(found: Exploration, spec: Spec, kinds: Sequence[str]) -> list[str]:
+    """The labels of the sizes without a name whose hints are of these kinds."""
+    labels = []
     env = found.variants[0].tracer.env
-    for bind in inputs.sizes:
+    for bind in found.variants[0].inputs.sizes:
         entry = spec.entry(bind.leaf, bind.dim)
-        strict = isinstance(entry, Hint) and entry.kind in (dims.DYNAMIC, dims.UNBACKED)
-        if strict and _is_open(entry):
+        if isinstance(entry, Hint) and entry.kind in kinds and _is_open(entry):
             labels.append(env.symbols[bind.name].label)
     return labels
 
@@ -114,10 +182,10 @@ def _value(variant: Any, label: str) -> int | None:
 def _reasons(found: Exploration, label: str) -> list[str]:
     """The guards and asserts that mention a size, with their lines."""
     reasons = []
-    for variant in found.variants:
+    for variant, guards in found.traces:
         env = variant.tracer.env
         names = {n for n, s in env.symbols.items() if s.label == label}
-        for o in [*variant.guards, *variant.runtime_asserts]:
+        for o in [*guards, *variant.runtime_asserts]:
             if o.origin != "declared" and names & {s.name for s in symbols_of(o.condition)}:
                 reasons.append(o.describe())
     return list(dict.fromkeys(reasons))

@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 
 def warn_of_ties(found: Exploration, spec: Spec) -> None:
     """Warn if two names are equal in the variant that serves the example, and differ in others."""
-    first, rest = found.variants[0], len(found.variants) - 1
-    for guard in first.guards if rest else ():
+    (first, guards), *rest = found.traces
+    for guard in guards if rest else ():
         equal = _equal(guard, first.tracer.env.sources)
         names = [name for name in spec.names if name in equal]
         if len(names) == 2:
             a, b = names
             warnings.warn(
                 f"{a} and {b} are two names in dynamic_shapes, and the program takes them for"
-                f" equal: {guard.describe()}\n  why: where they differ, {rest} more variants serve"
-                f" the sizes that broadcast\n  fix: write {a} for both if they are the same size",
+                f" equal: {guard.describe()}\n  why: where they differ, the program serves the"
+                f" sizes that broadcast\n  fix: write {a} for both if they are the same size",
                 AnyshapeWarning,
                 stacklevel=3,
             )

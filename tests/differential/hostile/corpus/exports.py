@@ -259,7 +259,9 @@ def strides(name, fn, make, sizes):
     def check():
         spec = tuple(dict.fromkeys(range(t.dim()), anyshape.Dim.AUTO) for t in make(4))
         program, _ = told(
-            lambda: anyshape.export(fn, make(4), dynamic_shapes=spec, on_deviation="raise")
+            lambda: anyshape.export(
+                fn, make(4), dynamic_shapes=spec, on_deviation="raise", allow_partial=True
+            )
         )
         if program is None:
             return None

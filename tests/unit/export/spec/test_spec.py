@@ -284,7 +284,7 @@ def by_row(x: torch.Tensor) -> Any:
 @pytest.mark.parametrize(
     ("fn", "spec", "is_complete"),
     [
-        (square, ({0: "h", 1: "w"},), False),
+        (square, ({0: "h", 1: "w"},), True),
         (steps, ({0: "h", 1: "w"},), True),
         (lambda x: x * 2, ({0: "h", 1: "w"},), True),
         (lambda x: x if x.size(0) % 4 else x + 1, ({0: "h"},), True),
@@ -311,10 +311,18 @@ def test_complete_is_proved(fn: Any, spec: Any, is_complete: bool) -> None:
 
 
 def test_a_size_whose_value_the_program_needs() -> None:
+    args = (torch.ones(4, 6),)
     with pytest.raises(
-        ConstraintViolation, match="n is dynamic in the spec, and the program needs"
+        ConstraintViolation,
+        match=r"(?s)n is dynamic in the spec, and the program refuses n = \d+; it has 16 variants,"
+        r" n is one of 0, 1, .* in them.*n == 4 .* in by_row: .*allow_partial=True",
     ):
-        export(by_row, (torch.ones(4, 6),), dynamic_shapes=({0: "n"},))
+        export(by_row, args, dynamic_shapes=({0: "n"},))
+    program = export(by_row, args, dynamic_shapes=({0: "n"},), allow_partial=True)
+    assert torch.equal(program(torch.ones(3, 6)), torch.full((6,), 3.0))
+    assert not program.is_complete
+    with pytest.warns(AnyshapeWarning, match=r"x\.size\(0\) is Dim.AUTO .* is one of 0, 1, 2"):
+        export(by_row, args, dynamic_shapes=({0: Dim.AUTO},))
 
 
 def test_programs_of_several_variants_say_so() -> None:

@@ -1,0 +1,191 @@
+"""Variants that compute the same, as one: the variant for `n == 1` is often that for `n >= 2`.
+
+A variant serves the sizes of another if its graph at these sizes is the other's graph: the same
+calls in the same order on equal arguments, the same asserts, deviations and result. Expressions are
+equal if they are after the equalities in the guards of the other are substituted.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+
+from anyshape.env import Env
+from anyshape.errors import AnyshapeError
+from anyshape.export.spec.dim import renamed
+from anyshape.export.union import widen
+from anyshape.expr import Pool, parse, symbol
+from anyshape.expr.atom import can_raise
+from anyshape.expr.real import Real
+from anyshape.expr.text.show import show
+from anyshape.expr.traverse import names_of, nodes_below
+from anyshape.symbolic.sym_float import SymFloat
+from anyshape.trace.graph import SYMBOLIC, Name, Value, operand_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from anyshape.export.coverage import Size
+    from anyshape.export.explore import Exploration
+    from anyshape.trace.capture import Captured
+
+_PLAIN: Final = (int, bool, str, bytes, type(None), type(...), Name, torch.dtype, torch.device)
+_FLAGS: Final = (
+    "asked_class", "asked_device", "asked_grad", "asked_identity", "asked_layout", "handles_errors",
+)  # fmt: skip
+
+
+def merge(found: Exploration, sizes: Sequence[Size]) -> None:
+    """Merge the variants of an exploration that compute the same."""
+    groups: list[list[Captured]] = []
+    for variant in found.variants:
+        for group in groups:
+            if all(_serves(variant, member) for member in group) and _is_wider(variant, group[0]):
+                group.insert(0, variant)
+                break
+            if _serves(group[0], variant):
+                group.append(variant)
+                break
+        else:
+            groups.append([variant])
+    for group in groups:
+        if len(group) > 1:
+            widen(group, sizes)
+    found.variants = [group[0] for group in groups]
+
+
+def _is_wider(variant: Captured, other: Captured) -> bool:
+    """Whether fewer symbols of the inputs are constants, or it alone serves the other."""
+    return len(_equalities(variant)) < len(_equalities(other)) or not _serves(other, variant)
+
+
+def _serves(general: Captured, special: Captured) -> bool:
+    """Whether one variant computes what another does, at the sizes of the other."""
+    a, b = general.tracer, special.tracer
+    if general.out_spec != special.out_spec:
+        return False
+    if any(getattr(a, name) != getattr(b, name) for name in _FLAGS):
+        return False
+    if not (a.observations.are_usual and b.observations.are_usual):
+        return False
+    conditions = [o.condition for v in (general, special) for o in v.guards]
+    if any(type(node) is Real or can_raise(node) for node in nodes_below(conditions)):
+        return False  # a union of such conditions could lack a value where one of them has one
+    try:
+        return _Comparison(general, special).holds()
+    except (AnyshapeError, ArithmeticError, ValueError):  # such as an expression without a value
+        return False
+
+
+def _equalities(variant: Captured) -> dict[str, str]:
+    """The symbols of the inputs that the guards make equal to something, with that as text."""
+    env = Env()
+    names = [bind.name for bind in variant.inputs.sizes]
+    for name in names:
+        symbol(env.pool, name)
+    for guard in variant.guards:
+        if set(names_of(guard.condition)) <= set(names):
+            found = parse(env.pool, show(guard.condition))
+            env.learn(found)  # type: ignore[arg-type]  # the text of a condition
+    return {name: f"({show(e)})" for name, e in env.replacements.items() if name in names}
+
+
+class _Comparison:
+    """One comparison of two graphs."""
+
+    def __init__(self, general: Captured, special: Captured) -> None:
+        self.general = general
+        self.special = special
+        self.equal = _equalities(special)
+        self.pool = Pool()
+        self.values: dict[Value, Value] = {}
+        for bind in special.inputs.binds:
+            self._declare(bind.name)
+
+    def holds(self) -> bool:
+        a, b = self.general.graph, self.special.graph
+        counts = [(len(g.nodes), len(g.inputs), len(g.constants)) for g in (a, b)]
+        if counts[0] != counts[1]:
+            return False
+        self.values.update(zip(a.inputs, b.inputs, strict=True))
+        for (mine, tensor), (other, same) in zip(a.constants, b.constants, strict=True):
+            if tensor is not same:
+                return False
+            self.values[mine] = other
+        for x, y in zip(a.nodes, b.nodes, strict=True):
+            is_same = x.func is y.func and self._equal(x.args, y.args)
+            if not (is_same and self._equal(x.kwargs, y.kwargs) and self._bind(x.outs, y.outs)):
+                return False
+        return self._equal(a.outputs, b.outputs) and self._assumptions()
+
+    def _assumptions(self) -> bool:
+        """Whether the asserts and the deviations are the same."""
+        lists = []
+        for v in (self.general, self.special):
+            facts = [(str(o.site), o.condition) for o in v.runtime_asserts]
+            lists.append(facts + [(f"{d.op} {d.about}", d.condition) for d in v.deviations])
+        if len(lists[0]) != len(lists[1]):
+            return False
+        pairs = zip(*lists, strict=True)
+        return all(x[0] == y[0] and self._same_value(x[1], y[1]) for x, y in pairs)
+
+    def _bind(self, mine: Any, other: Any) -> bool:
+        """Whether two patterns of results are the same; the values in them are one from here on."""
+        if type(mine) is not type(other):
+            return False
+        if type(mine) is Value:
+            self.values[mine] = other
+            return mine.meta.dtype is other.meta.dtype
+        if type(mine) is tuple:
+            pairs = zip(mine, other, strict=False)
+            return len(mine) == len(other) and all(self._bind(x, y) for x, y in pairs)
+        return bool(mine == other)
+
+    def _equal(self, mine: Any, other: Any) -> bool:
+        kind = type(mine)
+        if kind in SYMBOLIC or type(other) in SYMBOLIC:
+            return self._same_number(mine, other)
+        if kind is not type(other):
+            return False
+        if kind is Value:
+            return self.values.get(mine) is other
+        if isinstance(mine, tuple | list):
+            pairs = zip(mine, other, strict=False)
+            return len(mine) == len(other) and all(self._equal(x, y) for x, y in pairs)
+        if kind is dict:
+            return [*mine] == [*other] and self._equal([*mine.values()], [*other.values()])
+        if kind is slice:
+            parts = (mine.start, mine.stop, mine.step)
+            return self._equal(parts, (other.start, other.stop, other.step))
+        if kind is float:
+            return bool(mine.hex() == other.hex())
+        return bool(mine == other) if kind in _PLAIN else mine is other
+
+    def _same_number(self, mine: Any, other: Any) -> bool:
+        """Whether two numbers, at least one of which is symbolic, have the same value."""
+        kinds = {type(x) for x in (mine, other)}
+        if SymFloat in kinds and (len(kinds) > 1 or mine.scalar != other.scalar):
+            return False
+        if not kinds <= {*SYMBOLIC, int, bool}:
+            return False
+        a, b = [operand_of(x) if type(x) in SYMBOLIC else x for x in (mine, other)]
+        return self._same_value(a, b)
+
+    def _same_value(self, mine: Any, other: Any) -> bool:
+        return self._normal(mine) == self._normal(other)
+
+    def _normal(self, operand: Any) -> str:
+        """An operand with the equalities of the other variant, as text."""
+        if type(operand) in (int, bool):
+            return str(operand)
+        text = renamed(show(operand), self.equal)
+        if type(operand) is Real:
+            return text
+        for name in names_of(operand):
+            self._declare(name)
+        return str(parse(self.pool, text))
+
+    def _declare(self, name: str) -> None:
+        if name not in self.pool.by_name:
+            symbol(self.pool, name)
