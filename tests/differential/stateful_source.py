@@ -126,12 +126,13 @@ CONDITIONS = (
 )  # fmt: skip
 TENSORS = (
     "x", "y", "x * {n}", "y + {n}", "x + y", "torch.relu(y - {n})", "x.clone()", "y * x.sum()",
-    "torch.full_like(x, {n})", "helper(y)", "helper(x, {n})", "o.method(y)",
+    "torch.full_like(x, {n})", "o.method(y)",
     "torch.zeros_like(x) + {n}", "torch.cat([x, y])[:n]", "torch.tensor({n}) + y", "y.flip(0)",
     "torch.where(y > {n}, x, y)", "torch.arange(n) * 1.0 + y", "torch.stack([x, y]).sum(0)",
-    "y.cumsum(0)", "x[:n] - y", "torch.ones(n) * {n}", "other(y)", "sum([x, y], torch.zeros(n))",
+    "y.cumsum(0)", "x[:n] - y", "torch.ones(n) * {n}", "sum([x, y], torch.zeros(n))",
     "y / 2",
 )  # fmt: skip
+CALLS = ("helper(y)", "helper(x, {n})", "other(y)")  # each function calls those before it
 WRITES = (
     "o.a = ({n}) % 7", "o.b += 1", "o.count += 1", "o.last = y", 'DICT["k"] = ({n}) % 7',
     'DICT["z"] = ({n}) % 5', 'DICT.pop("z", None)', "LIST.append(({n}) % 5)",
@@ -168,16 +169,21 @@ CHANGES = (
 
 
 class Writer:
-    """Draws a program from a seed."""
+    """Draws a program from a seed. Its functions call no function that leads back to them."""
 
     def __init__(self, seed: int) -> None:
         self.random = Random(seed)
+        self.tensors = TENSORS
 
     def draft(self, calls: int) -> Draft:
         r = self.random
+        helper = self.body(2, 1)
+        self.tensors = TENSORS + CALLS[:2]
+        other = self.body(2, 1)
+        self.tensors = TENSORS + CALLS
         functions = (
-            ("def helper(x, k=2.0):", self.body(2, 1)),
-            ("def other(x):", ("k = 1.5", *self.body(2, 1))),
+            ("def helper(x, k=2.0):", helper),
+            ("def other(x):", ("k = 1.5", *other)),
             ("def fn(x):", ("k = 1.0", *self.body(r.randint(2, 6), 2))),
         )
         changes = tuple(self.change() for _ in range(4))
@@ -205,7 +211,7 @@ class Writer:
         return one
 
     def tensor(self) -> str:
-        return self.random.choice(TENSORS).format(n=self.number())
+        return self.random.choice(self.tensors).format(n=self.number())
 
     def change(self) -> tuple[str, ...]:
         r = self.random

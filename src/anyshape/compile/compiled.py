@@ -44,8 +44,8 @@ from anyshape.trace.arguments import Arguments
 from anyshape.trace.capture import capture_call
 from anyshape.trace.inputs import untraceable
 from anyshape.trace.options import REPLAYED, TraceOptions
+from anyshape.trace.record.deferral import Deferral
 from anyshape.trace.record.effect import EFFECTS
-from anyshape.trace.record.journal import Journal
 from anyshape.trace.size_chooser import BACKED, STATIC, EachSize
 from anyshape.trace.state.snapshot import Snapshot
 from anyshape.trace.tracer import Tracer
@@ -137,25 +137,21 @@ class Compiled:
     def _run(self, entry: Entry, flat: list[Any], args: Any, kwargs: Any) -> Any:
         may_return = entry.catches or entry.root is not None
         before = entry.snapshot(flat) if may_return else None
-        if before is None and entry.catches:
+        if entry.catches and (before is None or entry.shows_effects):
             return self._eagerly(args, kwargs)
-        journal = Journal() if entry.has_effects and may_return else None
+        deferral = Deferral()
         try:
-            with journal or nullcontext():
+            with deferral if entry.has_effects and may_return else nullcontext():
                 result = entry.run(flat)
-        except Exception:
-            if before is None or not entry.catches:
-                if journal is not None:
-                    journal.commit()
+        except BaseException as e:
+            if before is None or not entry.catches or not isinstance(e, Exception):
+                deferral.commit()
                 raise
             before.restore()  # the function itself may handle it
-            if journal is not None:
-                journal.roll_back()
             return self._eagerly(args, kwargs)
         if type(result) is Stop:
-            return self._extend(entry, flat, args, kwargs, result, before, journal or Journal())
-        if journal is not None:
-            journal.commit()
+            return self._extend(entry, flat, args, kwargs, result, before, deferral)
+        deferral.commit()
         return result
 
     def __get__(self, owner: Any, kind: Any = None) -> Any:
@@ -349,7 +345,7 @@ class Compiled:
         if isinstance(tracer, PathTracer) and tracer.answers:
             out = tracer.finish(captured.graph.outputs, captured.out_spec)
             self.stats.breaks += len(tracer.answers)
-            tracer.journal.commit()
+            tracer.deferral.commit()
             lower_segments(tracer.parts, self._backend)
             program = tracer.root
         else:
@@ -378,7 +374,7 @@ class Compiled:
         kwargs: Any,
         stop: Stop,
         before: Snapshot | None,
-        journal: Journal,
+        deferral: Deferral,
     ) -> Any:
         """Trace a branch that no call of this entry has taken yet, and finish the call."""
         assert entry.root is not None
@@ -387,15 +383,14 @@ class Compiled:
             segment = segment.children[key_of(answer)]
         child = segment.children.get(key_of(stop.answers[-1]))
         if child is not None and not entry.switches:  # another thread was faster
-            with journal:
+            with deferral:
                 result = walk(child, stop.frame)
             if type(result) is not Stop:
-                journal.commit()
+                deferral.commit()
                 return result
             stop = Stop([*stop.answers, *result.answers], result.frame)
-            return self._extend(entry, flat, args, kwargs, stop, before, journal)
-        journal.roll_back()  # the trace begins where the call began
-        tracer = PathTracer(entry.root, flat, stop.answers, stop.frame, self._tracing, journal)
+            return self._extend(entry, flat, args, kwargs, stop, before, deferral)
+        tracer = PathTracer(entry.root, flat, stop.answers, stop.frame, self._tracing, deferral)
         call = Arguments.of(self.fn, args, kwargs, entry.attributes, owned=True)
         self.stats.extensions += 1
         self.stats.breaks += 1
@@ -414,12 +409,12 @@ class Compiled:
                 tracer.take_back()
                 before.restore()
                 return self._eagerly(args, kwargs)
-            journal.commit()
+            deferral.commit()
             raise
         finally:
             entry.renew(tracer)
-        journal.commit()
         entry.watch.add(tracer.recorder.finish())
+        deferral.commit()
         lower_segments(tracer.parts, self._backend)
         if tracer.asked_layout and not entry.checked.layouts:
             self._layouts = True

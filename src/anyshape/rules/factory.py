@@ -197,7 +197,7 @@ def _is_array(data: Any) -> bool:
 def _from_array(data: Any, dtype: Any, device: Any, requires_grad: bool, *, copy: bool) -> Done:
     """A tensor from an array, whose memory is read again when the program runs."""
     with DisableTorchFunction():
-        found: Any = torch.as_tensor(data)
+        found: Any = current().births.note(torch.as_tensor(data))
     call = current().call
     if copy:
         found = call(torch.clone, (found,), {})

@@ -176,7 +176,7 @@ def _as_tensor(p: Any) -> Any:
         return p.__index__()
     if hasattr(p, "__array__"):
         with DisableTorchFunction():
-            return torch.as_tensor(p)
+            return current().births.note(torch.as_tensor(p))
     raise refused(UnsupportedError, f"an index of type {type(p).__name__}")
 
 

@@ -1,140 +1,56 @@
 """Which real tensors were born while a trace runs: they are made anew on every call.
 
-CPython's collector keeps objects by generation. At the start of a trace all objects count as old,
-so that a tensor in the youngest generation was born since. What a collection, or another trace,
-is about to move out of it is noted first.
-
-To list the objects of the collector while another thread builds a tuple breaks that thread. So
-where other threads run, the recorder tells which tensors are old.
+A tensor was born if the recorder saw it made, and is old if the recorder saw where it was found.
+One of neither kind is refused: nobody knows whether the next call gets the same tensor or another.
 """
 
 from __future__ import annotations
 
-import gc
-import threading
 import weakref
-from itertools import compress
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
 from anyshape.errors import UnsupportedError
 from anyshape.refusal import refused
-from anyshape.tensor.sym_tensor import SymTensor
 from anyshape.torch_compat.tensor_subclass import storage_id, storage_use_count
 from anyshape.torch_compat.torch_function import DisableTorchFunction
 from anyshape.trace.graph import CONSTANT, RESULT, Node, Value, leaves
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
     from anyshape.trace.tracer import Tracer
 
-_IMMORTAL: Final = 1000
 _MADE: Final = "make it outside the traced function, or use torch.tensor"
 
 
-def is_frozen() -> bool:
-    """Whether the user has called `gc.freeze`, which freezes all objects: thousands at least.
-
-    The collector of Python 3.12 freezes the immortal ones by itself: a few hundred.
-    """
-    return gc.get_freeze_count() > _IMMORTAL
-
-
-def grow_old() -> None:
-    """Count all objects as old, unless the user has frozen some."""
-    if not is_frozen():
-        note_births()
-        gc.freeze()
-        gc.unfreeze()
-
-
-def note_births() -> None:
-    """Tell all traces that run which tensors are young."""
-    if _watching and not _has_threads():
-        young = _young((0,))
-        for births in list(_watching):
-            births.note(young)
-
-
-def _has_threads() -> bool:
-    return threading.active_count() > 1
-
-
-def _young(generations: Iterable[int]) -> list[torch.Tensor]:
-    """The real tensors of some generations. Nothing else is kept: it could be the list itself."""
-    found: list[torch.Tensor] = []
-    for generation in generations:
-        objects = gc.get_objects(generation=generation)
-        kinds = set(map(type, objects))
-        kinds = {k for k in kinds if issubclass(k, torch.Tensor) and k is not SymTensor}
-        if kinds:
-            found += compress(objects, map(kinds.__contains__, map(type, objects)))
-    return found
-
-
-def _before_collection(phase: str, _: Any) -> None:
-    if phase == "start":
-        note_births()
-
-
-_watching: Final[list[Births]] = []
-_lock: Final = threading.Lock()
-
-
 class Births:
-    """The tensors that were born since it was entered."""
+    """The real tensors that were seen to be made; none of them is kept alive."""
 
     def __init__(self) -> None:
-        self._noted: dict[int, weakref.ref[torch.Tensor]] = {}
-        self._before: dict[int, weakref.ref[torch.Tensor]] = {}
-        self.is_outside: Callable[[Any], bool] = lambda _: True
+        self._made: dict[int, weakref.ref[torch.Tensor]] = {}
 
-    def __enter__(self) -> None:
-        grow_old()
-        if is_frozen() and not _has_threads():
-            self._before = {id(t): weakref.ref(t) for t in _young((0, 1))}
-        with _lock:
-            if not _watching:
-                gc.callbacks.append(_before_collection)
-            _watching.append(self)
-
-    def __exit__(self, error: object, *_: object) -> None:
-        if error is not None:  # otherwise the trace has asked at its end
-            note_births()
-        with _lock:
-            _watching.remove(self)
-            if not _watching:
-                gc.callbacks.remove(_before_collection)
-
-    def note(self, young: list[torch.Tensor]) -> None:
-        """Remember tensors that are young."""
-        for t in young:
-            if not _is_in(self._before, t):
-                self._noted[id(t)] = weakref.ref(t)
-
-    def exclude(self, tensor: torch.Tensor) -> None:
-        """Count a tensor as old: it was there, and has a Python object only now."""
-        self._before[id(tensor)] = weakref.ref(tensor)
-        self._noted.pop(id(tensor), None)
+    def note(self, tensor: torch.Tensor) -> torch.Tensor:
+        """Remember that a tensor was made; gives it."""
+        self._made[id(tensor)] = weakref.ref(tensor)
+        return tensor
 
     def include(self, tensor: torch.Tensor) -> bool:
-        """Whether a tensor was born, as of the last `note_births`."""
-        guesses = _has_threads() and not _is_in(self._before, tensor)
-        if guesses and not self.is_outside(tensor):
-            self._noted[id(tensor)] = weakref.ref(tensor)
-        return _is_in(self._noted, tensor)
+        """Whether a tensor was seen to be made."""
+        ref = self._made.get(id(tensor))
+        return ref is not None and ref() is tensor
 
     def count(self, storage: Any) -> int:
         """The number of tensors over a storage that were born and are alive."""
-        alive = [t for t in [ref() for ref in self._noted.values()] if t is not None]
+        alive = [t for t in [ref() for ref in self._made.values()] if t is not None]
         return sum(storage_id(t.untyped_storage()) == storage for t in alive if _has_storage(t))
 
 
-def _is_in(refs: dict[int, weakref.ref[torch.Tensor]], tensor: torch.Tensor) -> bool:
-    ref = refs.get(id(tensor))
-    return ref is not None and ref() is tensor
+def need_origin(tracer: Tracer, tensor: torch.Tensor) -> None:
+    """Refuse a tensor that was neither seen to be made nor found at a place outside."""
+    if tracer.births.include(tensor) or tracer.recorder is None:
+        return
+    if not tracer.recorder.is_old(tensor):
+        raise _refusal("a tensor comes from code that is not recorded")
 
 
 def _has_storage(t: torch.Tensor) -> bool:
@@ -147,10 +63,10 @@ def _has_storage(t: torch.Tensor) -> bool:
 def note_foreign(tracer: Tracer, value: Value, tensor: torch.Tensor) -> None:
     """Keep a copy of a tensor that was born inside over memory of something else than torch."""
     with DisableTorchFunction():
-        if _has_storage(tensor) and not tensor.untyped_storage().resizable():
-            note_births()
-            if tracer.births.include(tensor):
-                tracer.memo[value, "foreign"] = tensor.detach().clone()
+        if not tracer.births.include(tensor) or not _has_storage(tensor):
+            return
+        if not tensor.untyped_storage().resizable():
+            tracer.memo[value, "foreign"] = tensor.detach().clone()
 
 
 def settle(tracer: Tracer, start: int, since: int) -> list[tuple[Value, torch.Tensor]]:
@@ -164,7 +80,6 @@ def settle(tracer: Tracer, start: int, since: int) -> list[tuple[Value, torch.Te
     if since == len(constants):
         return []
     with DisableTorchFunction():
-        note_births()
         births = tracer.births
         born = [(v, t) for v, t in constants[since:] if births.include(t)]
         if not born:

@@ -25,7 +25,7 @@ from anyshape.trace.options import REPLAYED
 from anyshape.trace.output import need_plain, results_of
 from anyshape.trace.record.hooks import recorder_for
 from anyshape.trace.size_chooser import BACKED, as_chooser
-from anyshape.trace.state.quiet import quietly, rested
+from anyshape.trace.state.quiet import quietly
 from anyshape.trace.trace_mode import TraceMode
 from anyshape.trace.tracer import Tracer
 
@@ -93,8 +93,7 @@ class Captured:
         """The generated code."""
         slots = {leaf.value: i for i, leaf in enumerate(self.inputs.leaves) if leaf.value}
         program = Program(self.graph, self.inputs.named, slots)
-        with rested():
-            program.write(self.runtime_asserts)
+        program.write(self.runtime_asserts)
         return program
 
     @property
@@ -186,12 +185,11 @@ def trace_call(
     recorder = tracer.recorder = recorder_for(tracer)
     for a, stand_in in zip(attributes, stand_ins[count:], strict=True):
         recorder.replace(a.owner, a.key, stand_in)
-    tracer.births.is_outside = recorder.is_old
     for leaf in examples:
         recorder.outside(leaf)
     before = current.enter(tracer)
     try:
-        with quietly(), escapes_named(), tracer.births, mode:
+        with quietly(), escapes_named(), mode:
             args, kwargs = _given(recorder, inputs, arguments, stand_ins[:count])
             with remembered():
                 result = recorder.hooks.ready(recorder.outside(fn))(*args, **kwargs)

@@ -30,7 +30,7 @@ from anyshape.tensor.sym_tensor import DUMMY, ROWS, SymTensor, make
 from anyshape.torch_compat.tensor_subclass import make_subclass
 from anyshape.torch_compat.thread_state import is_any_autocast_enabled
 from anyshape.torch_compat.torch_function import DisableTorchFunction, is_plain
-from anyshape.trace.birth import Births, make_parameter, note_foreign, settle
+from anyshape.trace.birth import Births, make_parameter, need_origin, note_foreign, settle
 from anyshape.trace.graph import CONSTANT, INPUT, RESULT, Graph, Name, Node, Value, leaves
 from anyshape.trace.mode_recorder import ModeRecorder
 from anyshape.trace.numbering import number
@@ -309,6 +309,7 @@ class Tracer(ModeRecorder):
             if not is_plain(type(tensor)):
                 raise refused(UnsupportedError, f"a constant of class {type(tensor).__name__}")
             meta = meta_of_real(tensor)
+        need_origin(self, tensor)
         self.note(meta)
         value = Value(len(self.graph.constants), CONSTANT, meta)
         self.graph.constants.append((value, tensor))

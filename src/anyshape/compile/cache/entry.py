@@ -11,7 +11,7 @@ from anyshape.errors import UnsupportedError
 from anyshape.rules.dispatch.table import PURE
 from anyshape.trace.condition import Violation
 from anyshape.trace.execution_modes import keep_modes
-from anyshape.trace.record.effect import EFFECTS
+from anyshape.trace.record.effect import EFFECTS, are_seen
 from anyshape.trace.state.snapshot import Snapshot, generators_in
 from anyshape.trace.tree import unflatten
 
@@ -50,6 +50,7 @@ class Entry:
         if is_part and (isinstance(program, Segment) or captured.runtime_asserts):
             self.catches = True  # Python around it may handle its errors, which must be eager's
         self.has_effects = False
+        self.shows_effects = False  # to code of the user's, before the call has ended
         self.watch = watch
         tensors = tensor_test(captured.inputs)
         self.identity = captured.tracer.recorder.identity()
@@ -117,6 +118,7 @@ class Entry:
         known = {(d.op, d.about, str(d.site)) for d in listed}
         listed += [d for d in tracer.deviations if (d.op, d.about, str(d.site)) not in known]
         self.has_effects = self.has_effects or any(n.func in EFFECTS for n in tracer.graph.nodes)
+        self.shows_effects = self.shows_effects or are_seen(tracer.graph.nodes)
         if self.root is not None:
             self.switches = any(segment.switches for segment in self.root.below())
 

@@ -20,13 +20,14 @@ from anyshape.compile.tree.path_env import PathEnv
 from anyshape.compile.tree.segment import Segment, key_of
 from anyshape.compile.tree.segment_program import SegmentProgram, as_captured
 from anyshape.env.site import capture as capture_site
-from anyshape.errors import AnyshapeError
+from anyshape.errors import AnyshapeError, UnsupportedError
 from anyshape.events import GraphBreak, emit, listeners
 from anyshape.expr import eq0, negate
 from anyshape.expr.boolean import Bool
 from anyshape.expr.constructor.comparison import equals
 from anyshape.expr.node import Expr
 from anyshape.expr.traverse import names_of
+from anyshape.refusal import refused
 from anyshape.rules.dispatch.table import PURE
 from anyshape.symbolic.number_asker import NumberAsker
 from anyshape.symbolic.sym_bool import SymBool
@@ -47,8 +48,8 @@ from anyshape.trace.graph import (
     operand_of,
 )
 from anyshape.trace.inputs import Bind
-from anyshape.trace.record.effect import EFFECTS
-from anyshape.trace.record.journal import Journal
+from anyshape.trace.record.deferral import Deferral
+from anyshape.trace.record.effect import EFFECTS, are_seen
 from anyshape.trace.state.snapshot import Snapshot, generators_in
 from anyshape.trace.tracer import Tracer
 from anyshape.trace.twin.twin import running
@@ -107,7 +108,7 @@ class PathTracer(Tracer):
         script: Sequence[Any],
         frame: list[Any],
         options: TraceOptions,
-        journal: Journal | None = None,
+        deferral: Deferral | None = None,
     ) -> None:
         env = PathEnv(NumberAsker(is_concrete=True))
         super().__init__(env, options)
@@ -122,8 +123,7 @@ class PathTracer(Tracer):
         self.undo: list[Snapshot] = []
         self.parts: list[SegmentProgram] = []  # the segments that were made
         self.failed = False  # whether a segment raised, and not the program
-        self.journal = Journal() if journal is None else journal
-        self._is_back = journal is not None  # whether things are as they were when the call began
+        self.deferral = Deferral() if deferral is None else deferral
         self.settling = False
         self._flat = flat
         self._frame = frame
@@ -183,6 +183,13 @@ class PathTracer(Tracer):
         if self.settling:
             raise Unsettled
         self.settle()
+        if are_seen(self.graph.nodes):
+            raise refused(
+                UnsupportedError,
+                "a branch on data after code of the user's that may see effects of the function",
+                why="effects wait until the call has ended",
+                fix="do them after the branch",
+            )
         self.questions.append(question)
         place = len(self.answers)
         segment = self.segment
@@ -297,7 +304,6 @@ class PathTracer(Tracer):
 
     def flush(self) -> None:
         """Run what was traced since the last decision for its effects: the program has raised."""
-        self.go_forward()
         if len(self.answers) >= len(self.script) and self.segment.run is None:
             self._parent = None
             self.settle()
@@ -393,8 +399,7 @@ class PathTracer(Tracer):
         assert segment.run is not None
         self.failed = True
         try:
-            self.go_forward()
-            with self.journal, DisableTorchFunction(), keep_modes():
+            with self.deferral, DisableTorchFunction(), keep_modes():
                 self._set_modes()
                 out = list(segment.run(self._frame))
         finally:
@@ -423,16 +428,7 @@ class PathTracer(Tracer):
         for before in reversed(self.undo):
             before.restore()
         self.undo = []
-        if not self._is_back:
-            self.journal.roll_back()
-            self._is_back = True
-        self.journal.discard()
-
-    def go_forward(self) -> None:
-        """Have things as they were at the last decision."""
-        if self._is_back:
-            self.journal.roll_forward()
-            self._is_back = False
+        self.deferral.discard()
 
     def release(self) -> None:
         """Drop the tensors of the traced call."""

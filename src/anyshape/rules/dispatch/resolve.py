@@ -403,7 +403,7 @@ def _state(tracer: Any, x: torch.Tensor, name: str) -> Any:
     found = tracer.observations.of_real(x, _STATE[name])
     if name not in ("grad_fn", VIEW_BASE):
         if name == "grad" and found is not None:
-            tracer.births.exclude(found)
+            tracer.recorder.outside(found)
         return found
     if found:
         site = capture_site()

@@ -333,7 +333,8 @@ class Builtins:
         if issubclass(cls, torch.Tensor) or cls.__module__.startswith("torch"):
             made = cls(*args, **named)
             recorder = self._recorder
-            return recorder.made(made) if isinstance(made, torch.Tensor) else recorder.born(made)
+            is_tensor = isinstance(made, torch.Tensor)
+            return recorder.tracer.births.note(made) if is_tensor else recorder.born(made)
         module = cls.__module__
         if module in ("random", "numpy.random", "_random") or (
             issubclass(cls, io.IOBase) and cls not in _IN_MEMORY

@@ -231,7 +231,7 @@ class Calls:
             self._need_room(f, (args, tuple(named.items())))
             for part in tree.flatten(value)[0]:
                 if isinstance(part, torch.Tensor):
-                    recorder.tracer.births.exclude(part)  # the cache keeps it
+                    recorder.outside(part)  # the cache keeps it
             return recorder.note(reads.CALL, asked, (), value)
         recorder.outside(f)
         before = recorder.effects

@@ -85,7 +85,7 @@ class Containers:
             return self.fresh(o[key])
         if -len(o) <= key < len(o):
             return recorder.note(reads.ITEM, o, key, o[key])
-        recorder.note(reads.LENGTH, o, None, len(recorder.original(o)))
+        recorder.note(reads.LENGTH, o, None, len(o))
         return o[key]  # raises
 
     def _of_born(self, o: Any, key: Any) -> Any:
@@ -244,12 +244,12 @@ class Containers:
         shadow = recorder.shadows.get(id(o))
         if shadow is not None:
             if isinstance(o, list | deque):
-                recorder.note(reads.LENGTH, o, None, len(recorder.original(o)))
+                recorder.note(reads.LENGTH, o, None, len(o))
             else:
                 recorder.content(o)
             return len(shadow)
         if isinstance(o, CONTAINERS) and not recorder.is_born(o) and not isinstance(o, tuple):
-            return recorder.note(reads.LENGTH, o, None, len(recorder.original(o)))
+            return recorder.note(reads.LENGTH, o, None, len(o))
         if recorder.is_outside(o) and not isinstance(o, tuple | torch.Tensor):
             return recorder.note(reads.CALL, functools.partial(len, o), (), len(o))
         return len(o)
@@ -316,7 +316,6 @@ class Containers:
             else:
                 found = copy.copy(c)
             recorder.shadows[id(c)] = found
-            recorder.originals[id(c)] = copy.copy(found)
         return found
 
     def store_item(self, value: Any, o: Any, key: Any) -> None:
@@ -356,7 +355,7 @@ class Containers:
             if known is not None:
                 known.add(key)
         elif type(key) is int:
-            recorder.note(reads.LENGTH, o, None, len(recorder.original(o)))
+            recorder.note(reads.LENGTH, o, None, len(o))
         else:
             recorder.content(o)
         self.shadow(o)[key] = value

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import sys
 import time
 import warnings
-from collections import deque
-from typing import Any, Final
+from collections import OrderedDict, deque
+from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
+from anyshape.torch_compat.aten_op import is_op, qualified_name
+from anyshape.torch_compat.call_frame import APPLY
 from anyshape.torch_compat.pytree import SUPPORTED_NODES
 from anyshape.trace import tree
 from anyshape.trace.record.atom import HEAP
-from anyshape.trace.record.journal import before_attribute, before_content, fill_container, tell
+from anyshape.trace.record.deferral import defer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from anyshape.trace.graph import Node
 
 
 class Held:
@@ -76,41 +84,55 @@ def native(x: Any, name: str) -> Any:
     return getattr(x, name)
 
 
+def _deferred(f: Callable[..., None]) -> Callable[..., None]:
+    """An effect that changes something outside."""
+
+    @functools.wraps(f)
+    def effect(*args: Any) -> None:
+        defer(functools.partial(f, *args))
+
+    return effect
+
+
+@_deferred
 def set_attribute(owner: Any, name: str, value: Any) -> None:
     """Assign an attribute as `object` does."""
-    before_attribute(owner_of(owner), name)
-    own = getattr(owner_of(owner), "__dict__", None)
-    if type(own) is dict and not _is_data(owner_of(owner), name):
-        own[name] = given(value)
+    _assign(owner_of(owner), name, given(value))
+
+
+def _assign(x: Any, name: str, value: Any) -> None:
+    own = getattr(x, "__dict__", None)
+    if type(own) is dict and not _is_data(x, name):
+        own[name] = value
     else:
-        object.__setattr__(owner_of(owner), name, given(value))
+        object.__setattr__(x, name, value)
 
 
 def _is_data(owner: Any, name: str) -> bool:
     return hasattr(getattr(type(owner), name, None), "__set__")
 
 
+@_deferred
 def set_class_attribute(owner: Any, name: str, value: Any) -> None:
     """Assign an attribute of a class."""
-    before_attribute(owner_of(owner), name)
     setattr(owner_of(owner), name, given(value))
 
 
+@_deferred
 def delete_attribute(owner: Any, name: str) -> None:
     """Delete an attribute as `object` does."""
-    before_attribute(owner_of(owner), name)
     object.__delattr__(owner_of(owner), name)
 
 
+@_deferred
 def set_item(owner: Any, key: Any, value: Any) -> None:
     """Assign an item of a container, or a name of a module."""
-    before_content(owner_of(owner))
     native(owner_of(owner), "__setitem__")(given(key), given(value))
 
 
+@_deferred
 def delete_item(owner: Any, key: Any) -> None:
     """Delete an item of a container."""
-    before_content(owner_of(owner))
     native(owner_of(owner), "__delitem__")(given(key))
 
 
@@ -157,21 +179,38 @@ def array_like(array: Held) -> Any:
     return array.object.copy()
 
 
+@_deferred
 def fill(owner: Any, content: Any) -> None:
     """Replace all that a container or an object holds; of those with keys, the keys come first."""
     x, parts = owner_of(owner), given(content)
     half = len(parts) // 2
     pairs = list(zip(parts[:half], parts[half:], strict=True)) if keyed(x) else []
     if isinstance(x, dict | list | set | deque | bytearray):
-        before_content(x)
         fill_container(x, pairs if isinstance(x, dict) else parts)
         return
     now = dict(pairs)
     for name in tree.members(x).context[1]:
         if name not in now:
-            delete_attribute(x, name)
+            object.__delattr__(x, name)
     for name, value in pairs:
-        set_attribute(x, name, value)
+        _assign(x, name, value)
+
+
+def fill_container(c: Any, content: Any) -> None:
+    """Replace what a container holds; a dict is filled with pairs."""
+    if isinstance(c, dict):
+        kind = OrderedDict if isinstance(c, OrderedDict) else dict
+        kind.clear(c)
+        for key, value in content:
+            kind.__setitem__(c, key, value)
+    elif isinstance(c, list):
+        list.__setitem__(c, slice(None), content)
+    elif isinstance(c, deque | bytearray):
+        c.clear()
+        c.extend(content)
+    else:
+        c.clear()
+        c.update(content)
 
 
 def keyed(x: Any) -> bool:
@@ -179,15 +218,15 @@ def keyed(x: Any) -> bool:
     return not isinstance(x, list | set | deque | bytearray)
 
 
+@_deferred
 def set_cell(cell: Held, value: Any) -> None:
     """Assign a variable that functions share."""
-    before_attribute(cell.object, "cell_contents")
     cell.object.cell_contents = given(value)
 
 
+@_deferred
 def call_method(owner: Any, name: str, args: Any, kwargs: Any) -> None:
     """Call a method of a container."""
-    before_content(owner_of(owner))
     native(owner_of(owner), name)(*given(args), **_all_given(kwargs))
 
 
@@ -197,12 +236,12 @@ def print_out(words: Any, named: Any) -> None:
     stream = options.pop("file", "stdout")
     text = io.StringIO()
     print(*said(words), **{**options, "file": text})  # noqa: T201  the user's
-    tell(lambda: _write(stream, text.getvalue(), flush=options.get("flush", False)))
+    defer(lambda: _write(stream, text.getvalue(), flush=options.get("flush", False)))
 
 
 def write_out(stream: str, text: Any) -> int:
     """Write to a standard stream of the process; gives the number of characters."""
-    tell(lambda: _write(stream, text, flush=False))
+    defer(lambda: _write(stream, text, flush=False))
     return len(text)
 
 
@@ -230,7 +269,7 @@ def log(
         record = target.makeRecord(
             target.name, level, file, line, message, args, None, function, extra
         )
-        tell(lambda: target.handle(record))
+        defer(lambda: target.handle(record))
 
 
 def read_gradient(t: torch.Tensor) -> None:
@@ -268,3 +307,30 @@ EFFECTS: Final = frozenset(
         torch.range,  # which warns
     )
 )
+
+
+def are_seen(nodes: Iterable[Node]) -> bool:
+    """Whether code of the user's runs after an effect, in a call that is recorded as a whole.
+
+    It would see effects that wait as not done.
+    """
+    changes = False
+    for node in nodes:
+        if node.func in _CHANGES:
+            changes = True
+        elif changes and node.func not in EFFECTS and _is_of_user(node.func):
+            return True
+    return False
+
+
+def _is_of_user(f: Any) -> bool:
+    """Whether a call of the graph is Python code of the user's."""
+    if is_op(f):
+        return qualified_name(f).partition("::")[0] not in _NAMESPACES
+    home = getattr(f, "__module__", None) or "torch"
+    return getattr(f, "__func__", None) is APPLY or not home.startswith(_LIBRARIES)
+
+
+_CHANGES: Final = EFFECTS - COMPUTED - OUTLETS - {build, new_object, unflatten, namespace_of, sleep}
+_NAMESPACES: Final = ("aten", "prim", "prims", "quantized", "torchvision")
+_LIBRARIES: Final = ("torch", "anyshape", "builtins", "_operator", "math")

@@ -26,7 +26,6 @@ from anyshape.trace.record import read as reads
 from anyshape.trace.record import read_log
 from anyshape.trace.record.atom import ATOMS, CONTAINERS, HEAP, SYMBOLIC, Function
 from anyshape.trace.record.namespace import Namespace
-from anyshape.trace.record.reach import Reach
 from anyshape.trace.record.read import MISSING
 from anyshape.trace.record.read_log import Unfolding
 from anyshape.trace.record.territory import is_twinned
@@ -52,16 +51,13 @@ class Reader:
         self.reads: dict[Place, Entry] = {}  # see `read_log.py`
         self.known: dict[tuple[int, str], Any] = {}  # attributes of outside objects
         self.shadows: dict[int, Any] = {}  # written containers, by the id of the real one
-        self.originals: dict[int, Any] = {}  # what these held before
         self.assigned: dict[int, set[Any]] = {}  # keys of written dicts; the others are as before
         self.changed: dict[int, Any] = {}  # objects with attributes that were assigned
         self.catches = False  # whether errors may be handled by the program
         self._born: dict[int, Any] = {}
         self._given: dict[int, tuple[Any, str]] = {}  # copies of arguments, by the id of the real
         self._identities: dict[tuple[str, int], tuple[Any, bool]] = {}  # what arguments are
-        self._made: dict[int, weakref.ref[torch.Tensor]] = {}
         self._outside: dict[int, Any] = {}
-        self._reach = Reach(self._outside)
         self._spaces: dict[int, Namespace] = {}
         self._looked_up: dict[tuple[type, str], Any] = {}  # names in classes
         self.in_class: dict[tuple[type, str], Any] = {}  # what is no data descriptor
@@ -98,17 +94,9 @@ class Reader:
         """Whether the trace may write to an object itself."""
         return self._effects == DONE or self.is_born(x)
 
-    def made(self, t: torch.Tensor) -> torch.Tensor:
-        """Note that the program made a real tensor, without keeping it alive."""
-        self._made[id(t)] = weakref.ref(t)
-        return t
-
     def is_old(self, t: torch.Tensor) -> bool:
-        """Whether a real tensor was there before: outside, or a parameter that nobody made."""
-        if id(t) in self._outside or self._reach.has(t):
-            return True
-        ref = self._made.get(id(t))
-        return isinstance(t, torch.nn.Parameter) and (ref is None or ref() is not t)
+        """Whether a real tensor was surely there before the trace."""
+        return id(t) in self._outside
 
     def is_outside(self, x: Any) -> bool:
         """Whether an object was surely there before the trace."""
@@ -190,7 +178,7 @@ class Reader:
         if id(c) not in self._born and isinstance(c, CONTAINERS):
             place = (reads.CONTENT, id(c), None)
             if place not in self.reads:
-                held = (type(c), *reads.content_of(self.original(c))[1:])
+                held = (type(c), *reads.content_of(c)[1:])
                 if any(type(x) in SYMBOLIC for x in held):
                     return shadow  # made by the trace, where nobody told
                 if not isinstance(c, tuple | frozenset):
@@ -199,10 +187,6 @@ class Reader:
                     if type(x) not in ATOMS and id(x) not in self._born:
                         self._outside[id(x)] = x
         return shadow
-
-    def original(self, c: Any) -> Any:
-        """A container as it was when the call began: parts of the program may have run since."""
-        return self.originals.get(id(c), c)
 
     def consumed(self, c: Any) -> None:
         """Note what a container from outside holds, which a call of torch was given."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import torch
 from torch.nn import functional as F  # noqa: N812  as everybody calls it
@@ -22,6 +22,7 @@ _RECORDED = (
     "set_grad_enabled", "set_default_dtype", "set_rng_state", "set_autocast_enabled",
     "set_autocast_dtype", "set_autocast_cache_enabled",
 )  # fmt: skip
+_MAKERS: Final[Any] = (torch.from_numpy, torch.frombuffer, torch.utils.dlpack.from_dlpack)
 _TRANSFORMS = ("vmap", "grad", "grad_and_value", "vjp", "jvp", "jacrev", "jacfwd", "hessian")
 
 
@@ -42,6 +43,8 @@ def TORCH_SUBSTITUTES() -> Iterator[tuple[Any, Any]]:  # noqa: N802
     )
     yield vars(torch.autograd.Function)["apply"].__func__, _applied
     yield torch.range, _ranged
+    for make in _MAKERS:
+        yield make, functools.partial(_made, make)
     yield torch.nn.Buffer, _buffer
     for name in dir(torch):
         if name.startswith(("set_", "use_deterministic")) and name not in _RECORDED:
@@ -74,6 +77,11 @@ def _buffer(recorder: Recorder, data: Any = None, *, persistent: bool = True) ->
     for name, value in (("persistent", persistent), ("_is_buffer", True)):
         recorder.hooks.set_attribute(made, name, value)
     return made
+
+
+def _made(f: Any, recorder: Recorder, *args: Any, **named: Any) -> Any:
+    """A tensor over memory that is not torch's, made by a function that no mode sees."""
+    return recorder.tracer.births.note(f(*args, **named))
 
 
 def _ranged(recorder: Recorder, *args: Any, **named: Any) -> Any:
