@@ -238,6 +238,7 @@ def state_of_the_process_is_never_changed() -> Any:
     def state() -> Any:
         return (
             gc.isenabled(),
+            (gc.get_threshold(), len(gc.callbacks)),
             sys.getrecursionlimit(),
             sys.stdout,
             sys.stderr,
@@ -249,7 +250,18 @@ def state_of_the_process_is_never_changed() -> Any:
         )
 
     first = state()
-    names = ("gc", "recursion", "stdout", "stderr", "switch", "folder", "trace", "dtype", "flag")
+    names = (
+        "gc",
+        "collector",
+        "recursion",
+        "stdout",
+        "stderr",
+        "switch",
+        "folder",
+        "trace",
+        "dtype",
+        "flag",
+    )
 
     def look(user: Any) -> Any:
         return [n for n, a, b in zip(names, state(), first, strict=True) if a is not b and a != b]
