@@ -11,10 +11,12 @@ class AnyshapeError(Exception):
     """The base class of all errors that anyshape raises on purpose.
 
     `what`, `why` and `fix` are the parts of the text; `why` and `fix` may be empty. `is_refusal` if
-    eager execution would not raise it.
+    eager execution would not raise it. `can_break` if the graph may break there: what raises it may
+    run as Python, between two pieces of the function.
     """
 
     is_refusal = False
+    can_break = True
 
     def __init__(self, what: str, *, why: str = "", fix: str = "") -> None:
         self.what = what

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from anyshape.errors import ArgumentError, ConstraintError
 from anyshape.expr.text.python import function
+from anyshape.torch_compat.torch_function import DisableTorchFunction
 from anyshape.trace.codegen import guard_function
 from anyshape.trace.condition import (
     AUTOCAST,
@@ -169,7 +170,8 @@ class InputContract:
             raise ConstraintError(f"a guard fails: {guard.text}", why=guard.describe())
 
     def _written(self) -> tuple[Callable[[Sequence[Any]], int], list[Condition]]:
-        return flat_check(self.inputs, [*self.modes, *self.conditions], self.relations)
+        with DisableTorchFunction():  # the examples are no values of a trace that calls this one
+            return flat_check(self.inputs, [*self.modes, *self.conditions], self.relations)
 
 
 def _can_change(x: Any) -> bool:

@@ -32,6 +32,8 @@ class Cuts:
 
     def at_error(self, error: Exception, about: str = "") -> bool:
         """Cut the function where a trace raised an error; False if that is not possible."""
+        if not getattr(error, "can_break", True):
+            return False
         return self._keep(lambda: Pieces.at_error(self._fn, error, self._part, about))
 
     def at_question(self, why: str, running: dict[CodeType, int]) -> bool:

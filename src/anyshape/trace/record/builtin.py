@@ -286,6 +286,8 @@ class Builtins:
         text = plain(f.__self__)
         f = f if text is f.__self__ else getattr(text, f.__name__)
         if f.__name__ != "format":
+            for a in args:
+                self._recorder.need_passive(a)
             args = tuple(map(plain, args))
         else:
             args = tuple([self._operators.text(a, -1) for a in args])
@@ -342,6 +344,8 @@ class Builtins:
             raise self._recorder.refusal(f"a {cls.__name__} is made")
         if issubclass(cls, weakref.ref) and args:
             self._recorder.need_value(args[0])
+            if self._recorder.is_born(args[0]):
+                raise self._recorder.lifetime("is referred to weakly")
         given = [
             a if type(a) in ATOMS or isinstance(a, torch.Tensor) else self.seen(a)
             for a in map(self._operators.plain, args)

@@ -286,6 +286,8 @@ class Calls:
         init: Any = cls.__init__
         recorder.lookup(cls, "__new__")
         recorder.lookup(cls, "__init__")
+        if type(getattr(cls, "__del__", None)) is Function:
+            raise recorder.lifetime("has a finalizer")
         if not self.is_recorded(new) and not self.is_recorded(init):
             return self._builtins.make(cls, *args, **named)
         if self.is_recorded(new):

@@ -49,6 +49,9 @@ class Containers:
         kind = type(o)
         if type(key) is str:
             key = self.calls.operators.plain(key)
+        elif type(key) is slice:
+            ends = (key.start, key.stop, key.step)
+            key = slice(*[n if type(n) in ATOMS else self._key(o, n) for n in ends])
         elif type(key) not in ATOMS:
             key = self._key(o, key)
         if kind in ATOMS or kind is tuple:
@@ -96,6 +99,9 @@ class Containers:
             value = self.calls.ready(o.default_factory)()
             self.set_item(o, key, value)
             return value
+        missing = getattr(type(o), "__missing__", None) if isinstance(o, dict) else None
+        if type(missing) is Function and not dict.__contains__(o, key):
+            return self.calls.ready(missing)(o, key)
         return o[key]
 
     def _of_dict(self, d: Any, key: Any) -> Any:
@@ -136,13 +142,27 @@ class Containers:
                 if type(part) not in ATOMS:
                     self.compared(part, ())
             return
-        hashed = self._special(key, "__hash__")
-        if hashed is not None:
-            hashed()
+        effects = self._recorder.effects
+        find_hash = self._special(key, "__hash__")
+        if find_hash is not None:
+            find_hash()
         compares = _is_compared(key)
         for other in o:
             if other is not key and (compares or _is_compared(other)):
                 self._equal(other, key)
+        if self._recorder.effects != effects:
+            raise self._recorder.refusal(f"the hash or equality of {type(key).__name__} has one")
+
+    def hashed(self, key: Any) -> Any:
+        """A key that Python is about to hash, and to compare with others of its class."""
+        if type(key) not in ATOMS:
+            effects = self._recorder.effects
+            self.compared(key, ())
+            if _is_compared(key):
+                self.calls.operators.eq(key, key)
+            if self._recorder.effects != effects:
+                raise self._recorder.refusal(f"the equality of {type(key).__name__} has one")
+        return key
 
     def _is_base(self, d: Any, key: Any) -> bool:
         """Whether a key of a changed dict is as it was: then only that is read, else all of it."""

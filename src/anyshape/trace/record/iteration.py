@@ -80,6 +80,7 @@ class Iterations:
             return self._calls.ready(a)
         if isinstance(a, io.IOBase) and not self._recorder.is_born(a):
             raise self._recorder.refusal(f"a {kind.__name__} is used")
+        self._recorder.need_passive(a)
         return self._recorder.deep(a)
 
     def _attribute_getter(self, *names: str) -> Any:

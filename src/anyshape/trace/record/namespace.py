@@ -6,7 +6,7 @@ import builtins
 from typing import TYPE_CHECKING, Any, Final
 
 from anyshape.trace.record.inert import INERT
-from anyshape.trace.twin.rewrite import HOOKS
+from anyshape.trace.twin.hook import HOOKS
 
 if TYPE_CHECKING:
     from collections.abc import Callable

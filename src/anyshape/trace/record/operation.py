@@ -87,6 +87,8 @@ class Operations:
         elif second is None:
             if self._by_identity(plain, a, b):
                 return self._recorder.is_same(a, b) is (plain is operator.eq)
+            if plain is operator.mul:
+                a, b = self._times(b, a), self._times(a, b)
             result = plain(self.operand(a), self.operand(b))
             return self._recorder.born(result) if type(result) in _NEW else result
         if second is not None and type(b) is not type(a):
@@ -94,6 +96,13 @@ class Operations:
             if result is not NotImplemented:
                 return result
         return plain(a, b)  # raises, or compares identities
+
+    def _times(self, repeated: Any, n: Any) -> Any:
+        """The number of times that a sequence is repeated, where an object gives it."""
+        if type(n) in ATOMS or not isinstance(repeated, list | tuple | str | bytes | deque):
+            return n
+        index = self.special(n, "__index__")
+        return n if index is None else index()
 
     def _by_identity(self, plain: Any, a: Any, b: Any) -> bool:
         """Whether a comparison of an argument asks for its identity."""
@@ -161,6 +170,7 @@ class Operations:
     def _percent(self, text: str, x: Any) -> str:
         """`text % x`."""
         if isinstance(x, dict):
+            self._recorder.need_passive(x)
             return str(text % self._recorder.deep(x))
         if self._recorder.defers_text:
             text, x = self._recorder.texts.percent(text, x)

@@ -26,6 +26,7 @@ from anyshape.trace.record import read as reads
 from anyshape.trace.record import read_log
 from anyshape.trace.record.atom import ATOMS, CONTAINERS, HEAP, SYMBOLIC, Function
 from anyshape.trace.record.namespace import Namespace
+from anyshape.trace.record.passive import active_method
 from anyshape.trace.record.read import MISSING
 from anyshape.trace.record.read_log import Unfolding
 from anyshape.trace.record.territory import is_twinned
@@ -465,6 +466,20 @@ class Reader:
                 continue
             self.deep(value)
 
+    def need_passive(self, x: Any) -> None:
+        """Refuse an object for C, or one in a container, with methods that C would call."""
+        parts = (*x.keys(), *x.values()) if type(x) is dict else x if type(x) in _PLAIN else ()
+        for part in (x, *parts):
+            method = active_method(part)
+            if method is not None:
+                raise self.refusal(f"{method} may be called by code that is not recorded")
+
+    def lifetime(self, what: str) -> EffectError:
+        """The refusal of an object whose end the program sees: traces and pieces keep objects."""
+        error = self.refusal(f"an object that the function makes {what}")
+        error.can_break = False
+        return error
+
     def refusal(self, what: str) -> EffectError:
         """The refusal of an effect."""
         site = capture_site()
@@ -481,4 +496,5 @@ _STORES: Final = frozenset(
 )
 _TO_CLASSES: Final = frozenset(("type", "__class__", "setattr", "delattr"))  # ways to a class
 _UNKNOWN: Final = object()
+_PLAIN: Final = (list, tuple, set, frozenset, deque)
 _MOST_PARTS: Final = 100_000

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
@@ -10,6 +11,9 @@ from torch.nn import functional as F  # noqa: N812  as everybody calls it
 
 from anyshape.rules.generator import recorded, set_seed
 from anyshape.symbolic.sym_bool import SymBool
+from anyshape.tensor.sym_tensor import SymTensor
+from anyshape.torch_compat.thread_state import is_any_autocast_enabled
+from anyshape.torch_compat.torch_function import disabled_torch_function
 from anyshape.trace.whole import apply
 
 if TYPE_CHECKING:
@@ -23,6 +27,11 @@ _RECORDED = (
     "set_autocast_dtype", "set_autocast_cache_enabled",
 )  # fmt: skip
 _MAKERS: Final[Any] = (torch.from_numpy, torch.frombuffer, torch.utils.dlpack.from_dlpack)
+_OVERRIDES: Final[Any] = (
+    torch.overrides.has_torch_function,
+    torch.overrides.has_torch_function_unary,
+    torch.overrides.has_torch_function_variadic,
+)
 _TRANSFORMS = ("vmap", "grad", "grad_and_value", "vjp", "jvp", "jacrev", "jacfwd", "hessian")
 
 
@@ -43,6 +52,8 @@ def TORCH_SUBSTITUTES() -> Iterator[tuple[Any, Any]]:  # noqa: N802
     )
     yield vars(torch.autograd.Function)["apply"].__func__, _applied
     yield torch.range, _ranged
+    for f in _OVERRIDES:
+        yield f, functools.partial(_has_override, f)
     for make in _MAKERS:
         yield make, functools.partial(_made, make)
     yield torch.nn.Buffer, _buffer
@@ -82,6 +93,27 @@ def _buffer(recorder: Recorder, data: Any = None, *, persistent: bool = True) ->
 def _made(f: Any, recorder: Recorder, *args: Any, **named: Any) -> Any:
     """A tensor over memory that is not torch's, made by a function that no mode sees."""
     return recorder.tracer.births.note(f(*args, **named))
+
+
+def _has_override(f: Any, recorder: Recorder, *args: Any) -> Any:
+    """Whether a class overrides functions of torch: traced tensors count as plain, as in eager.
+
+    Modules of torch ask before they call a kernel that computes a whole layer, which has no rule.
+    They get the answer that leads to single ops, equal up to rounding; under autocast the dtypes
+    would differ, and the kernel is refused.
+    """
+    home = sys._getframe(1).f_globals.get("__name__", "")
+    if home.startswith("torch.nn.modules") and not is_any_autocast_enabled():
+        return f(*args)
+    given = args[0] if f is torch.overrides.has_torch_function else args
+    others = [a for a in given if type(a) is not SymTensor]
+    return any(map(_overrides, others))
+
+
+def _overrides(x: Any) -> bool:
+    own = getattr(type(x), "__torch_function__", disabled_torch_function)
+    plain: Any = torch.Tensor.__torch_function__
+    return getattr(own, "__func__", own) not in (plain.__func__, disabled_torch_function)
 
 
 def _ranged(recorder: Recorder, *args: Any, **named: Any) -> Any:

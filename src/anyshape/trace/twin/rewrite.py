@@ -10,9 +10,9 @@ from __future__ import annotations
 import ast
 from typing import Any, Final
 
+from anyshape.trace.twin.hook import HOOKS, hashed, hook
 from anyshape.trace.twin.private_name import private
 
-HOOKS: Final = "_anyshape_"
 _TEMPORARY: Final = "_anyshape_t"
 _BINARY: Final = {
     ast.Add: "add",
@@ -49,13 +49,6 @@ _LOAD: Final = ast.Load()
 
 class NoTwinError(Exception):
     """The function uses something that a twin cannot do."""
-
-
-def hook(name: str, *args: ast.expr) -> ast.Call:
-    """A call of a hook."""
-    function = ast.Attribute(ast.Name(HOOKS, _LOAD), name, _LOAD)
-    made = ast.Call(function, list(args), [])
-    return ast.copy_location(made, args[0]) if args and hasattr(args[0], "lineno") else made
 
 
 class Rewrite(ast.NodeTransformer):
@@ -172,7 +165,7 @@ class Rewrite(ast.NodeTransformer):
         values = [
             self.visit(v) if k is not None else hook("mapping", self.visit(v)) for k, v in pairs
         ]
-        n.keys = [None if k is None else self.visit(k) for k in n.keys]
+        n.keys = [None if k is None else hashed(self.visit(k)) for k in n.keys]
         n.values = values
         return hook("born", n)
 
@@ -180,10 +173,21 @@ class Rewrite(ast.NodeTransformer):
         self.generic_visit(n)
         return hook("born", n)
 
-    visit_Set: Any = _made
+    def _hashes(self, n: Any) -> Any:
+        self.generic_visit(n)
+        match n:
+            case ast.Set():
+                n.elts = [hashed(e) for e in n.elts]
+            case ast.SetComp():
+                n.elt = hashed(n.elt)
+            case ast.DictComp():
+                n.key = hashed(n.key)
+        return hook("born", n)
+
     visit_ListComp: Any = _made
-    visit_SetComp: Any = _made
-    visit_DictComp: Any = _made
+    visit_Set: Any = _hashes
+    visit_SetComp: Any = _hashes
+    visit_DictComp: Any = _hashes
     visit_GeneratorExp: Any = _made
 
     def visit_comprehension(self, n: ast.comprehension) -> Any:

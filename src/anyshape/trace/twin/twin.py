@@ -12,7 +12,8 @@ import sys
 import types
 from typing import TYPE_CHECKING, Final
 
-from anyshape.trace.twin.rewrite import HOOKS, NoTwinError, Rewrite, hook
+from anyshape.trace.twin.hook import HOOKS, hook
+from anyshape.trace.twin.rewrite import NoTwinError, Rewrite
 from anyshape.trace.twin.source import compiled, source_of
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ import pytest
 from torch.nn import functional as F  # noqa: N812  as everybody calls it
 from torch.nn.modules import module
 
-from anyshape.trace.twin.rewrite import HOOKS
+from anyshape.trace.twin.hook import HOOKS
 from anyshape.trace.twin.twin import is_twin, twin_code
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ SAME = [
     "whole",
     "raised",
     "manager",
+    "hashed",
 ]
 BINARY = [
     "add",
