@@ -22,6 +22,7 @@ from anyshape.expr.text.show import show
 from anyshape.expr.traverse import names_of, nodes_below
 from anyshape.symbolic.sym_float import SymFloat
 from anyshape.trace.graph import SYMBOLIC, Name, Value, operand_of
+from anyshape.trace.record.effect import Held
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -158,6 +159,8 @@ class _Comparison:
         if kind is slice:
             parts = (mine.start, mine.stop, mine.step)
             return self._equal(parts, (other.start, other.stop, other.step))
+        if kind is Held:
+            return mine.object is other.object
         if kind is float:
             return bool(mine.hex() == other.hex())
         return bool(mine == other) if kind in _PLAIN else mine is other

@@ -70,7 +70,9 @@ def _union(given: list[str], rests: list[list[str]], sizes: Sequence[Size]) -> l
         (name,) = names
         intervals = [_interval(name, rest, sizes) for rest in rests]
         if None not in intervals:
-            return _bounds(name, [i for i in intervals if i is not None])
+            least = next(size.least for size in sizes if size.name == name)
+            bounds = _bounds(name, [i for i in intervals if i is not None])
+            return [text for text in bounds if text != f"{name} >= {least}"]
     return [show(disj(env.pool, [conj(env.pool, rest) for rest in conditions]))]
 
 

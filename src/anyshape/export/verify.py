@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import torch
 
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from anyshape.export.program import ExportedProgram
+
+
+_MAX_DEPTH: Final = 20
 
 
 class Row(NamedTuple):
@@ -91,7 +94,7 @@ def _brief(e: Exception) -> str:
 
 
 def _difference(got: Any, want: Any) -> tuple[str, str]:
-    a, b = tree.flatten(got)[0], tree.flatten(want)[0]
+    a, b = _leaves(got), _leaves(want)
     if len(a) != len(b):
         return "differs", f"{len(a)} results for {len(b)}"
     for i, (x, y) in enumerate(zip(a, b, strict=True)):
@@ -104,6 +107,17 @@ def _difference(got: Any, want: Any) -> tuple[str, str]:
         elif x != y:
             return "differs", f"result {i} is {x!r}, not {y!r}"
     return "equal", ""
+
+
+def _leaves(x: Any, depth: int = 0) -> list[Any]:
+    """The leaves of a result; an object of a class of Python's is its attributes."""
+    found = tree.level(x)
+    if found is None and depth < _MAX_DEPTH:
+        found = tree.members(x) if tree.has_members(type(x)) else tree.derived(x)
+    if found is None:
+        return [x]
+    kind = [found.context] if found.kind in (tree.Members, tree.Derived) else []
+    return kind + [leaf for part in found.parts for leaf in _leaves(part, depth + 1)]
 
 
 def _describe(x: Any) -> str:

@@ -35,7 +35,7 @@ from anyshape.trace.execution_modes import (
     set_inference,
 )
 from anyshape.trace.graph import SYMBOLIC, Name, Value, leaves, operand_of
-from anyshape.trace.record.effect import COMPUTED, OUTLETS
+from anyshape.trace.record.effect import COMPUTED, OUTLETS, build, set_attribute, set_item
 from anyshape.trace.spelling import OPERATORS, method_name
 
 if TYPE_CHECKING:
@@ -57,6 +57,8 @@ _AS_OPERATORS: Final = {
 _INDEXING: Final = (torch.Tensor.__getitem__, torch.Tensor.__setitem__)
 
 
+_ASSIGNS: Final = (set_attribute, set_item)
+_LEFT_OUT: Final = {*OUTLETS, *COMPUTED, build, *_ASSIGNS}
 _RESTORED: Final = {restore_grad: set_grad_enabled, restore_autocast: set_autocast}
 
 
@@ -80,11 +82,12 @@ def to_fx(captured: Captured) -> fx.GraphModule:
 
 
 def _warn_of_outlets(graph: Graph) -> None:
-    """Tell which prints, warnings and log records a module of torch does not have."""
-    said = [f"{step.func.__name__} at {step.site}" for step in graph.nodes if step.func in OUTLETS]
+    """Tell which prints, warnings, log records and assignments a module of torch does not have."""
+    left_out = [s for s in graph.nodes if s.func in OUTLETS or s.func in _ASSIGNS]
+    said = [f"{step.func.__name__} at {step.site}" for step in left_out]
     if said:
         warnings.warn(
-            f"the module leaves out what the program says: {'; '.join(said)}",
+            f"the module leaves out what the program says or assigns: {'; '.join(said)}",
             AnyshapeWarning,
             stacklevel=3,
         )
@@ -169,7 +172,7 @@ class _Writer:
         for value, tensor in self.graph.constants:
             self.constant(value, tensor)
         for step in self.graph.nodes:
-            if step.func in OUTLETS or step.func in COMPUTED:
+            if step.func in _LEFT_OUT:
                 continue
             made = self.step(step.func, step.args, step.kwargs)
             if step.site is not None:

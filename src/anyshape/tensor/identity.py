@@ -52,7 +52,8 @@ def is_instance(x: Any, classes: Any) -> bool:
         on_cpu = classes.__module__ == "torch"
         return bool(x.dtype is classes.dtype and x.device.type == ("cpu" if on_cpu else "cuda"))
     if isinstance(_TENSOR, classes) is not isinstance(_PARAMETER, classes):
-        x._tracer.asked_class = True
+        is_new = x._value.root.node is not None  # made by an op, whatever the inputs are
+        x._tracer.asked_class |= not is_new
     return isinstance(x, classes)
 
 

@@ -207,7 +207,8 @@ def class_of(t: SymTensor) -> type:
 
 
 def _is_parameter(t: SymTensor) -> bool:
-    t._tracer.asked_class = True
+    is_new = t._value.root.node is not None  # made by an op, whatever the inputs are
+    t._tracer.asked_class |= not is_new
     return issubclass(class_of(t), torch.nn.Parameter)
 
 

@@ -196,6 +196,7 @@ def trace_call(
             recorder.need_no_effects()
             recorder.settle_changes()
             tracer.graph.outputs, out_spec = results_of(tracer, result)
+            recorder.need_apart()
             recorder.texts.drop_unused(tracer.graph)
             tracer.handles_errors = recorder.catches
             tracer.settle()

@@ -42,11 +42,17 @@ def results_of(tracer: Tracer, result: Any) -> tuple[list[Any], Any]:
     """The outputs of the graph, and the structure of what the program returns."""
     recorder = tracer.recorder
     if not recorder.replays:
-        flat, spec = tree.flatten(result, shapes=True)
+        if not recorder.is_refusing:
+            flat, spec = tree.flatten(result, shapes=True)
+            recorder.need_arguments(result)
+            return [output_of(tracer, leaf) for leaf in flat], spec
         recorder.need_arguments(result)
-        if recorder.is_refusing:
-            _need_new(recorder, result, flat)
-        return [output_of(tracer, leaf) for leaf in flat], spec
+        found = _Exported(recorder)
+        try:
+            spec = found.part(result)
+        except RecursionError:
+            raise tree.endless() from None
+        return [output_of(tracer, leaf) for leaf in found.leaves], spec
     try:
         results = _Results(tracer, result)
     except RecursionError:
@@ -54,26 +60,59 @@ def results_of(tracer: Tracer, result: Any) -> tuple[list[Any], Any]:
     return results.outputs, results.spec
 
 
-def _need_new(recorder: Any, result: Any, flat: list[Any]) -> None:
-    """Refuse results that are one object over all runs, or several, where eager has the reverse."""
-    met: set[int] = set()
-    for x in tree.containers_in(result):
+class _Exported:
+    """A result of an exported program that is taken apart.
+
+    Refused are results that are one object over all runs, or several, where eager has the reverse.
+    """
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._met: set[int] = set()
+        self._met_objects: list[Any] = []  # alive, so that no two have one id
+        self.leaves: list[Any] = []
+
+    def part(self, x: Any) -> Any:
+        """The structure of a part; its leaves are added to the others."""
+        found = self._level(x)
+        if found is None:
+            self._need_new_leaf(x)
+            self.leaves.append(x)
+            return _LEAF
+        self._need_new(x, found)
+        return pytree.TreeSpec(found.kind, found.context, [self.part(p) for p in found.parts])
+
+    def _level(self, x: Any) -> Level | None:
+        """One level of a container, or of an object that the function made."""
+        if type(x) is torch.Size or type(x) is SymSize:
+            return None
+        found = tree.level(x)
+        if found is None and self._recorder.is_born(x) and not isinstance(x, torch.nn.Module):
+            return tree.members(x) if is_plain_object(x) else tree.derived(x)
+        return found
+
+    def _need_new(self, x: Any, found: Level) -> None:
+        recorder = self._recorder
         whose = "from outside" if recorder.is_outside(x) and not recorder.is_born(x) else ""
-        if type(x) in (list, dict, OrderedDict, deque):
+        kinds = (list, dict, OrderedDict, deque, tree.Members, tree.Derived)
+        if found.kind in kinds or type(x) in kinds:
             whose = whose or ("of the caller" if recorder.is_argument(x) else "")
-            whose = whose or ("twice" if id(x) in met else "")
-            met.add(id(x))
+            whose = whose or ("twice" if id(x) in self._met else "")
+            self._met.add(id(x))
+            self._met_objects.append(x)
         if whose and not isinstance(x, tuple):
             raise recorder.unsupported(
                 f"the function returns a {type(x).__name__} {whose}",
                 why="the program builds the containers that it returns",
                 fix="return a copy",
             )
-    for x in flat:
+
+    def _need_new_leaf(self, x: Any) -> None:
+        recorder = self._recorder
         if type(x) is SymTensor and (own := object.__getattribute__(x, "__dict__")):
             raise recorder.unsupported(f"the function returns a tensor with attributes: {[*own]}")
         if type(x) in ATOMS or isinstance(x, torch.Tensor | type) or recorder.is_outside(x):
-            continue
+            return
         is_number = is_array(x) and type(x).__hash__ is not None
         if not is_number and (recorder.is_born(x) or is_array(x) or isinstance(x, set | bytearray)):
             raise _one_object(recorder, x)

@@ -193,6 +193,11 @@ def _refuse_to_flatten(x: Any) -> Any:
     raise TypeError(f"{type(x).__name__} is a kind of structure, not a container")
 
 
+def has_members(cls: type) -> bool:
+    """Whether instances of a class are their attributes, and it is no dataclass."""
+    return bool(cls.__flags__ & _HEAP) and _is_plain(cls) and not hasattr(cls, _MARK)
+
+
 def members(x: Any) -> Level:
     """A plain object as a container of its attributes."""
     cls: Any = type(x)

@@ -18,6 +18,7 @@ from anyshape.symbolic.sym_bool import SymBool
 from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.trace.graph import SYMBOLIC, Name, Value, operand_of
+from anyshape.trace.record.effect import build, set_attribute, set_item
 
 if TYPE_CHECKING:
     from anyshape.export.explore import Refused
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 FORMAT: Final = 4
 _SYMBOLIC: Final = {SymInt: "int", SymBool: "bool", SymFloat: "real"}
+_OF_OBJECTS: Final = (build, set_attribute, set_item)  # a loaded program has no module to assign to
 _KNOWN: Final = frozenset((bool, int, float, str))
 
 
@@ -117,7 +119,7 @@ class _Variant:
             "guards": [scope.obligation(o) for o in v.guards],
             "in_tree": structure.encode(v.inputs.spec),
             "inputs": [self._leaf(leaf) for leaf in v.inputs.leaves],
-            "nodes": [self._node(node) for node in v.graph.nodes],
+            "nodes": [self._node(n) for n in v.graph.nodes if n.func not in _OF_OBJECTS],
             "out_tree": structure.encode(v.out_spec),
             "outputs": [self._output(leaf) for leaf in v.graph.outputs],
             "recorded": self._recorded(asserts),

@@ -26,7 +26,8 @@ def qualified(cls: type) -> str:
 
 class Foreign(NamedTuple):
     """A container class in a file: its name, the names of its parts if it has them, and its pytree
-    context, the state of an instance besides its parts. A dataclass has no context.
+    context, the state of an instance besides its parts. A dataclass, or another class whose
+    instances are their attributes, has no context.
     """
 
     name: str
@@ -146,7 +147,9 @@ class Classes:
         cls = self._by_name.get(of.name)
         if cls is None or of.is_dataclass is (cls in pytree.SUPPORTED_NODES):
             return None
-        return cls if not of.is_dataclass or tree.has_fields(cls, of.names or ()) else None
+        if of.is_dataclass and not tree.has_fields(cls, of.names or ()):
+            return cls if tree.has_members(cls) else None
+        return cls
 
     def named(self, record: Any) -> Any:
         """The class of named tuples with the name and fields of `record`, else `record` itself."""

@@ -36,7 +36,7 @@ _FACTORIES: Final[dict[str, Any]] = {
 }
 _NAMES: Final = {factory: name for name, factory in _FACTORIES.items()}
 _PYTHON: Final = (dict, OrderedDict, defaultdict, deque, list, tuple, torch.Size, namedtuple)
-_OWN: Final = (*_PYTHON, StandIn, tree.Fields)
+_OWN: Final = (*_PYTHON, StandIn, tree.Fields, tree.Members, tree.Derived)
 _MAX_CLASS_NAME: Final = 1000
 
 
@@ -132,9 +132,14 @@ def foreign(kind: Any, context: Any, count: int) -> Foreign | None:
     if kind is StandIn:
         found: Foreign = context
         return found
-    if kind is tree.Fields:
+    if kind is tree.Fields or kind is tree.Members:
         cls, names = context
         return Foreign(qualified(cls), names, None, is_dataclass=True)
+    if kind is tree.Derived:
+        raise UnsupportedError(
+            f"cannot save a {context[0].__qualname__}, a subclass of a container of Python",
+            fix=f"return a plain container, or register the class with {pytree.REGISTER}",
+        )
     if kind in _PYTHON or kind in _RETURNED.values():
         return None
     return Foreign(qualified(kind), _part_names(context, count), context, is_dataclass=False)
@@ -173,7 +178,8 @@ def _resolved(spec: Any, classes: Classes) -> Any:
         if cls in _OWN or cls in _RETURNED.values():  # files do not name these as classes
             cls = None
         if cls is not None and context.is_dataclass:
-            kind, context = tree.Fields, (cls, context.names)
+            kind = tree.Fields if tree.has_fields(cls, context.names) else tree.Members
+            context = (cls, context.names)
         elif cls is not None:
             kind, context = cls, context.context
     return pytree.TreeSpec(kind, context, [_resolved(child, classes) for child in spec.children()])
@@ -190,7 +196,7 @@ def _rebuilt(leaves: Iterator[Any], spec: Any) -> Any:
     kind, context = spec.type, spec.context
     parts = [_rebuilt(leaves, child) for child in spec.children()]
     make = pytree.SUPPORTED_NODES[kind].unflatten_fn
-    if kind is StandIn or foreign(kind, context, len(parts)) is None:
+    if kind in (StandIn, tree.Members) or foreign(kind, context, len(parts)) is None:
         return make(parts, context)
     try:
         made = make(parts, context)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from anyshape.errors import EffectError, UnsupportedError
 from anyshape.trace import tree
 from anyshape.trace.options import DONE, REFUSED, REPLAYED
-from anyshape.trace.record import effect
+from anyshape.trace.record import effect, scratch
 from anyshape.trace.record import read as reads
 from anyshape.trace.record.effect import Held
 from anyshape.trace.record.owner import Owners
@@ -34,6 +34,7 @@ class Recorder(Owners):
         super().__init__(tracer)
         self.texts = Texts(self)
         self._kept: list[tuple[str, Any, tuple[list[Any], Any]]] = []
+        self.copied: list[Any] = []  # buffers that the program copies into at its end
 
     def state(self) -> list[Any]:
         """What the trace has written so far, in a fixed order: the places and their values."""
@@ -117,19 +118,25 @@ class Recorder(Owners):
             raise self.refusal(f"an object of class {type(x).__name__} is changed")
 
     def need_no_effects(self) -> None:
-        """Raise if something outside is not as before, where effects are refused."""
+        """Raise if something outside is not as before, where effects are refused.
+
+        Attributes and buffers of modules may be assigned; see `scratch.py`.
+        """
         if self._effects != REFUSED:
             return
         for o, names in self.changed.values():
             own = getattr(o, "__dict__", {})
             for name in names:
                 before = own.get(name, MISSING) if name in own else getattr(o, name, MISSING)
-                if self.known[id(o), name] is not before:
+                value = self.known[id(o), name]
+                site = self._sites.get((id(o), name))
+                if value is not before and not scratch.repeat(self, o, name, value, site):
                     raise self._changed(f"{type(o).__name__}.{name}", o, name)
         for place, shadow in self.shadows.items():
             real = self._outside[place]
-            if not reads.same_content(reads.content_of(shadow), reads.content_of(real)):
-                raise self._changed(f"a {type(real).__name__}", real)
+            if _is_same(shadow, real) or scratch.repeat_buffers(self, real, shadow):
+                continue
+            raise self._changed(f"a {type(real).__name__}", real)
         for place, cell in self._written_cells.items():
             real = self._outside[place]
             if cell.cell_contents is not real.cell_contents:
@@ -137,6 +144,15 @@ class Recorder(Owners):
         for place, name in self._globals:
             if self._spaces[place][name] is not self._spaces[place].real.get(name, MISSING):
                 raise self._changed(f"the global variable {name}", self._spaces[place].real)
+
+    def need_apart(self) -> None:
+        """Raise if the program returns a buffer that it copies into where eager assigns it."""
+        if self.copied and scratch.returned(self.tracer.graph, self.copied):
+            raise self.unsupported(
+                "the function assigns a buffer and returns the old one",
+                why="the program copies the new value into the old buffer",
+                fix="return a clone",
+            )
 
     def _changed(self, what: str, owner: Any, name: str | None = None) -> EffectError:
         site = self._sites.get((id(owner), name))
@@ -147,6 +163,10 @@ class Recorder(Owners):
             fix="change a buffer in place, as in self.buffer.copy_(value), or return the value;"
             " if it is set in the first call only, call the function once before",
         )
+
+
+def _is_same(shadow: Any, real: Any) -> bool:
+    return reads.same_content(reads.content_of(shadow), reads.content_of(real))
 
 
 _PLAIN: Final = (list, dict, OrderedDict, defaultdict, deque)

@@ -1,0 +1,103 @@
+"""Attributes that an exported program assigns to modules, as calls of its graph.
+
+A module keeps what is assigned to it in a call until the next one. The program does the same, with
+the values of its own call, if no call reads what the one before left: its results then depend on
+its inputs alone. A buffer that is assigned is copied into, so that the state of the program has it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from anyshape.tensor.sym_tensor import SymTensor
+from anyshape.trace.graph import Value, leaves
+from anyshape.trace.record import effect
+from anyshape.trace.record.atom import ATOMS
+from anyshape.trace.record.effect import Held
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from anyshape.trace.graph import Graph, Name
+    from anyshape.trace.record.read_log import Entry
+    from anyshape.trace.record.recorder import Recorder
+
+
+def is_read(log: Iterable[Entry], o: Any, name: str) -> bool:
+    """Whether what an attribute was before the call has been looked at."""
+    own = getattr(o, "__dict__", None)
+    return any(key == name and (owner is o or owner is own) for _, owner, key, _ in log)
+
+
+def repeat(recorder: Recorder, o: Any, name: str, value: Any, site: Any) -> bool:
+    """Have the program assign an attribute of a module; False if it cannot."""
+    if not isinstance(o, torch.nn.Module) or is_read(recorder.reads.values(), o, name):
+        return False
+    operand = _operand(recorder, value)
+    if operand is None and value is not None:
+        return False
+    recorder.tracer.emit(effect.set_attribute, (Held(o), name, operand)).site = site
+    return True
+
+
+def _operand(recorder: Recorder, x: Any) -> Any:
+    """A value as an argument of a call of the graph; None if the program cannot make it."""
+    kind = type(x)
+    if kind in ATOMS or isinstance(x, torch.Tensor):
+        return x
+    if kind in (list, tuple) and (recorder.is_born(x) or not recorder.is_outside(x)):
+        parts = tuple([_operand(recorder, part) for part in x])
+        if any(part is None and given is not None for part, given in zip(parts, x, strict=True)):
+            return None
+        return parts if kind is tuple else _built(recorder, kind, parts)
+    return Held(x) if recorder.is_outside(x) and not recorder.is_born(x) else None
+
+
+def _built(recorder: Recorder, kind: type, parts: Any) -> Name:
+    return recorder.compute(effect.build, Held(kind), parts)
+
+
+def repeat_buffers(recorder: Recorder, real: Any, shadow: Any) -> bool:
+    """Have the program assign buffers of a module, those that were not read, or copy the new ones
+    into the old ones; False if the dict is none of buffers, or a new one is of another kind.
+    """
+    owners = [o for _, o, *_ in recorder.reads.values() if isinstance(o, torch.nn.Module)]
+    if not any(vars(o).get("_buffers") is real for o in owners) or [*real] != [*shadow]:
+        return False
+    changed = [key for key in real if real[key] is not shadow[key]]
+    kept = [k for k in changed if _is_given(recorder.reads.values(), real[k])]
+    operands = {k: _operand(recorder, shadow[k]) for k in changed if k not in kept}
+    if not all(_fits(real[k], shadow[k]) for k in kept):
+        return False
+    for key, operand in operands.items():
+        recorder.tracer.emit(effect.set_item, (Held(real), key, operand))
+    with torch.no_grad():
+        for key in kept:
+            real[key].copy_(shadow[key])
+    recorder.copied += [real[key] for key in kept]
+    return True
+
+
+def _is_given(log: Iterable[Entry], x: Any) -> bool:
+    """Whether a read gave an object."""
+    found = [value for *_, value in log]
+    return any(f is x or (type(f) is tuple and any(part is x for part in f)) for f in found)
+
+
+def _fits(old: Any, new: Any) -> bool:
+    """Whether a tensor can be copied into another without a change of the latter's kind."""
+    if not isinstance(old, torch.Tensor) or type(new) is not SymTensor or old.requires_grad:
+        return False
+    shape = tuple(new.shape)
+    if not all(type(n) is int for n in shape):
+        return False
+    return (old.dtype, old.device, tuple(old.shape)) == (new.dtype, new.device, shape)
+
+
+def returned(graph: Graph, tensors: Iterable[torch.Tensor]) -> bool:
+    """Whether a program returns one of some tensors from outside, or a view of it."""
+    roots = {id(value) for value, t in graph.constants if any(t is other for other in tensors)}
+    outputs = [x for x in leaves(graph.outputs) if type(x) is Value]
+    return any(id(x) in roots or id(x.root) in roots for x in outputs)
