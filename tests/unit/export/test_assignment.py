@@ -8,7 +8,13 @@ import pytest
 import torch
 
 import anyshape
-from anyshape import AnyshapeWarning, EffectError, UnsupportedError, export
+from anyshape import (
+    AnyshapeWarning,
+    EffectError,
+    RuntimeAssertError,
+    UnsupportedError,
+    export,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -103,8 +109,14 @@ def test_a_buffer_is_state(tmp_path: Path) -> None:
         assert torch.equal(program(torch.ones(n)), eager(torch.ones(n)))
         assert torch.equal(ours.count, eager.count)
         assert torch.equal(program.state["count"], eager.count)
+    assert [d.about for d in program.deviations] == [
+        "of the buffer count copies into the old tensor"
+    ]
     program.save(tmp_path / "a")
     assert torch.equal(anyshape.load(tmp_path / "a")(torch.ones(3)), eager(torch.ones(3)))
+    strict = export(Buffer(), (torch.ones(3),), on_deviation="raise")
+    with pytest.raises(RuntimeAssertError, match="assignment of the buffer count copies"):
+        strict(torch.ones(3))
 
 
 def test_a_buffer_that_is_not_read_may_have_any_shape() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from anyshape import ConstraintViolation, Dim, UnsupportedError, export
+from anyshape import ConstraintViolation, Dim, RuntimeAssertError, UnsupportedError, export
 from anyshape.export import explore, merge
 from anyshape.export.coverage import Coverage, Size, coverage, first_hole
 from anyshape.expr import Pool, parse, symbol
@@ -179,6 +179,19 @@ def test_an_assert_that_only_one_branch_has() -> None:
     program = export(f, (X, torch.tensor(2)), dynamic_shapes=({0: "n"}, None))
     calls = [(torch.ones(n, 6), torch.tensor(k)) for n in (1, 2) for k in (2, 5)]
     assert program.verify(*calls).ok
+
+
+def test_deviations_of_several_variants_can_be_errors() -> None:
+    def f(x: torch.Tensor, k: torch.Tensor) -> Any:
+        y = x.squeeze(0) + 1
+        return y * 2 if k.size(0) > 1 else y * 3
+
+    spec = ({0: Dim.UNBACKED}, {0: "k"})
+    program = export(f, (X, torch.ones(3)), dynamic_shapes=spec, on_deviation="raise")
+    for k in (0, 1, 3):
+        assert program(X, torch.ones(k)).shape == X.shape
+        with pytest.raises(RuntimeAssertError, match="squeeze keeps dimension 0"):
+            program(torch.ones(1, 6), torch.ones(k))
 
 
 def test_merging_what_differs_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

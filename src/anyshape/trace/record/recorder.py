@@ -134,7 +134,8 @@ class Recorder(Owners):
                     raise self._changed(f"{type(o).__name__}.{name}", o, name)
         for place, shadow in self.shadows.items():
             real = self._outside[place]
-            if _is_same(shadow, real) or scratch.repeat_buffers(self, real, shadow):
+            site = self._sites.get((id(real), None))
+            if _is_same(shadow, real) or scratch.repeat_buffers(self, real, shadow, site):
                 continue
             raise self._changed(f"a {type(real).__name__}", real)
         for place, cell in self._written_cells.items():

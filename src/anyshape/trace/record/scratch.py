@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from anyshape.events import Deviation
+from anyshape.expr.boolean import true
 from anyshape.tensor.sym_tensor import SymTensor
 from anyshape.trace.graph import Value, leaves
 from anyshape.trace.record import effect
@@ -59,9 +61,10 @@ def _built(recorder: Recorder, kind: type, parts: Any) -> Name:
     return recorder.compute(effect.build, Held(kind), parts)
 
 
-def repeat_buffers(recorder: Recorder, real: Any, shadow: Any) -> bool:
+def repeat_buffers(recorder: Recorder, real: Any, shadow: Any, site: Any) -> bool:
     """Have the program assign buffers of a module, those that were not read, or copy the new ones
-    into the old ones; False if the dict is none of buffers, or a new one is of another kind.
+    into the old ones, which is a deviation; False if the dict is none of buffers, or a new one is
+    of another kind.
     """
     owners = [o for _, o, *_ in recorder.reads.values() if isinstance(o, torch.nn.Module)]
     if not any(vars(o).get("_buffers") is real for o in owners) or [*real] != [*shadow]:
@@ -73,9 +76,13 @@ def repeat_buffers(recorder: Recorder, real: Any, shadow: Any) -> bool:
         return False
     for key, operand in operands.items():
         recorder.tracer.emit(effect.set_item, (Held(real), key, operand))
+    tracer = recorder.tracer
     with torch.no_grad():
         for key in kept:
             real[key].copy_(shadow[key])
+            about = f"of the buffer {key} copies into the old tensor"
+            found = Deviation(tracer.env, "assignment", true(tracer.env.pool), about, site)
+            tracer.deviations.append(found)
     recorder.copied += [real[key] for key in kept]
     return True
 
