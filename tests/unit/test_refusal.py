@@ -1,24 +1,46 @@
-"""Refusals are remembered when they are raised, not when they are made."""
+"""A refusal that a program swallows ends its trace; one that was only made does not."""
 
 from __future__ import annotations
 
 import ast
+import threading
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
 
 import anyshape
 from anyshape.errors import AnyshapeError, DataDependentError, UnsupportedError
-from anyshape.refusal import forgive, refused, remembered
+from anyshape.refusal import forgive, need_none_swallowed, refused
+from anyshape.tensor.current import enter, leave
 from anyshape.trace import capture
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 PACKAGE = Path(anyshape.__file__).parent
 TRACED = ("expr", "env", "symbolic", "tensor", "rules", "trace")  # runs below user code
 # Raised by the tracer itself, after or outside the program; or where no program runs.
 ELSEWHERE = {"z3_bridge.py", "recorder.py"}
 REFUSALS = {"UnsupportedError", "DataDependentError", "NoHashError", "MissingNodeError"}
+
+
+class Trace:
+    def __init__(self) -> None:
+        self.refusals: list[AnyshapeError] = []
+
+
+@contextmanager
+def traced() -> Iterator[None]:
+    trace = Trace()
+    before = enter(trace)
+    try:
+        yield
+        need_none_swallowed(trace)
+    finally:
+        leave(before)
 
 
 def swallow(error: AnyshapeError) -> None:
@@ -29,15 +51,17 @@ def swallow(error: AnyshapeError) -> None:
 
 
 def test_making_an_error_changes_nothing() -> None:
-    with remembered():
+    with traced():
         swallow(UnsupportedError("made"))
         swallow(DataDependentError("made"))
+        refused(UnsupportedError, "made and not raised")
 
 
 def swallow_two() -> None:
-    with remembered():
+    with traced():
         swallow(refused(UnsupportedError, "first"))
         swallow(refused(UnsupportedError, "second", why="w", fix="f"))
+        refused(UnsupportedError, "made and not raised")
 
 
 def test_a_swallowed_refusal_is_raised_in_the_end() -> None:
@@ -46,24 +70,32 @@ def test_a_swallowed_refusal_is_raised_in_the_end() -> None:
 
 
 def test_a_forgiven_refusal_is_forgotten() -> None:
-    with remembered():
+    with traced():
         error = refused(UnsupportedError, "internal")
+        swallow(error)
         forgive(error)
 
 
-def fail_after_an_inner_block() -> None:
-    with remembered():
+def fail_after_an_inner_trace() -> None:
+    with traced():
         with pytest.raises(UnsupportedError, match="second"):
             swallow_two()
         raise KeyError
 
 
-def test_blocks_nest_and_errors_pass() -> None:
+def test_traces_nest_and_errors_pass() -> None:
     with pytest.raises(KeyError):
-        fail_after_an_inner_block()
+        fail_after_an_inner_trace()
     swallow(refused(UnsupportedError, "outside of any trace"))
-    with remembered():
+    with traced():
         pass
+
+
+def test_a_trace_keeps_the_refusals_of_its_thread_alone() -> None:
+    with traced():
+        other = threading.Thread(target=lambda: swallow(refused(UnsupportedError, "elsewhere")))
+        other.start()
+        other.join()
 
 
 def hides_a_branch(x: torch.Tensor) -> Any:

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 from anyshape.errors import UnsupportedError
-from anyshape.refusal import refused
-
-
-class _Running(threading.local):
-    tracer: Any = None
-
-
-_running = _Running()
+from anyshape.refusal import refused, running
 
 
 def current() -> Any:
     """The tracer of this thread."""
-    tracer = _running.tracer
+    tracer = running.trace
     if tracer is None:
         raise outside()
     return tracer
@@ -35,16 +27,16 @@ def outside() -> UnsupportedError:
 
 def is_tracing() -> bool:
     """Whether a trace runs in this thread."""
-    return _running.tracer is not None
+    return running.trace is not None
 
 
 def enter(tracer: Any) -> Any:
     """Make `tracer` the current one; return the previous one, for `leave`."""
-    before = _running.tracer
-    _running.tracer = tracer
+    before = running.trace
+    running.trace = tracer
     return before
 
 
 def leave(before: Any) -> None:
     """Undo `enter`."""
-    _running.tracer = before
+    running.trace = before

@@ -11,7 +11,7 @@ from anyshape.env.fact import CHECK, Fact
 from anyshape.env.obligation import Obligation
 from anyshape.events import TraceEnd, TraceStart, emit, listeners
 from anyshape.expr.boolean import negate
-from anyshape.refusal import remembered
+from anyshape.refusal import need_none_swallowed
 from anyshape.tensor import current
 from anyshape.trace import tree
 from anyshape.trace.argument_tree import build_call
@@ -191,8 +191,8 @@ def trace_call(
     try:
         with quietly(), escapes_named(), mode:
             args, kwargs = _given(recorder, inputs, arguments, stand_ins[:count])
-            with remembered():
-                result = recorder.hooks.ready(recorder.outside(fn))(*args, **kwargs)
+            result = recorder.hooks.ready(recorder.outside(fn))(*args, **kwargs)
+            need_none_swallowed(tracer)
             recorder.need_no_effects()
             recorder.settle_changes()
             tracer.graph.outputs, out_spec = results_of(tracer, result)
@@ -205,6 +205,7 @@ def trace_call(
             need_plain(tracer, key)
     finally:
         current.leave(before)
+        tracer.refusals = []  # their tracebacks hold the program's values
         recorder.close()
         tracer.close()
     tracer.graph.verify()

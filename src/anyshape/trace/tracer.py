@@ -69,6 +69,7 @@ class Tracer(ModeRecorder):
         self.options = options
         self.graph = Graph()
         self.deviations: list[Deviation] = []
+        self.refusals: list[AnyshapeError] = []  # made while it runs
         self.memo: dict[Any, Any] = {}
         self.epoch = 0
         self.outer_version = 0  # the epoch of the last mutation of what comes from outside
