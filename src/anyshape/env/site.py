@@ -5,6 +5,7 @@ from __future__ import annotations
 import linecache
 import os
 import sys
+from bisect import bisect_right
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -28,10 +29,8 @@ class Site(NamedTuple):
     @property
     def line(self) -> int:
         """The line number; the first one of the code where the instruction has none."""
-        for start, end, line in self.code.co_lines():
-            if start <= self.instruction < end and line is not None:
-                return line
-        return self.code.co_firstlineno
+        starts, lines = _lines_of(self.code)
+        return lines[bisect_right(starts, self.instruction) - 1]
 
     @property
     def file(self) -> str:
@@ -49,6 +48,25 @@ class Site(NamedTuple):
         return f"{place}: {text}" if text else place
 
 
+def _lines_of(code: CodeType) -> tuple[list[int], list[int]]:
+    """The first instruction and the number of each line of a code; memoized for the last codes."""
+    known = _lines.get(id(code))
+    if known is None:
+        if len(_lines) >= _MOST_CODES:
+            _lines.clear()
+        first = code.co_firstlineno
+        starts, lines = [-1], [first]
+        for start, _, line in code.co_lines():
+            starts.append(start)
+            lines.append(first if line is None else line)
+        starts.append(len(code.co_code))
+        lines.append(first)
+        known = _lines[id(code)] = (code, starts, lines)
+    return known[1:]
+
+
+_lines: Final[dict[int, tuple[CodeType, list[int], list[int]]]] = {}  # by the id of the code
+_MOST_CODES: Final = 64
 _framework: dict[str, bool] = {}
 _new: Final = tuple.__new__  # what a named tuple does in Python, done in C
 _sites: Final[dict[tuple[int, int], Site]] = {}  # by the identity of the code, which a site keeps

@@ -161,7 +161,7 @@ class Report:
         """Write `profile.txt`, `profile.json` and `profile.speedscope.json`."""
         for name, text in (
             ("profile.txt", str(self)),
-            ("profile.json", json.dumps(self.data(), indent=1)),
+            ("profile.json", json.dumps(self.data())),
             ("profile.speedscope.json", json.dumps(self.speedscope())),
         ):
             replace_text(folder / name, f"{text}\n")

@@ -89,8 +89,7 @@ class Tracer(ModeRecorder):
         self.recorder: Any = None if previous is None else previous.recorder
         self.device = torch.get_default_device()
         self._device: torch.device | None = None  # of all tensors so far
-        self._mixed = False
-        self._grads = False
+        self._mixed = self._grads = False
         self._count = 0
         self._sites = not config.do_not_emit_stack_traces
         self._fresh: list[tuple[SymInt, Any, tuple[Any, ...]]] = []

@@ -92,3 +92,28 @@ def test_a_place_is_one_object_and_few_are_remembered(monkeypatch: pytest.Monkey
     monkeypatch.setattr(site, "_MOST", 0)
     assert capture() is not None
     assert len(site._sites) == 1
+
+
+def line_by_search(place: Site) -> int:
+    for start, end, line in place.code.co_lines():
+        if start <= place.instruction < end and line is not None:
+            return line
+    return place.code.co_firstlineno
+
+
+def test_the_line_of_every_instruction() -> None:
+    codes = [f.__code__ for f in vars(site).values() if hasattr(f, "__code__")]
+    for code in (*codes, test_switched_off.__code__, compile("", "<nothing>", "exec")):
+        for instruction in range(-1, len(code.co_code)):
+            place = Site(code, instruction)
+            assert place.line == line_by_search(place)
+
+
+def test_lines_are_memoized_for_few_codes(monkeypatch: pytest.MonkeyPatch) -> None:
+    known: dict[int, object] = {}
+    monkeypatch.setattr(site, "_lines", known)
+    codes = [compile(f"\n\nx = {i}", "<code>", "exec") for i in range(site._MOST_CODES + 1)]
+    for code in codes:
+        for _ in range(2):
+            assert Site(code, len(code.co_code) - 2).line == 3
+    assert list(known) == [id(codes[-1])]
