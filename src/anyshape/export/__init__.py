@@ -13,6 +13,7 @@ from anyshape.export.files.load import load as load
 from anyshape.export.files.stand_in import StandIn as StandIn
 from anyshape.export.program import ExportedProgram as ExportedProgram
 from anyshape.export.spec.dim import Dim as Dim
+from anyshape.export.spec.inferred import infer_dynamic_shapes as infer_dynamic_shapes
 
 
 class _Callable(ModuleType):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from anyshape.env.fact import DECLARED
 from anyshape.errors import AnyshapeError, ArgumentError, ConstraintError, UnsupportedError
+from anyshape.export.binding import Binding
 from anyshape.export.constant import Constant, constants_of
 from anyshape.export.contract import Contract, contract_of, ranges_of
 from anyshape.export.files.save import save
@@ -61,6 +62,7 @@ class ExportedProgram:
         self.state = state
         self.on_deviation = on_deviation
         self._constants = constants
+        self._binding = Binding(name, self._first.inputs, function)
         leaves = self._first.inputs.leaves
         self._members = [i for i, leaf in enumerate(leaves) if type(leaf.example) is Member]
 
@@ -127,6 +129,7 @@ class ExportedProgram:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the program on inputs that the contract allows."""
+        args, kwargs = self._binding.arranged(args, kwargs)
         flat = flatten_call(self._first.inputs.spec, args, kwargs, self.name, ACCEPTED)
         for i in self._members:
             if isinstance(flat[i], Enum):

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 _STATIC: Final = Hint(dims.STATIC)
 _PLAIN: Final = (dict, list, tuple)
+_COLLECTIONS: Final = (torch.export.ShapesCollection, torch.export.AdditionalInputs)
 
 
 class Spec:
@@ -58,6 +59,8 @@ class _Reader:
 
     def read(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], given: Any) -> Spec:
         tree.flatten((args, kwargs))  # raises if a container contains itself
+        if isinstance(given, _COLLECTIONS):
+            given = _of_collection(given, fn, args, kwargs)
         by_name = self._by_name(fn, args, kwargs, given)
         names = parameter_names(fn, args)
         for name, value in zip(names, args, strict=True):
@@ -232,6 +235,14 @@ class _Reader:
                 )
         self.spec.entries[leaf, d] = entry
         self.spec.places[leaf, d] = where
+
+
+def _of_collection(given: Any, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The spec in an object of torch's that collects the sizes of tensors, or further inputs."""
+    try:
+        return given.dynamic_shapes(fn, args, kwargs)
+    except (TypeError, ValueError, AssertionError, RuntimeError) as e:
+        raise ArgumentError(f"the {type(given).__name__} does not fit the arguments: {e}") from e
 
 
 def _key(path: Any) -> Any:

@@ -1,9 +1,10 @@
-"""Two names of the spec for sizes that a broadcast ties to each other: a typo, perhaps."""
+"""Two names of the spec for sizes that the program takes for equal: a typo, perhaps."""
 
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING
+from difflib import SequenceMatcher
+from typing import TYPE_CHECKING, Final
 
 from anyshape.errors import AnyshapeWarning
 from anyshape.expr.boolean import EQ
@@ -15,22 +16,36 @@ if TYPE_CHECKING:
     from anyshape.export.explore import Exploration
     from anyshape.export.spec.dynamic_shapes import Spec
 
+_ALIKE: Final = 0.75
+
 
 def warn_of_ties(found: Exploration, spec: Spec) -> None:
-    """Warn if two names are equal in the variant that serves the example, and differ in others."""
+    """Warn if two names are equal in the variant that serves the example, and differ in others, or
+    are alike.
+    """
     (first, guards), *rest = found.traces
-    for guard in guards if rest else ():
+    for guard in guards:
         equal = _equal(guard, first.tracer.env.sources)
         names = [name for name in spec.names if name in equal]
-        if len(names) == 2:
+        if len(names) == 2 and (rest or _are_alike(*names)):
             a, b = names
+            why = (
+                "where they differ, the program serves the sizes that broadcast"
+                if rest
+                else "where they differ, it raises"
+            )
             warnings.warn(
                 f"{a} and {b} are two names in dynamic_shapes, and the program takes them for"
-                f" equal: {guard.describe()}\n  why: where they differ, the program serves the"
-                f" sizes that broadcast\n  fix: write {a} for both if they are the same size",
+                f" equal: {guard.describe()}\n  why: {why}\n  fix: write {a} for both if they are"
+                " the same size",
                 AnyshapeWarning,
                 stacklevel=3,
             )
+
+
+def _are_alike(a: str, b: str) -> bool:
+    """Whether two names differ by a typo."""
+    return SequenceMatcher(None, a.lower(), b.lower()).ratio() >= _ALIKE and len(a) > 2
 
 
 def _equal(guard: Obligation, sources: dict[str, str]) -> list[str]:
