@@ -236,6 +236,13 @@ class Config:
         others="a positive int",
         refusal=_not_positive,
     )
+    segment_limit = Setting(
+        64,
+        (),
+        "how many segments an exported program may have that branches on data",
+        others="a positive int",
+        refusal=_not_positive,
+    )
     audit = Setting(
         False,
         (False, True),

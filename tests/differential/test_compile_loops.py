@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import anyshape
-from anyshape.compile.tree import loop_state, trace_path
+from anyshape.trace.path import loop_state, segment_tracer
 from tests.differential.compile_pair import VALUES, agrees, numbers
 
 Tensor = torch.Tensor
@@ -259,7 +259,7 @@ def test_a_state_that_is_not_seen_whole_is_found(monkeypatch: pytest.MonkeyPatch
     calls = numbers(3, -30, 2)
     agrees(hidden_counter, calls)
     monkeypatch.setattr(loop_state._Reader, "read", _blind(loop_state._Reader.read))
-    monkeypatch.setattr(trace_path.PathTracer, "_need_same", lambda *_, **__: None)
+    monkeypatch.setattr(segment_tracer.SegmentTracer, "_need_same", lambda *_, **__: None)
     with pytest.raises(AssertionError, match="result"):
         agrees(hidden_counter, calls)
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from anyshape.compile.tree import segment, trace_path
+from anyshape.compile.tree import trace_path
+from anyshape.trace.path import segment, segment_tracer
 from tests.differential.compile_pair import Pair
 from tests.differential.compile_programs import inputs, load, program
 
@@ -64,7 +65,7 @@ def frame_in_another_order(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def loop_closed_too_early(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trace_path._Moment, "is_repeated", lambda self, path, state: True)
+    monkeypatch.setattr(segment_tracer.Moment, "is_repeated", lambda self, path, state: True)
 
 
 def nothing_taken_back(monkeypatch: pytest.MonkeyPatch) -> None:

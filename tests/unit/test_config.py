@@ -41,6 +41,7 @@ DEFAULTS = [
     ("unbacked_sources", None),
     ("static_sources", None),
     ("recompile_limit", 8),
+    ("segment_limit", 64),
     ("audit", False),
     ("stance", "default"),
     ("profile_store", None),
@@ -51,6 +52,7 @@ OTHERS = [
     *((name, value) for name in SOURCES for value in ("", "x", ["x", r"L\['y.*'\]:1"], ("x:0",))),
     ("recompile_limit", 1),
     ("recompile_limit", 256),
+    ("segment_limit", 1),
     ("profile_store", "decisions.json"),
     ("profile_store", "memory://decisions.json"),
     ("profile", "profile.json"),
@@ -205,6 +207,7 @@ WRONG = [
     ("solver", "cvc5"),
     ("solver", False),
     ("recompile_limit", 0),
+    ("segment_limit", 0),
     ("recompile_limit", True),
     ("recompile_limit", None),
     ("recompile_limit", 8.0),
@@ -350,7 +353,7 @@ def test_repr_shows_what_is_in_force() -> None:
             "config(specialize_zero_one=True, backed_size_oblivious=False, duck_shape=False,"
             " aggressive_guard_free_semantics=0, do_not_emit_stack_traces=False, solver='z3',"
             " dynamic_sources=None, unbacked_sources=None, static_sources=None, recompile_limit=8,"
-            " audit=False, stance='default', profile_store=None, profile=None)"
+            " segment_limit=64, audit=False, stance='default', profile_store=None, profile=None)"
         )
 
 

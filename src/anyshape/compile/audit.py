@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from anyshape.compile.tree.segment import Segment
 from anyshape.compile.tree.trace_path import PathTracer
 from anyshape.config import config
 from anyshape.errors import AuditError
 from anyshape.trace.arguments import Arguments
 from anyshape.trace.capture import capture_call
+from anyshape.trace.path.segment import Segment
 from anyshape.trace.record.read import meta_of
 from anyshape.trace.tracer import Tracer
 

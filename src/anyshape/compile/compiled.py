@@ -22,7 +22,6 @@ from anyshape.compile.explanation import explain, name_of
 from anyshape.compile.lowered import lower_program, lower_segments
 from anyshape.compile.pieces.cuts import Cuts
 from anyshape.compile.traced import Failed, Traced
-from anyshape.compile.tree.segment import Segment, Stop, key_of, walk
 from anyshape.compile.tree.trace_path import PathTracer
 from anyshape.config import config
 from anyshape.errors import (
@@ -44,6 +43,7 @@ from anyshape.trace.arguments import Arguments
 from anyshape.trace.capture import capture_call
 from anyshape.trace.inputs import untraceable
 from anyshape.trace.options import REPLAYED, TraceOptions
+from anyshape.trace.path.segment import Segment, Stop, key_of, walk
 from anyshape.trace.record.deferral import Deferral
 from anyshape.trace.record.effect import EFFECTS
 from anyshape.trace.size_chooser import BACKED, STATIC, EachSize

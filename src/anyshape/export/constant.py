@@ -49,8 +49,8 @@ class Constant(NamedTuple):
 def constants_of(variants: Sequence[Captured]) -> list[Constant]:
     """What the variants of a program read outside: values first, then code."""
     found: dict[Any, Constant] = {}
-    for variant in variants:
-        recorder = variant.tracer.recorder
+    for tracer in [t for variant in variants for t in variant.tracers]:
+        recorder = tracer.recorder
         if recorder is None:
             continue
         watch = recorder.finish()

@@ -10,7 +10,9 @@ import torch
 
 from anyshape.domain import Interval
 from anyshape.env.fact import DECLARED
+from anyshape.export.branches.branching import branches_of
 from anyshape.export.files.stand_in import Member, member_of
+from anyshape.symbolic.sym_bool import SymBool
 from anyshape.tensor.size import text
 from anyshape.trace.record import effect
 
@@ -56,7 +58,7 @@ class Contract(NamedTuple):
     `asserts`: what the variants check while they run. `says`: where they print, warn or log.
     `refused`: guards under which the function raises, with the error. `unexported`: guards under
     which it could not be exported, with the reason. `is_complete`: it is proved that no allowed
-    sizes are left out.
+    sizes are left out. `branches`: the lines that branch on data.
     """
 
     inputs: list[Input]
@@ -67,6 +69,7 @@ class Contract(NamedTuple):
     is_complete: bool
     says: list[str]
     unexported: list[tuple[list[str], str]]
+    branches: list[str]
 
     def __str__(self) -> str:
         sections = self._sections()
@@ -105,6 +108,8 @@ class Contract(NamedTuple):
             sections.append(("where:", [f"  {g}" for g in self.variants[0]]))
         sections.append(("checked while running:", [f"  {a}" for a in self.asserts]))
         sections.append(("says:", [f"  {line}" for line in self.says]))
+        title = f"branches on data: {len(self.branches)}"
+        sections.append((title, [f"  {line}" for line in self.branches]))
         ends = [f"raises where {' and '.join(guards)}: {error}" for guards, error in self.refused]
         ends += [
             f"not exported where {' and '.join(guards)}: {error}"
@@ -147,18 +152,20 @@ def contract_of(program: ExportedProgram) -> Contract:
         label: (_finite(r.lo), _finite(r.hi)) for label, r in ranges_of(program.variants).items()
     }
     variants = [[g.text for g in v.guards if g.origin != DECLARED] for v in program.variants]
-    asserts = list(dict.fromkeys(o.text for v in program.variants for o in v.runtime_asserts))
+    parts = [part for v in program.variants for part in v.parts]
+    asserts = list(dict.fromkeys(o.text for part in parts for o in part.runtime_asserts))
     refused = [_refused(r) for r in program.refused if not r.is_refusal]
     unexported = [_refused(r) for r in program.refused if r.is_refusal]
     return Contract(
         inputs,
         ranges,
         variants,
-        asserts,
+        asserts + _raises(parts),
         refused,
         program.is_complete,
-        _says(program),
+        _says(parts),
         unexported,
+        _branches(program),
     )
 
 
@@ -178,9 +185,26 @@ def ranges_of(variants: Sequence[Captured]) -> dict[str, Interval]:
     return found
 
 
-def _says(program: ExportedProgram) -> list[str]:
+def _branches(program: ExportedProgram) -> list[str]:
+    """The questions on data, each line once."""
+    found = [b for v in program.variants for b in branches_of(v)]
+    return list(dict.fromkeys(str(b.site or b.question) for b in found))
+
+
+def _raises(parts: list[Captured]) -> list[str]:
+    """The conditions without which a program raises an error of the function."""
+    found = []
+    for node in [n for p in parts for n in p.graph.nodes if n.func is effect.raise_unless]:
+        holds, kind = node.args[:2]
+        if type(holds) is SymBool:
+            condition = holds.env.text(holds.condition)
+            found.append(f"{condition}, or {kind.object.__name__} at {node.site}")
+    return list(dict.fromkeys(found))
+
+
+def _says(parts: list[Captured]) -> list[str]:
     """Where a program prints, warns or logs."""
-    nodes = [n for v in program.variants for n in v.graph.nodes if n.func in _SAYS]
+    nodes = [n for part in parts for n in part.graph.nodes if n.func in _SAYS]
     return list(dict.fromkeys(f"{_SAYS[n.func]} at {n.site}" for n in nodes))
 
 

@@ -7,12 +7,14 @@ served by a variant or refused by the program, or the limit of variants is reach
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from anyshape.env.fact import DECLARED
 from anyshape.errors import DataDependentError, EffectError, NoHashError, UnsupportedError
+from anyshape.export.branches.trace_variant import VariantTrace
 from anyshape.export.coverage import Size, coverage, first_hole
 from anyshape.export.merge import merge
 from anyshape.export.spec.size_symbols import SizeSymbols
@@ -21,10 +23,7 @@ from anyshape.expr.node import Expr
 from anyshape.expr.real import Real
 from anyshape.expr.terms import terms
 from anyshape.expr.traverse import names_of, nodes_below
-from anyshape.trace.capture import Captured, capture
 from anyshape.trace.codegen import guard_function
-from anyshape.trace.options import REFUSED, TraceOptions
-from anyshape.trace.tracer import Tracer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from anyshape.env import Obligation
     from anyshape.export.spec.dynamic_shapes import Spec
     from anyshape.expr import Bool
+    from anyshape.trace.capture import Captured
     from anyshape.trace.inputs import Bind
 
 MAX_VARIANTS: Final = 16
@@ -116,12 +116,24 @@ class Exploration:
 
 
 def explore(
-    fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], spec: Spec, limit: int = MAX_VARIANTS
+    fn: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    spec: Spec,
+    limit: int = MAX_VARIANTS,
+    *,
+    branches: bool = True,
+    lists_deviations: bool = True,
 ) -> Exploration:
-    """Trace the program for the example, and for the sizes that the guards exclude."""
+    """Trace the program for the example, and for the sizes that the guards exclude.
+
+    With `branches`, it may branch on data; otherwise, that is an error.
+    """
     found = Exploration()
-    tracer = Tracer(options=TraceOptions(effects=REFUSED))
-    first = capture(fn, args, kwargs, dynamic=SizeSymbols(spec, {}), tracer=tracer)
+    trace_of = functools.partial(
+        VariantTrace, fn, args, kwargs, branches=branches, lists_deviations=lists_deviations
+    )
+    first = trace_of(lambda: SizeSymbols(spec, {})).run()
     found.variants.append(first)
     search = _Search(first)
     while (values := search.uncovered()) is not None:
@@ -129,14 +141,15 @@ def explore(
             found.holes.append(search.hole(values))
             break
         wanted = {search.labels[n]: v for n, v in values.items()}
+        chooser = functools.partial(SizeSymbols, spec, wanted)
         last = found.variants[-1].tracer
-        tracer = Tracer(options=TraceOptions(effects=REFUSED), previous=last)
+        trace = trace_of(chooser, previous=last)
         try:
-            variant = capture(fn, args, kwargs, dynamic=SizeSymbols(spec, wanted), tracer=tracer)
+            variant = trace.run()
             guards = variant.guards
             found.variants.append(variant)
         except Exception as e:
-            guards = tracer.env.guards  # of the branch that raised
+            guards = trace.tracer.env.guards  # of the branch that raised
             if not guards:
                 raise
             refused = Refused(guards, e, guard_function(guards, search.names))

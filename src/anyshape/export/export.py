@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _DEVIATION: Final = ("follow", "raise")
+_CONTROL_FLOW: Final = ("tree", "raise")
 
 
 def export(
@@ -32,6 +33,7 @@ def export(
     dynamic_shapes: Any = None,
     on_deviation: str = "follow",
     allow_partial: bool = False,
+    control_flow: str = "tree",
     profile: str | os.PathLike[str] | None = None,
 ) -> ExportedProgram:
     """Export a function, a method or a module.
@@ -42,6 +44,8 @@ def export(
     example decides nothing: its sizes may be 0 or 1, and equal sizes are not assumed to be equal.
     All but `Dim.AUTO` mean the whole declared range: `ConstraintViolation` if the program refuses
     sizes of it that eager execution takes; with `allow_partial`, the program is made anyway.
+    A branch on data is traced on all sides, and loops close where the state of the program repeats;
+    with `control_flow="raise"` it is a `DataDependentError`.
     `profile` is a folder for a report of where the time goes; None means `config.profile`.
     """
     if not callable(fn):
@@ -50,12 +54,15 @@ def export(
         raise ArgumentError(f"args must be a tuple, not {type(args).__name__}", fix="write (x,)")
     if on_deviation not in _DEVIATION:
         raise ArgumentError(f"on_deviation cannot be {on_deviation!r}", fix="use follow or raise")
+    if control_flow not in _CONTROL_FLOW:
+        raise ArgumentError(f"control_flow cannot be {control_flow!r}", fix="use tree or raise")
     kwargs = kwargs or {}
     spec = specs.read(fn, args, kwargs, dynamic_shapes)
     name = _name(fn)
     folder = config.profile if profile is None else profile
     with Progress(name), Profiled(folder, name) as is_profiled:
-        found = explore(fn, args, kwargs, spec)
+        branches, follows = control_flow == "tree", on_deviation == "follow"
+        found = explore(fn, args, kwargs, spec, branches=branches, lists_deviations=follows)
         if not allow_partial:
             need_no_violation(found, spec)
         warn_of_ties(found, spec)
@@ -91,6 +98,7 @@ def _state(fn: Any, found: Any) -> dict[str, torch.Tensor]:
         names = {id(t): n for n, t in [*root.named_parameters(), *root.named_buffers()]}
     state: dict[str, torch.Tensor] = {}
     for variant in found.variants:
-        for _, tensor in variant.graph.constants:
-            state[names.get(id(tensor), f"constant_{len(state)}")] = tensor
+        tensors = {id(t): t for part in variant.parts for _, t in part.graph.constants}
+        for key, tensor in tensors.items():
+            state[names.get(key, f"constant_{len(state)}")] = tensor
     return state

@@ -64,7 +64,7 @@ def _is_wider(variant: Captured, other: Captured) -> bool:
 def _serves(general: Captured, special: Captured) -> bool:
     """Whether one variant computes what another does, at the sizes of the other."""
     a, b = general.tracer, special.tracer
-    if general.out_spec != special.out_spec:
+    if general.out_spec != special.out_spec or len(general.parts) + len(special.parts) > 2:
         return False
     if any(getattr(a, name) != getattr(b, name) for name in _FLAGS):
         return False

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from anyshape.env.fact import DECLARED
 from anyshape.errors import AnyshapeError, ArgumentError, ConstraintError, UnsupportedError
 from anyshape.export.binding import Binding
+from anyshape.export.branches.branching import branches_of
 from anyshape.export.constant import Constant, constants_of
 from anyshape.export.contract import Contract, contract_of, ranges_of
 from anyshape.export.files.save import save
@@ -38,8 +39,9 @@ class ExportedProgram:
     """Callable like the function that was exported. It checks its inputs first.
 
     A program that branches on its sizes has several `variants`, each with a graph, and with the
-    guards under which it applies. The first one serves the example. `code` is that of all variants;
-    `graph`, `guards` and `runtime_asserts` are for programs of one variant.
+    guards under which it applies. The first one serves the example. A variant that branches on data
+    has several `parts`, each with a graph. `code` is that of all variants; `graph`, `guards` and
+    `runtime_asserts` are for programs of one.
     """
 
     def __init__(
@@ -71,6 +73,24 @@ class ExportedProgram:
         return self.variants[0]
 
     def _only(self, what: str) -> Captured:
+        """The traced program of a program that is one; raises for several variants, and for several
+        segments, each of which has `what`.
+        """
+        variant = self._variant(what)
+        if len(variant.parts) > 1:
+            raise self._branches(variant, what)
+        return variant
+
+    def _branches(self, variant: Captured, what: str) -> ArgumentError:
+        listed = [str(branch.site or branch.question) for branch in branches_of(variant)]
+        return ArgumentError(
+            f"{self.name} branches on data: it has {len(variant.parts)} segments, each with {what}"
+            " of its own",
+            why="; ".join(dict.fromkeys(listed)),
+            fix="choose one of program.variants[0].parts, or to_fx(segment=0)",
+        )
+
+    def _variant(self, what: str) -> Captured:
         """The variant of a program that has one; raises for several, each of which has `what`."""
         if len(self.variants) > 1:
             listed = [f"{i}: {_applies(v)}" for i, v in enumerate(self.variants)]
@@ -96,7 +116,7 @@ class ExportedProgram:
     @property
     def guards(self) -> list[Obligation]:
         """The conditions on the inputs of a program of one variant."""
-        return self._only("guards").guards
+        return self._variant("guards").guards
 
     @property
     def runtime_asserts(self) -> list[Obligation]:
@@ -136,14 +156,14 @@ class ExportedProgram:
                 flat[i] = member_of(flat[i])
         variant = self.variant_for(flat)
         try:
-            leaves = variant.program.function()(flat)
+            leaves, out_spec = variant.run(flat)
         except AnyshapeError:
             raise
         except Exception as e:
             if variant.tracer.handles_errors:
                 raise _unhandled(self.name, e) from e
             raise
-        return self._rebuild(leaves, variant.out_spec)
+        return self._rebuild(leaves, out_spec)
 
     def variant_for(self, flat: list[Any]) -> Captured:
         """The variant that serves some inputs; raises if none does."""
@@ -184,11 +204,15 @@ class ExportedProgram:
         """Inputs, symbols, guards, asserts, specializations, deviations, with the user's lines."""
         return explain(self.name, self.contract(), self.variants)
 
-    def to_fx(self, variant: int | None = None) -> GraphModule:
+    def to_fx(self, variant: int | None = None, segment: int | None = None) -> GraphModule:
         """A `torch.fx.GraphModule` over flat lists of inputs and outputs. A program of several
-        variants needs the number of one; the module does not check its guards.
+        variants needs the number of one, and a variant of several segments that of a segment; the
+        module does not check guards, and does not branch.
         """
-        return to_fx(self._only("a graph") if variant is None else self.variants[variant])
+        chosen = self._variant("a graph") if variant is None else self.variants[variant]
+        if segment is None and len(chosen.parts) > 1:
+            raise self._branches(chosen, "a graph")
+        return to_fx(chosen.parts[segment or 0])
 
     def verify(self, *calls: Any, eager: Any = None) -> Report:
         """Run calls (tuples of arguments) here and in eager execution, and compare."""

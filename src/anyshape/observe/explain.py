@@ -14,8 +14,9 @@ def explain(name: str, contract: object, variants: Sequence[Captured]) -> str:
     """The contract of a program, and what each of its variants assumes."""
     lines = [f"{name}: {len(variants)} variant(s)", str(contract)]
     for i, variant in enumerate(variants):
-        lines.append(f"variant {i}: {len(variant.graph.nodes)} calls")
-        lines += [f"  {line}" for line in _assumptions(variant)]
+        calls = sum(len(part.graph.nodes) for part in variant.parts)
+        lines.append(f"variant {i}: {calls} calls")
+        lines += [f"  {line}" for line in (*_assumptions(variant), *variant.outline())]
     return "\n".join(lines)
 
 

@@ -55,10 +55,11 @@ class Captured:
         self.inputs = inputs
         self.out_spec = out_spec
         self.graph = tracer.graph if graph is None else graph  # the calls in order
+        self.tracers = [tracer]
         self.raises_on_deviation = False
         self.widened = False
 
-    @property
+    @cached_property
     def deviations(self) -> list[Deviation]:
         """Where the program may differ from eager execution."""
         return self.tracer.deviations
@@ -107,6 +108,19 @@ class Captured:
         self.contract.need(flat)
         return tree.unflatten(self.program.function()(flat), self.out_spec)
 
+    def run(self, flat: Sequence[Any]) -> tuple[list[Any], Any]:
+        """The outputs for flat inputs that were checked, and the structure that they are in."""
+        return self.program.function()(flat), self.out_spec
+
+    @property
+    def parts(self) -> list[Captured]:
+        """The traced programs that it consists of."""
+        return [self]
+
+    def outline(self) -> list[str]:
+        """How its parts follow each other, as text; of one part there is nothing to say."""
+        return []
+
     @cached_property
     def contract(self) -> InputContract:
         """What the inputs must be."""
@@ -147,11 +161,15 @@ def capture(
 
 
 def capture_call(
-    fn: Callable[..., Any], arguments: Arguments, choose: SizeChooser, tracer: Tracer
+    fn: Callable[..., Any],
+    arguments: Arguments,
+    choose: SizeChooser,
+    tracer: Tracer,
+    raised: Callable[[Exception], Any] | None = None,
 ) -> Captured:
     """Trace a call of `fn` whose arguments are flat already, and tell those who listen."""
     with announced(fn, tracer):
-        return trace_call(fn, arguments, choose, tracer)
+        return trace_call(fn, arguments, choose, tracer, raised)
 
 
 @contextmanager
@@ -173,9 +191,13 @@ def announced(fn: Any, tracer: Tracer) -> Iterator[None]:
 
 
 def trace_call(
-    fn: Callable[..., Any], arguments: Arguments, choose: SizeChooser, tracer: Tracer
+    fn: Callable[..., Any],
+    arguments: Arguments,
+    choose: SizeChooser,
+    tracer: Tracer,
+    raised: Callable[[Exception], Any] | None = None,
 ) -> Captured:
-    """Trace a call of `fn`."""
+    """Trace a call of `fn`. `raised` gives the result of a call that raises, or raises itself."""
     attributes, examples = arguments.attributes, arguments.flat
     inputs = Inputs(arguments.names, examples, arguments.spec)
     tracer.inputs = inputs
@@ -191,13 +213,18 @@ def trace_call(
     try:
         with quietly(), escapes_named(), mode:
             args, kwargs = _given(recorder, inputs, arguments, stand_ins[:count])
-            result = recorder.hooks.ready(recorder.outside(fn))(*args, **kwargs)
+            try:
+                result = recorder.hooks.ready(recorder.outside(fn))(*args, **kwargs)
+            except Exception as e:
+                if raised is None:
+                    raise
+                result = raised(e)
             need_none_swallowed(tracer)
             recorder.need_no_effects()
             recorder.settle_changes()
             tracer.graph.outputs, out_spec = results_of(tracer, result)
             recorder.need_apart()
-            recorder.texts.drop_unused(tracer.graph)
+            recorder.texts.drop_unused(tracer.graph, tracer._start)
             tracer.handles_errors = recorder.catches
             tracer.settle()
             tracer.need_modes()

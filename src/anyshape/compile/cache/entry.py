@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from anyshape.compile.cache.guard_function import GuardFunction, tensor_test
 from anyshape.compile.cache.recompilation import Reason
-from anyshape.compile.tree.segment import Segment, walk
 from anyshape.errors import UnsupportedError
 from anyshape.rules.dispatch.table import PURE
 from anyshape.trace.condition import Violation
 from anyshape.trace.execution_modes import keep_modes
+from anyshape.trace.path.segment import Segment, walk
 from anyshape.trace.record.effect import EFFECTS, are_seen
 from anyshape.trace.state.snapshot import Snapshot, generators_in
 from anyshape.trace.tree import unflatten

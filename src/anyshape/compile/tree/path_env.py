@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from anyshape.env import Env
 from anyshape.env.announce import timed
 from anyshape.env.ladder.decide import decide
 from anyshape.events import Answer, listeners
+from anyshape.trace.path.segment_env import SegmentEnv
 
 if TYPE_CHECKING:
     from anyshape.compile.tree.trace_path import PathTracer
     from anyshape.env.fact import Fact
-    from anyshape.env.obligation import Obligation
     from anyshape.expr.boolean import Bool
     from anyshape.expr.node import Expr
     from anyshape.expr.real import Real
 
 
-class PathEnv(Env):
+class PathEnv(SegmentEnv):
     """An environment whose open questions are decided by running the program.
 
     Before the first decision, questions over backed symbols become guards of the entry; after
@@ -52,15 +51,6 @@ class PathEnv(Env):
         if not self.path.answers and r.hint is not None:
             return super().real_value(r)
         return float(self.path.decide(r))
-
-    @property
-    def facts(self) -> list[Fact]:
-        """The conditions that are asserted, as they were recorded."""
-        return self._asserts
-
-    def asserts_since(self, place: int) -> list[Obligation]:
-        """The runtime asserts that were recorded after the first `place` ones."""
-        return self._listed(self._asserts[place:])
 
     def _oblige(self, fact: Fact) -> None:
         if not self.path.answers:

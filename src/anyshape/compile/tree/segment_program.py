@@ -7,19 +7,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from anyshape.errors import AnyshapeWarning, BackendError
 from anyshape.interop.backend import Backend, lower
-from anyshape.trace.capture import Captured
 from anyshape.trace.execution_modes import keep_modes
-from anyshape.trace.graph import Value, names_object
-from anyshape.trace.inputs import Bind, Inputs, Leaf
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from anyshape.compile.tree.segment import Segment
-    from anyshape.env.obligation import Obligation
-    from anyshape.trace.codegen import Program
-    from anyshape.trace.graph import Graph
-    from anyshape.trace.tracer import Tracer
+    from anyshape.trace.capture import Captured
+    from anyshape.trace.inputs import Inputs
+    from anyshape.trace.path.segment import Segment
 
 
 class SegmentProgram(NamedTuple):
@@ -31,31 +26,9 @@ class SegmentProgram(NamedTuple):
     modes: tuple[Any, ...]
 
 
-def as_captured(
-    tracer: Tracer,
-    graph: Graph,
-    order: Sequence[Any],
-    frame: Sequence[Any],
-    asserts: list[Obligation],
-    program: Program,
-) -> Captured:
-    """The program of a segment whose frame holds `order`."""
-    inputs = Inputs.of_leaves(
-        [
-            Leaf(str(x), x, value, x.meta.shape) if type(x) is Value else Leaf(str(x), None, value)
-            for x, value in zip(order, frame, strict=True)
-        ],
-        [
-            Bind(str(x), i, None)
-            for i, x in enumerate(order)
-            if type(x) is not Value and not names_object(x)
-        ],
-    )
-    captured = Captured(tracer, inputs, None, graph)
-    captured.guards = []
-    captured.runtime_asserts = asserts
-    captured.program = program
-    return captured
+def give_examples(inputs: Inputs, frame: Sequence[Any]) -> None:
+    """Let the values of a frame be the examples of the inputs of a segment."""
+    inputs.leaves = [leaf._replace(example=x) for leaf, x in zip(inputs.leaves, frame, strict=True)]
 
 
 def lower_segment(

@@ -3,33 +3,45 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import torch
 
 from anyshape.env.obligation import in_program_order
 from anyshape.errors import UnsupportedError
+from anyshape.export.branches.branching import Branching, Part
 from anyshape.export.files import outlet, plain, structure, weights
 from anyshape.export.files.callable_ops import name_of
 from anyshape.export.files.scope import ScopeWriter, Sites
 from anyshape.export.files.stand_in import Member, member_of
 from anyshape.export.files.written_out import WrittenOut
+from anyshape.expr.node import Expr
 from anyshape.symbolic.sym_bool import SymBool
 from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
-from anyshape.trace.graph import SYMBOLIC, Name, Value, operand_of
+from anyshape.trace.graph import SYMBOLIC, Name, Value, names_object, operand_of
 from anyshape.trace.record.effect import build, set_attribute, set_item
 
 if TYPE_CHECKING:
+    from anyshape.export.branches.branching import Branch
     from anyshape.export.explore import Refused
     from anyshape.export.program import ExportedProgram
+    from anyshape.tensor.meta import Meta
     from anyshape.trace.capture import Captured
     from anyshape.trace.inputs import Leaf
 
-FORMAT: Final = 4
+FORMAT: Final = 5
 _SYMBOLIC: Final = {SymInt: "int", SymBool: "bool", SymFloat: "real"}
 _OF_OBJECTS: Final = (build, set_attribute, set_item)  # a loaded program has no module to assign to
 _KNOWN: Final = frozenset((bool, int, float, str))
+
+
+class _Shared(NamedTuple):
+    """What all parts of a file refer to: lines, tensors by number, the length of expressions."""
+
+    sites: Sites
+    numbers: dict[int, int]
+    written: WrittenOut
 
 
 def encode(program: ExportedProgram) -> tuple[dict[str, Any], bytes]:
@@ -37,8 +49,8 @@ def encode(program: ExportedProgram) -> tuple[dict[str, Any], bytes]:
     sites = Sites()
     written = WrittenOut()
     constants: dict[int, torch.Tensor] = {}
-    for variant in program.variants:
-        for _, tensor in variant.graph.constants:
+    for part in [part for variant in program.variants for part in variant.parts]:
+        for _, tensor in part.graph.constants:
             constants.setdefault(id(tensor), tensor)
     for tensor in program.state.values():
         constants.setdefault(id(tensor), tensor)
@@ -47,6 +59,7 @@ def encode(program: ExportedProgram) -> tuple[dict[str, Any], bytes]:
     records, data = weights.encode(
         list(constants.values()), [names.get(i, f"unnamed_{i}") for i in range(len(numbers))]
     )
+    shared = _Shared(sites, numbers, written)
     content = {
         "constants": records,
         "format": FORMAT,
@@ -57,7 +70,7 @@ def encode(program: ExportedProgram) -> tuple[dict[str, Any], bytes]:
         "refused": [_refused(r, sites, written) for r in program.refused],
         "state": [[name, numbers[id(t)]] for name, t in program.state.items()],
         "torch": str(torch.__version__),
-        "variants": [_Variant(v, sites, numbers, written).encode() for v in program.variants],
+        "variants": [_Variant(v.parts[0], shared).encode(v) for v in program.variants],
     }
     content["sites"] = [list(site) for site in sites.numbers]
     if written.is_too_long:
@@ -76,29 +89,26 @@ def _refused(refused: Refused, sites: Sites, written: WrittenOut) -> dict[str, A
     return {"error": [kind, str(refused.error)], "guards": guards, "terms": scope.terms()}
 
 
-class _Variant:
-    def __init__(
-        self, variant: Captured, sites: Sites, numbers: dict[int, int], written: WrittenOut
-    ) -> None:
-        self.variant = variant
-        self.sites = sites
-        self.numbers = numbers
-        env = variant.tracer.env
-        self.scope = ScopeWriter(env.pool, env.sources, sites, env, written, variant.ranges)
+class _Graph:
+    """The graph of a program or of a segment, with its asserts and its result."""
 
-    def encode(self) -> dict[str, Any]:
-        v, scope = self.variant, self.scope
-        if v.tracer.asked_class or not v.tracer.observations.are_usual:
-            raise UnsupportedError(
-                "the program depends on state of its tensors that a file does not hold",
-                why="it read attributes, gradients or views of tensors, which are checked here",
-                fix="do not let the program depend on them",
-            )
-        asserts = [scope.obligation(o) for o in v.runtime_asserts]
-        content: dict[str, Any] = {
+    def __init__(self, part: Captured, shared: _Shared, *, has_facts: bool = True) -> None:
+        self.part = part
+        self.shared = shared
+        self.sites = shared.sites
+        self.numbers = shared.numbers
+        env = part.tracer.env
+        ranges = part.ranges if has_facts else None
+        self.scope = ScopeWriter(env.pool, env.sources, shared.sites, env, shared.written, ranges)
+
+    def graph(self, branch: Branch | None) -> dict[str, Any]:
+        """What a program and a segment that ends with `branch` have in common."""
+        part, scope = self.part, self.scope
+        asserts = [scope.obligation(o) for o in part.runtime_asserts]
+        return {
             "asserts": asserts,
-            "binds": [list(bind) for bind in v.inputs.binds],
-            "constants": [self.numbers[id(t)] for _, t in v.graph.constants],
+            "branch": None if branch is None else self._branch(branch),
+            "constants": [self.numbers[id(t)] for _, t in part.graph.constants],
             "deviations": [
                 {
                     "about": d.about,
@@ -106,8 +116,120 @@ class _Variant:
                     "condition": scope.text(d.condition),
                     "op": d.op,
                 }
-                for d in v.deviations
+                for d in part.deviations
             ],
+            "nodes": [self._node(n) for n in part.graph.nodes if n.func not in _OF_OBJECTS],
+            "out_tree": None if branch is not None else structure.encode(part.out_spec),
+            "outputs": [self._output(leaf) for leaf in part.graph.outputs],
+            "recorded": self._recorded(asserts),
+        }
+
+    def _branch(self, branch: Branch) -> dict[str, Any]:
+        return {
+            "at": self.sites.number(branch.site),
+            "question": branch.question,
+            "targets": [[answer, target] for answer, target in branch.targets.items()],
+        }
+
+    def segment(self, branch: Branch | None) -> dict[str, Any]:
+        """A segment after the first."""
+        leaves = self.part.inputs.leaves
+        content = {**self.graph(branch), "frame": [self._entry(leaf) for leaf in leaves]}
+        content["terms"] = self.scope.terms()
+        return content
+
+    def _entry(self, leaf: Leaf) -> Any:
+        """What a frame holds at one place."""
+        if leaf.value is None:
+            return self._name(Name(leaf.name))
+        return {**self._tensor(leaf.value.meta), "value": repr(leaf.value)}
+
+    def _name(self, name: Name) -> Any:
+        text = str.__str__(name)
+        return {"symbol": text} if not names_object(text) else outlet.made(name)
+
+    def _tensor(self, meta: Meta) -> dict[str, Any]:
+        return {
+            "device": str(meta.device),
+            "dtype": plain.name_of(meta.dtype),
+            "grad": bool(meta.requires_grad),
+            "shape": [self._size(n) for n in meta.shape],
+        }
+
+    def _recorded(self, asserts: list[dict[str, Any]]) -> list[Any]:
+        """The recorded conditions in the order of the program; those that are asserts by number."""
+        found = [o for o in in_program_order(self.part.runtime_asserts) if o.recorded]
+        numbers = {tuple(o.values()): i for i, o in enumerate(asserts)}
+        written = [self.scope.obligation(o) for o in found]
+        return [numbers.get(tuple(o.values()), o) for o in written]
+
+    def _node(self, node: Any) -> dict[str, Any]:
+        is_outlet = node.func in outlet.OUTLETS
+        return {
+            "args": outlet.arguments(node, self._arg)
+            if is_outlet
+            else list(map(self._arg, node.args)),
+            "at": self.sites.number(node.site),
+            "kwargs": [[name, self._arg(a)] for name, a in node.kwargs.items()],
+            "op": name_of(node.func),
+            "outs": self._outs(node.outs),
+        }
+
+    def _outs(self, outs: Any) -> Any:
+        kind = type(outs)
+        if outs is None:
+            return None
+        if kind is tuple:
+            return [self._outs(part) for part in outs]
+        if kind is Name:
+            return self._name(outs)
+        return {**self._tensor(outs.meta), "value": outs.index}
+
+    def _size(self, n: Any) -> Any:
+        return n if type(n) is int else {"int": self.scope.text(n.expr)}
+
+    def _arg(self, a: Any) -> Any:
+        """An argument of an op."""
+        kind = type(a)
+        if kind is Value:
+            return {"value": repr(a)}
+        if kind is SymFloat and a.scalar:
+            return {"numpy": [a.scalar, self.scope.text(a.value)]}
+        if kind in SYMBOLIC:
+            return {_SYMBOLIC[kind]: self.scope.text(operand_of(a))}
+        if kind not in _KNOWN:  # an instance of a subclass is saved as one of these
+            for known in (bool, int, float, str):
+                if isinstance(a, known):
+                    a = known(a)
+                    break
+        return plain.encode(a, "an argument of an op", self._arg)
+
+    def _output(self, a: Any) -> Any:
+        """A leaf of the result; a member of an enum of numbers or text is saved as one of these."""
+        if type(a) is Name:
+            if names_object(a):
+                return outlet.made(a)
+            found = self.part.tracer.env.pool.by_name[str.__str__(a)]
+            return {"int" if type(found) is Expr else "real": self.scope.text(found)}
+        if isinstance(a, Member) or (isinstance(a, Enum) and not isinstance(a, int | float | str)):
+            return _member(a)
+        return self._arg(a)
+
+
+class _Variant(_Graph):
+    def encode(self, variant: Captured) -> dict[str, Any]:
+        """A variant, whose first segment, or only one, is this."""
+        v, scope = variant, self.scope
+        if v.tracer.asked_class or not v.tracer.observations.are_usual:
+            raise UnsupportedError(
+                "the program depends on state of its tensors that a file does not hold",
+                why="it read attributes, gradients or views of tensors, which are checked here",
+                fix="do not let the program depend on them",
+            )
+        first, *others = v.segments if isinstance(v, Branching) else [Part(v, None)]
+        content: dict[str, Any] = {
+            **self.graph(first.branch),
+            "binds": [list(bind) for bind in v.inputs.binds],
             "door": {
                 "device": str(v.tracer.device) if v.tracer.asked_device else None,
                 "distinct": v.tracer.asked_identity,
@@ -119,22 +241,12 @@ class _Variant:
             "guards": [scope.obligation(o) for o in v.guards],
             "in_tree": structure.encode(v.inputs.spec),
             "inputs": [self._leaf(leaf) for leaf in v.inputs.leaves],
-            "nodes": [self._node(n) for n in v.graph.nodes if n.func not in _OF_OBJECTS],
-            "out_tree": structure.encode(v.out_spec),
-            "outputs": [self._output(leaf) for leaf in v.graph.outputs],
-            "recorded": self._recorded(asserts),
             "relations": [[i, d, self._size(n)] for i, d, n in v.inputs.relations],
             "replacements": [[name, scope.text(e)] for name, e in v.replacements.items()],
+            "segments": [_Graph(p, self.shared, has_facts=False).segment(b) for p, b in others],
         }
         content["terms"] = scope.terms()
         return content
-
-    def _recorded(self, asserts: list[dict[str, Any]]) -> list[Any]:
-        """The recorded conditions in the order of the program; those that are asserts by number."""
-        found = [o for o in in_program_order(self.variant.runtime_asserts) if o.recorded]
-        numbers = {tuple(o.values()): i for i, o in enumerate(asserts)}
-        written = [self.scope.obligation(o) for o in found]
-        return [numbers.get(tuple(o.values()), o) for o in written]
 
     def _leaf(self, leaf: Leaf) -> dict[str, Any]:
         example = leaf.example
@@ -159,61 +271,6 @@ class _Variant:
                 "strides": None if layout.strides is None else list(layout.strides),
             }
         return content
-
-    def _node(self, node: Any) -> dict[str, Any]:
-        is_outlet = node.func in outlet.OUTLETS
-        return {
-            "args": outlet.arguments(node, self._arg)
-            if is_outlet
-            else list(map(self._arg, node.args)),
-            "at": self.sites.number(node.site),
-            "kwargs": [[name, self._arg(a)] for name, a in node.kwargs.items()],
-            "op": name_of(node.func),
-            "outs": self._outs(node.outs),
-        }
-
-    def _outs(self, outs: Any) -> Any:
-        kind = type(outs)
-        if outs is None:
-            return None
-        if kind is tuple:
-            return [self._outs(part) for part in outs]
-        if kind is Name:
-            text = str.__str__(outs)
-            return {"symbol": text} if not text.startswith("made_") else outlet.made(outs)
-        meta = outs.meta
-        return {
-            "device": str(meta.device),
-            "dtype": plain.name_of(meta.dtype),
-            "grad": bool(meta.requires_grad),
-            "shape": [self._size(n) for n in meta.shape],
-            "value": outs.index,
-        }
-
-    def _size(self, n: Any) -> Any:
-        return n if type(n) is int else {"int": self.scope.text(n.expr)}
-
-    def _arg(self, a: Any) -> Any:
-        """An argument of an op."""
-        kind = type(a)
-        if kind is Value:
-            return {"value": repr(a)}
-        if kind is SymFloat and a.scalar:
-            return {"numpy": [a.scalar, self.scope.text(a.value)]}
-        if kind in SYMBOLIC:
-            return {_SYMBOLIC[kind]: self.scope.text(operand_of(a))}
-        if kind not in _KNOWN:  # an instance of a subclass is saved as one of these
-            for known in (bool, int, float, str):
-                if isinstance(a, known):
-                    a = known(a)
-                    break
-        return plain.encode(a, "an argument of an op", self._arg)
-
-    def _output(self, a: Any) -> Any:
-        """A leaf of the result; a member of an enum of numbers or text is saved as one of these."""
-        if isinstance(a, Member) or (isinstance(a, Enum) and not isinstance(a, int | float | str)):
-            return _member(a)
-        return self._arg(a)
 
 
 def _given(example: Any, name: str) -> Any:

@@ -1,17 +1,21 @@
-"""What a program says, to data and back: prints, writes to standard streams, warnings, log records.
+"""What a program says, to data and back: prints, writes to standard streams, warnings, log records,
+errors.
 
 A file names these ops, and beside their plain arguments only this: a logger by its name, a builtin
-class of warnings, and text for a class that is shown. No object is ever found by a name in a file.
+class of warnings or errors, and text for a class that is shown. No other object is ever found by a
+name in a file; an error of another class is one of a new class of the same name and builtin base.
 """
 
 from __future__ import annotations
 
 import builtins
 import logging
+import sys
 from typing import TYPE_CHECKING, Any, Final
 
 from anyshape.errors import LoadError, UnsupportedError
 from anyshape.export.files import checked, plain
+from anyshape.symbolic.sym_bool import SymBool
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.trace.graph import Name
 from anyshape.trace.record import effect
@@ -30,12 +34,18 @@ OPS: Final[dict[str, Any]] = {
     "anyshape.show": effect.show,
     "anyshape.join": effect.join,
     "anyshape.size": effect.size,
+    "anyshape.raise_unless": effect.raise_unless,
 }
 OUTLETS: Final = frozenset(OPS.values())
 _CATEGORIES: Final = {
     name: kind
     for name, kind in vars(builtins).items()
     if isinstance(kind, type) and issubclass(kind, Warning)
+}
+_ERRORS: Final = {
+    name: kind
+    for name, kind in {**vars(sys.modules[LoadError.__module__]), **vars(builtins)}.items()
+    if isinstance(kind, type) and issubclass(kind, Exception)
 }
 _STREAMS: Final = ("stdout", "stderr")
 _WAYS: Final = ("str", "repr", "format", "percent")
@@ -84,9 +94,15 @@ def _held(x: Any, node: Node) -> Any:
         name = "" if x is logging.root else x.name
         if len(name) <= _LONGEST_NAME and logging.getLogger(name) is x:
             return {"logger": name}
+    if isinstance(x, type) and issubclass(x, Exception):
+        return {"error": [x.__name__, next(c.__name__ for c in x.__mro__ if _is_known(c))]}
     if isinstance(x, type):
         return {"shown": str(x)}
     raise _unsaved(node, f"it says an object of class {type(x).__name__}")
+
+
+def _is_known(kind: type) -> bool:
+    return _ERRORS.get(kind.__name__) is kind
 
 
 def _warning(message: Any, category: Any, node: Node) -> Any:
@@ -130,6 +146,20 @@ class Outlets:
         name = Name(f"{_MADE}{checked.number(number, where, 0, 1 << 40)}")
         if name in self._made:
             raise LoadError(f"{where} defines {name} again")
+        self._made.add(name)
+        return name
+
+    def made(self, data: Any, where: str) -> Name:
+        """The name of something that was made before."""
+        found = self._word(data, where)
+        if type(found) is not Name:
+            checked.refuse(where, "something that is made before", data)
+        return found
+
+    def know(self, data: Any, where: str) -> Name:
+        """A name in a frame, which an earlier segment made."""
+        (number,) = checked.fields(data, ("made",), where)
+        name = Name(f"{_MADE}{checked.number(number, where, 0, 1 << 40)}")
         self._made.add(name)
         return name
 
@@ -223,6 +253,21 @@ class Outlets:
                 checked.text(part, where)
         return [found]
 
+    def _raised(self, data: list[Any], where: str) -> list[Any]:
+        holds_, kind_, args_, state_ = checked.items(data, where, 4)
+        holds, state = self._word(holds_, where), self._word(state_, where)
+        if type(holds) not in (bool, SymBool):
+            checked.refuse(where, "a condition", holds_)
+        if type(state) is not dict or not all(type(k) is str for k in state):
+            checked.refuse(where, "the attributes of an error", state_)
+        (pair,) = checked.fields(kind_, ("error",), where)
+        name, base_ = checked.items(pair, where, 2)
+        base = checked.one_of(base_, _ERRORS, where)
+        if not checked.text(name, where).isidentifier() or len(name) > _LONGEST_NAME:
+            checked.refuse(where, "the name of an error", name)
+        kind = base if name == base_ else type(name, (base,), {})
+        return [holds, Held(kind), self._words(args_, where), state]
+
     def _sized(self, data: list[Any], where: str) -> list[Any]:
         (parts,) = checked.items(data, where, 1)
         found = self._words(parts, where)
@@ -239,4 +284,5 @@ _READ: Final[dict[Any, Callable[[Outlets, list[Any], str], list[Any]]]] = {
     effect.show: Outlets._shown,
     effect.join: Outlets._joined,
     effect.size: Outlets._sized,
+    effect.raise_unless: Outlets._raised,
 }

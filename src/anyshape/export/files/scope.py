@@ -86,7 +86,11 @@ class Sites:
 
 
 class ScopeWriter:
-    """Writes the expressions of one environment, and then the atoms in them."""
+    """Writes the expressions of one environment, and then the atoms in them.
+
+    With None for `ranges`, the symbols have none: what the environment knows does not hold wherever
+    the expressions are used.
+    """
 
     def __init__(
         self,
@@ -95,7 +99,7 @@ class ScopeWriter:
         sites: Sites,
         env: Env | None,
         length: WrittenOut,
-        ranges: Mapping[str, Interval] = _NO_RANGES,
+        ranges: Mapping[str, Interval] | None = _NO_RANGES,
     ) -> None:
         self.length = length
         self.ranges = ranges  # those of the inputs
@@ -159,8 +163,9 @@ class ScopeWriter:
 
     def _symbol(self, name: str, atom: Atom) -> dict[str, Any]:
         known = None if self.env is None else self.env.symbols.get(name)
-        lo, hi = EVERYTHING if self.env is None else self.env.range_of(atom.node)
-        lo, hi = self.ranges.get(name, (lo, hi))
+        lo, hi = EVERYTHING
+        if self.env is not None and self.ranges is not None:
+            lo, hi = self.ranges.get(name, self.env.range_of(atom.node))
         kind = BACKED if atom.hint is not None else UNBACKED
         return {
             "aim": None if known is None else known.optimization_hint,

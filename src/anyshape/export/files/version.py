@@ -8,6 +8,7 @@ from anyshape.errors import LoadError
 from anyshape.export.files import checked
 from anyshape.export.files.encode import FORMAT
 
+_SEGMENTS: Final[dict[str, Any]] = {"branch": None, "segments": []}  # since version 5
 _DOOR: Final = {"device": None, "distinct": False, "handles": False}  # since version 4
 
 
@@ -25,7 +26,7 @@ def version_of(data: Any) -> int:
 
 
 def upgraded(data: dict[str, Any], version: int) -> dict[str, Any]:
-    """The content with what version 4 added, where the file is older."""
+    """The content with what versions 4 and 5 added, where the file is older."""
     if version >= FORMAT:
         return data
     variants = data.get("variants")
@@ -37,4 +38,4 @@ def upgraded(data: dict[str, Any], version: int) -> dict[str, Any]:
 def _upgraded_variant(data: Any) -> Any:
     if type(data) is not dict or type(data.get("door")) is not dict:
         return data
-    return {**data, "door": {**_DOOR, **data["door"]}}
+    return {**_SEGMENTS, **data, "door": {**_DOOR, **data["door"]}}

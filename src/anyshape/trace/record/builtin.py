@@ -332,6 +332,8 @@ class Builtins:
 
     def make(self, cls: Any, /, *args: Any, **named: Any) -> Any:
         """A new object of a class in C, or of one without methods of the user's to make it."""
+        if issubclass(cls, BaseException) and self._recorder.keeps_errors:
+            return self._recorder.born(cls(*args, **named))
         if issubclass(cls, torch.Tensor) or cls.__module__.startswith("torch"):
             made = cls(*args, **named)
             recorder = self._recorder

@@ -277,6 +277,16 @@ def read_gradient(t: torch.Tensor) -> None:
     t.grad  # noqa: B018  a property that warns
 
 
+def raise_unless(holds: bool, kind: Held, args: Any, state: Any) -> None:
+    """Raise an error of the program unless a condition holds; `state` is what the error has besides
+    its arguments.
+    """
+    if not holds:
+        error = kind.object.__new__(kind.object, *args)
+        error.__dict__.update(state)
+        raise error
+
+
 def sleep(seconds: float) -> None:
     """Wait."""
     time.sleep(seconds)

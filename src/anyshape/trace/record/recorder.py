@@ -73,6 +73,11 @@ class Recorder(Owners):
         return self._effects == REFUSED
 
     @property
+    def keeps_errors(self) -> bool:
+        """Whether an error is a part of the program: its text may be known only when it runs."""
+        return self.is_refusing and bool(self.tracer.is_cut)
+
+    @property
     def has_outlets(self) -> bool:
         """Whether what the program says is a call of the graph, and not said while it is traced."""
         return self._effects != DONE

@@ -121,17 +121,17 @@ class Texts:
         longest = sorted(self._marks, key=len, reverse=True)
         return re.findall("|".join(map(re.escape, longest)), text)
 
-    def drop_unused(self, graph: Graph) -> None:
-        """Drop what computes text that no outlet got."""
+    def drop_unused(self, graph: Graph, start: int) -> None:
+        """Drop what computes text that no outlet got, of the calls from `start` on."""
         if not self._marks:
             return
         kept, used = [], set()
-        for node in reversed(graph.nodes):
+        for node in reversed(graph.nodes[start:]):
             if node.func in effect.COMPUTED and str(node.outs) not in used:
                 continue
             used |= {str(x) for x in leaves((node.args, node.kwargs)) if type(x) is Name}
             kept.append(node)
-        graph.nodes[:] = reversed(kept)
+        graph.nodes[start:] = reversed(kept)
 
 
 def _is_same(known: _Mark, x: Any, how: str) -> bool:

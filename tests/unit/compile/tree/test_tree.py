@@ -9,8 +9,8 @@ import pytest
 import torch
 
 import anyshape
-from anyshape.compile.tree import trace_path
 from anyshape.errors import AnyshapeWarning, DataDependentError
+from anyshape.trace.path import segment_tracer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -409,14 +409,14 @@ def test_with_fullgraph_a_break_is_an_error_with_the_line() -> None:
 
 def test_a_frame_in_another_order_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """The planted bug of this suite."""
-    places = trace_path.PathTracer._places
+    places = segment_tracer.SegmentTracer._places
 
     def wrong(self: Any, order: list[Any]) -> Any:
         found = places(self, order)
         order[:2] = order[1::-1]
         return found
 
-    monkeypatch.setattr(trace_path.PathTracer, "_places", wrong)
+    monkeypatch.setattr(segment_tracer.SegmentTracer, "_places", wrong)
 
     def f(a: Tensor, b: Tensor) -> Any:
         return a - b if a.sum() > 0 else a * 2 - b

@@ -428,10 +428,10 @@ def test_not_the_json_of_a_program(text: bytes, tmp_path: Path) -> None:
 
 def test_a_newer_version(tmp_path: Path) -> None:
     data = content("branch")
-    data["format"] = 5
+    data["format"] = 6
     data["something"] = "new"
     reason = refusal(with_content("branch", data), tmp_path / "a")
-    assert "format version 5" in reason
+    assert "format version 6" in reason
     assert "newer" in reason
     for version in (0, -1, "1", None, True, 1.0):
         data["format"] = version

@@ -207,7 +207,7 @@ def test_any_zip_tool_reads_it(tmp_path: Path) -> None:
         assert z.testzip() is None
         assert tuple(z.namelist()) == archive.MEMBERS
         content = json.loads(z.read(archive.PROGRAM))
-    assert content["format"] == 4
+    assert content["format"] == 5
     assert content["torch"] == str(torch.__version__)
 
 

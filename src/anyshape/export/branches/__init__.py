@@ -1,0 +1,1 @@
+"""Programs that branch on data. See the folder's README."""

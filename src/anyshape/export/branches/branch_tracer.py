@@ -1,0 +1,261 @@
+"""`BranchTracer`: one path through a program that branches on data; nothing is run.
+
+The path follows a script of answers. At a question beyond the script a segment ends, and the tree
+gets a script for each possible answer; the path goes on with the last of them.
+"""
+
+from __future__ import annotations
+
+import math
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from anyshape.config import config
+from anyshape.env.data_dependence import data_dependent
+from anyshape.env.site import capture as capture_site
+from anyshape.errors import AnyshapeError, ConstraintError
+from anyshape.export.branches.branch_env import BranchEnv
+from anyshape.expr import eq0, negate
+from anyshape.expr.boolean import Bool
+from anyshape.expr.constructor.comparison import equals
+from anyshape.expr.node import Expr
+from anyshape.symbolic.sym_bool import SymBool
+from anyshape.trace.path.loop_state import Unsettled
+from anyshape.trace.path.segment import MAX_ANSWERS, Segment, key_of
+from anyshape.trace.path.segment_tracer import Diverged, SegmentTracer
+from anyshape.trace.record.atom import ATOMS
+from anyshape.trace.record.effect import Held, raise_unless
+from anyshape.trace.trace_asker import TraceAsker
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from anyshape.env.site import Site
+    from anyshape.expr.real import Real
+    from anyshape.trace.capture import Captured
+    from anyshape.trace.options import TraceOptions
+    from anyshape.trace.path.loop_state import LoopState
+    from anyshape.trace.path.segment_tracer import Moment
+    from anyshape.trace.tracer import Tracer
+
+_BOTH: Final = (True, False)
+
+
+class PathEnd(AnyshapeError):
+    """The path ends here: what follows is known, impossible, or beyond a limit."""
+
+    is_refusal = True
+
+
+class Check(NamedTuple):
+    """A question that has to have one answer: with the other, the program raises at once."""
+
+    answer: bool
+    error: Exception
+
+
+class Made(NamedTuple):
+    """A segment with its program, and the trace that it was made in."""
+
+    segment: Segment
+    captured: Captured
+
+
+class Tree:
+    """The segments of one variant so far, and the scripts of the paths that are left to trace.
+
+    `checks` are known from the start, by the answers before them; `found` are new ones.
+    """
+
+    def __init__(self, checks: dict[tuple[Any, ...], Check]) -> None:
+        self.root = Segment()
+        self.made: list[Made] = []
+        self.checks = checks
+        self.found: dict[tuple[Any, ...], Check] = {}
+        self.scripts: list[list[Any]] = []
+        self.beyond: tuple[str, Site | None] | None = None  # the first question beyond the limit
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the limit of segments is reached."""
+        return len(self.made) >= config.segment_limit
+
+    def exceed(self, question: str, site: Site | None) -> None:
+        """Note that a question leads beyond the limit."""
+        self.beyond = self.beyond or (question, site)
+
+
+class BranchTracer(SegmentTracer):
+    """The trace of one path. Without a script, it ends at the first question, and the segment that
+    ends there is the first of the program.
+    """
+
+    def __init__(
+        self, tree: Tree, script: list[Any] | None, options: TraceOptions, previous: Tracer | None
+    ) -> None:
+        env = BranchEnv(TraceAsker())
+        super().__init__(env, tree.root, options, previous)
+        env.path = self
+        self.tree = tree
+        self.script = script
+        self.path: list[Any] = []  # all answers, those of checks among them
+        self.has_ended = False
+        self.error: Exception | None = None  # that the program raised
+        self._hidden = 0  # blocks whose nodes are forgotten
+
+    # ------------------------------------------------------------------ questions
+
+    def decide(self, question: Bool | Expr | Real) -> Any:
+        """The answer of this path to a question."""
+        if self.settling:
+            raise Unsettled
+        if self.has_ended:
+            raise self.end()
+        if self._hidden or self.whole:
+            raise self._undecided(question)
+        check = self.tree.checks.get(_place(self.path))
+        if check is not None:
+            assert type(question) is Bool
+            holds = SymBool(question if check.answer else negate(question), self.env)
+            self._raise_unless(holds, check.error)
+            self.path.append(check.answer)
+            self._learn_answer(question, check.answer)
+            return check.answer
+        self.settle()
+        self.questions.append(question)
+        segment = self.segment
+        if self.script is None:
+            self._ask(segment, question)
+            raise self.end()
+        if len(self.path) < len(self.script):
+            order, answer = self._again(segment), self.script[len(self.path)]
+        else:
+            order = self._ask(segment, question)
+            answer = self.tree.scripts.pop()[-1]
+        self.path.append(answer)
+        self._go_on(segment, question, answer, order)
+        return answer
+
+    def _ask(self, segment: Segment, question: Any) -> list[Any]:
+        """End a new segment; what the next frame holds. The tree gets a script for each answer."""
+        if self.tree.is_full:
+            self.tree.exceed(self.env.text(question), capture_site())
+            raise self.end()
+        answers = self._possible(question)
+        order = self._end(segment, question)
+        if segment.joins:
+            raise self.end()
+        self.tree.scripts += [[*self.path, answer] for answer in reversed(answers)]
+        return order
+
+    def _possible(self, question: Any) -> tuple[Any, ...]:
+        """The answers that a question may have; raises where there are too many."""
+        if type(question) is Bool:
+            return _BOTH
+        if type(question) is Expr:
+            lo, hi = self.env.range_of(question)
+            if math.isfinite(lo) and math.isfinite(hi) and hi - lo < MAX_ANSWERS:
+                return tuple(range(int(lo), int(hi) + 1))
+        raise self._undecided(question)
+
+    def _undecided(self, question: Any) -> AnyshapeError:
+        if type(question) is Bool:
+            return data_dependent(self.env, question)
+        text = self.env.text(question)
+        if type(question) is Expr:
+            return data_dependent(self.env, eq0(question), f"turn {text} into a Python int")
+        return data_dependent(self.env, equals(question, 0.0), f"turn {text} into a float")
+
+    def _learn_answer(self, question: Any, answer: Any) -> None:
+        try:
+            super()._learn_answer(question, answer)
+        except ConstraintError:
+            raise self.end() from None  # this answer is never given
+
+    def end(self) -> PathEnd:
+        """The error that ends this path."""
+        self.has_ended = True
+        return PathEnd("a path ends here")
+
+    def _repeated(self, state: LoopState) -> Moment | None:
+        there = self._places_now()
+        for moment in reversed(self._moments):
+            if moment.state.key == state.key and all(_key(x) in there for x in moment.rest):
+                return moment
+        return None
+
+    # ------------------------------------------------------------------ segments
+
+    def _build(self, segment: Segment, outputs: list[Any]) -> Captured:
+        captured = super()._build(segment, outputs)
+        captured.out_spec = segment.out_spec
+        self.tree.made.append(Made(segment, captured))
+        if self._parent is not None:
+            parent, answer = self._parent
+            parent.children[key_of(answer)] = segment
+        return captured
+
+    def finish(self, outputs: list[Any], out_spec: Any) -> None:
+        """End the last segment with what the program returned."""
+        assert self.script is not None
+        if len(self.path) < len(self.script) or self.segment.run is not None:
+            raise Diverged("the program took other steps than the last time with the same answers")
+        if self.error is not None and self._only_raised():
+            place = _place(self.path[:-1])
+            self.tree.found.setdefault(place, Check(not self.path[-1], self.error))
+        elif self.tree.is_full:
+            assert self._parent is not None
+            self.tree.exceed(self._parent[0].question or "", self._parent[0].site)
+        self.segment.out_spec = out_spec
+        self._build(self.segment, outputs)
+
+    # ------------------------------------------------------------------ errors
+
+    def raised(self, error: Exception) -> None:
+        """The program raised, as this path of it does on every run; other errors are raised."""
+        refuses = isinstance(error, AnyshapeError) and error.is_refusal
+        if self.has_ended or refuses or not self.answers:
+            raise error
+        self.error = error
+        self._raise_unless(False, error)
+
+    def _only_raised(self) -> bool:
+        """Whether the last answer was followed by nothing but an error with a known text."""
+        assert self._parent is not None
+        _, answer = self._parent
+        nodes = self.graph.nodes[self._start :]
+        return (
+            type(answer) is bool
+            and self.path[-1] is answer
+            and len(nodes) == 1
+            and len(self.paths.facts) == self._asserts
+            and all(type(x) in ATOMS for x in nodes[0].args[2])
+        )
+
+    def _raise_unless(self, holds: Any, error: Exception) -> None:
+        """Write the call that raises an error where a condition does not hold."""
+        texts = self.recorder.texts
+        args = tuple([texts.whole(x) if type(x) is str else x for x in error.args])
+        own = {k: v for k, v in vars(error).items() if type(v) in ATOMS}
+        state = {k: texts.whole(v) if type(v) is str else v for k, v in own.items()}
+        self.emit(raise_unless, (holds, Held(type(error)), args, state))
+
+    # ------------------------------------------------------------------ what cannot be cut
+
+    @contextmanager
+    def unrecorded(self) -> Iterator[None]:
+        """See `Tracer`."""
+        self._hidden += 1
+        try:
+            with super().unrecorded():
+                yield
+        finally:
+            self._hidden -= 1
+
+
+def _place(path: list[Any]) -> tuple[Any, ...]:
+    return tuple(map(key_of, path))
+
+
+def _key(x: Any) -> Any:
+    return x if type(x) is str or isinstance(x, str) else id(x)

@@ -1,0 +1,139 @@
+"""All paths through a function, one trace each: a plain program, or one that branches on data."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from anyshape.config import config
+from anyshape.errors import AnyshapeError, DataDependentError
+from anyshape.export.branches.branch_tracer import BranchTracer, Tree
+from anyshape.export.branches.branching import Branch, Branching, Part
+from anyshape.expr import parse
+from anyshape.expr.boolean import Bool
+from anyshape.trace.arguments import Arguments
+from anyshape.trace.capture import capture_call
+from anyshape.trace.options import REFUSED, TraceOptions
+from anyshape.trace.tracer import Tracer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from anyshape.export.branches.branch_tracer import Check
+    from anyshape.trace.capture import Captured
+    from anyshape.trace.size_chooser import SizeChooser
+
+_ASKED = ("asked_layout", "asked_grad", "asked_class", "asked_device", "asked_identity")
+
+
+class VariantTrace:
+    """The trace of one variant. `chooser` makes the choice of its sizes, anew for each path.
+
+    `tracer` is that of what all paths have in common, the start of the program.
+    """
+
+    def __init__(
+        self,
+        fn: Any,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        chooser: Callable[[], SizeChooser],
+        *,
+        branches: bool,
+        lists_deviations: bool = True,
+        previous: Tracer | None = None,
+    ) -> None:
+        self._fn = fn
+        self._call = (args, kwargs)
+        self._chooser = chooser
+        self._branches = branches
+        self._options = TraceOptions(effects=REFUSED, lists_deviations=lists_deviations)
+        self.tracer = Tracer(options=self._options, previous=previous)
+        self._previous = previous
+
+    def run(self) -> Captured:
+        """The program of this variant."""
+        if not self._branches:
+            return self._traced(self.tracer)
+        checks: dict[tuple[Any, ...], Check] = {}
+        while True:
+            tree = Tree(checks)
+            start = BranchTracer(tree, None, self._options, self._previous)
+            self.tracer = self._previous = start
+            try:
+                return self._traced(start, start.raised)
+            except Exception:
+                if not start.has_ended:
+                    raise
+            tracers = self._paths(tree)
+            if not tree.found:
+                break
+            checks = {**checks, **tree.found}
+        if tree.beyond is not None:
+            raise _too_many(*tree.beyond)
+        if all(t.error is not None for t in tracers if not t.has_ended):
+            raise next(t.error for t in tracers if t.error is not None)
+        return _joined(start, tree, tracers)
+
+    def _traced(self, tracer: Tracer, raised: Any = None) -> Captured:
+        args, kwargs = self._call
+        arguments = Arguments.of(self._fn, args, kwargs, ())
+        return capture_call(self._fn, arguments, self._chooser(), tracer, raised)
+
+    def _paths(self, tree: Tree) -> list[BranchTracer]:
+        """Trace every path."""
+        tracers = []
+        while tree.scripts:
+            tracer = BranchTracer(tree, tree.scripts.pop(), self._options, self._previous)
+            self._previous = tracer
+            tracers.append(tracer)
+            try:
+                captured = self._traced(tracer, tracer.raised)
+            except Exception:
+                if not tracer.has_ended:
+                    raise
+            else:
+                if not tracer.has_ended:
+                    tracer.finish(captured.graph.outputs, captured.out_spec)
+        return tracers
+
+
+def _joined(start: BranchTracer, tree: Tree, tracers: list[BranchTracer]) -> Branching:
+    """The program of all segments; what a path needs of the inputs, all need."""
+    for tracer in tracers:
+        _need_guards(start, tracer)
+        for flag in _ASKED:
+            setattr(start, flag, getattr(start, flag) or getattr(tracer, flag))
+        start.handles_errors = start.handles_errors or tracer.recorder.catches
+    numbers = {id(made.segment): i for i, made in enumerate(tree.made)}
+    parts = []
+    for segment, captured in tree.made:
+        branch = None
+        if segment.question is not None:
+            targets = {a: numbers[id(child)] for a, child in segment.children.items()}
+            branch = Branch(segment.question, segment.site, targets)
+        parts.append(Part(captured, branch))
+    return Branching(start, start.inputs, parts, tracers)
+
+
+def _need_guards(start: BranchTracer, tracer: BranchTracer) -> None:
+    """Let the start of a program have the guards of a path."""
+    env = start.env
+    known = {str(fact.condition) for fact in env._guards}
+    for fact in tracer.env._guards:
+        text = str(fact.condition)
+        if text not in known:
+            known.add(text)
+            condition = parse(env.pool, text)
+            assert type(condition) is Bool
+            env._record(condition, fact.origin, fact.site, fact.message)
+
+
+def _too_many(question: str, site: Any) -> AnyshapeError:
+    return DataDependentError(
+        f"the program branches on data into more than {config.segment_limit} segments: it decides"
+        f" {question}" + (f" at {site}" if site else ""),
+        why="each side of a branch is a segment, and a loop closes only where the state of the"
+        " program repeats: a list that grows, or a counter, is another state in each round",
+        fix="keep counters and results in tensors, use torch.where(...), which does not branch, or"
+        " raise config.segment_limit",
+    )

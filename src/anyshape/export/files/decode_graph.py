@@ -1,0 +1,284 @@
+"""The graph of a program, or of a segment of one, from plain data that may be hostile."""
+
+from __future__ import annotations
+
+import keyword
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from anyshape.errors import AnyshapeError, LoadError
+from anyshape.events import Deviation
+from anyshape.export.files import checked, plain
+from anyshape.export.files.callable_ops import find, need_types
+from anyshape.export.files.guarded_op import guarded
+from anyshape.export.files.outlet import OUTLETS, Outlets
+from anyshape.export.files.scope import ScopeReader
+from anyshape.export.files.stand_in import Member
+from anyshape.expr.table.op_numpy import WIDTHS
+from anyshape.expr.traverse import names_of
+from anyshape.symbolic.sym_bool import SymBool
+from anyshape.symbolic.sym_float import SymFloat
+from anyshape.symbolic.sym_int import SymInt
+from anyshape.tensor.layout import CONTIGUOUS
+from anyshape.tensor.meta import Meta, meta_of_real
+from anyshape.torch_compat.torch_function import DisableTorchFunction
+from anyshape.trace.capture import Captured
+from anyshape.trace.graph import CONSTANT, RESULT, SYMBOLIC, Name, Node, Value, operand_of
+from anyshape.trace.graph import leaves as leaves_of
+from anyshape.trace.inputs import Inputs
+from anyshape.trace.tracer import Tracer
+
+if TYPE_CHECKING:
+    import torch
+
+    from anyshape.export.files.scope import SavedSite
+    from anyshape.export.files.stand_in import Classes
+    from anyshape.export.files.written_out import WrittenOut
+
+
+class Shared(NamedTuple):
+    """What all variants of a file refer to."""
+
+    version: int
+    sites: list[SavedSite]
+    constants: list[torch.Tensor]
+    classes: Classes
+    length: WrittenOut
+
+
+class GraphReader:
+    """Reads a graph over the symbols in `terms`."""
+
+    def __init__(self, terms: Any, shared: Shared, where: str) -> None:
+        self.where = where
+        self.shared = shared
+        self.classes = shared.classes
+        self.tracer = Tracer()
+        self.graph = self.tracer.graph
+        self.scope = ScopeReader(
+            terms, shared.sites, f"{where}, terms", self.tracer.env, shared.length
+        )
+        self.values: dict[str, Value] = {}
+        self.outlets = Outlets(self.arg)
+        self.inputs = Inputs([], [], None)
+
+    def captured(self, part: dict[str, Any], guards: list[Any], out_spec: Any) -> Captured:
+        """The traced program, once the inputs are read."""
+        where = self.where
+        self._constants(part["constants"], self.shared.constants)
+        asserts = self.scope.asserts(part["asserts"], part.get("recorded"), f"{where}, asserts")
+        for i, node in enumerate(checked.items(part["nodes"], f"{where}, nodes")):
+            self._node(node, f"{where}, node {i}")
+        outputs = checked.items(part["outputs"], f"{where}, outputs")
+        self.graph.outputs = [self._returned(x, f"{where}, outputs") for x in outputs]
+        self._deviations(part["deviations"])
+        if out_spec is not None and out_spec.num_leaves != len(outputs):
+            raise LoadError(
+                f"{where} has {len(outputs)} outputs for {out_spec.num_leaves} leaves of out_tree"
+            )
+        try:
+            self.graph.verify()
+        except AnyshapeError as e:
+            raise LoadError(f"{where}: {e.what[:300]}") from e
+        self._need_defined(guards, asserts)
+        self.scope.learn(part["replacements"])
+        self.tracer.close()
+        captured = Captured(self.tracer, self.inputs, out_spec)
+        captured.guards, captured.runtime_asserts = guards, asserts
+        return captured
+
+    def need_code(self, captured: Captured) -> None:
+        """Generate the code, so that an error appears on loading and not on the first call."""
+        try:
+            for part in captured.parts:
+                part.program.function()
+            _ = captured.contract
+        except Exception as e:
+            why = f"{type(e).__name__}: {str(e)[:200]}"
+            raise LoadError(
+                f"{self.where} has calls for which no code can be generated", why=why
+            ) from e
+
+    def _plain(self, data: Any, where: str) -> Any:
+        if type(data) is dict and "enum" in data:
+            return self._member(data, where)
+        found = self.arg(data, where)
+        if any(type(x) in (Value, *SYMBOLIC) for x in leaves_of(found)):
+            raise LoadError(f"{where} is not a plain value")
+        return found
+
+    def _member(self, data: dict[str, Any], where: str) -> Any:
+        (parts,) = checked.fields(data, ("enum",), where)
+        of, name = [checked.text(part, where) for part in checked.items(parts, where, 2)]
+        return self.classes.member(Member(of, name))
+
+    def _returned(self, data: Any, where: str) -> Any:
+        if type(data) is dict and "made" in data:
+            return self.outlets.made(data, where)
+        is_member = type(data) is dict and "enum" in data
+        return self._member(data, where) if is_member else self.arg(data, where)
+
+    def _constants(self, data: Any, constants: list[torch.Tensor]) -> None:
+        where = f"{self.where}, constants"
+        seen: set[int] = set()
+        for number in checked.items(data, where):
+            tensor = constants[checked.number(number, where, 0, len(constants) - 1)]
+            if number in seen:
+                raise LoadError(f"{where} has {number} twice")
+            seen.add(number)
+            with DisableTorchFunction():
+                meta = meta_of_real(tensor)
+            value = Value(len(self.graph.constants), CONSTANT, meta)
+            self.graph.constants.append((value, tensor))
+            self.values[repr(value)] = value
+
+    def _node(self, data: Any, where: str) -> None:
+        args_, at, kwargs_, op, outs = checked.fields(
+            data, ("args", "at", "kwargs", "op", "outs"), where
+        )
+        func = self._op(op, where)
+        if func in OUTLETS:
+            args = self.outlets.arguments(func, checked.items(args_, where), where)
+            checked.items(kwargs_, where, 0)
+            node = Node(func, args, {}, self.scope.site(at), 0)
+            node.outs = self.outlets.define(func, outs, where)
+            self.graph.nodes.append(node)
+            return
+        args = tuple([self.arg(x, where) for x in checked.items(args_, where)])
+        kwargs: dict[str, Any] = {}
+        for pair in checked.items(kwargs_, where):
+            name, x = checked.items(pair, where, 2)
+            if type(name) is not str or not _is_parameter(name) or name in kwargs:
+                checked.refuse(where, "the name of an argument", name)
+            kwargs[name] = self.arg(x, where)
+        need_types(func, args, kwargs, where)
+        node = Node(guarded(func, kwargs), args, kwargs, self.scope.site(at), 0)
+        node.outs = self._outs(outs, node, where, 0)
+        self.graph.nodes.append(node)
+
+    def _op(self, name: Any, where: str) -> Any:
+        try:
+            return find(checked.text(name, where))
+        except LoadError as e:
+            raise LoadError(f"{where}: {e.what}", why=e.why, fix=e.fix) from None
+
+    def _outs(self, data: Any, node: Node, where: str, depth: int) -> Any:
+        if data is None:
+            return None
+        if type(data) is list:
+            if depth > checked.MAX_DEPTH:
+                raise LoadError(f"{where} is nested too deeply")
+            if depth > 0 and not data:  # an op may return no tensors, but no empty tuple among them
+                checked.refuse(where, "a result of a call", data)
+            return tuple([self._outs(part, node, where, depth + 1) for part in data])
+        if type(data) is dict and "symbol" in data:
+            (name,) = checked.fields(data, ("symbol",), where)
+            if type(name) is not str or not self._is_symbol(name):
+                checked.refuse(where, "the name of a symbol", name)
+            return Name(name)
+        device, dtype, grad, shape, number = checked.fields(
+            data, ("device", "dtype", "grad", "shape", "value"), where
+        )
+        meta = Meta(
+            self._shape(shape, where),
+            checked.one_of(dtype, checked.DTYPES, where),
+            CONTIGUOUS,
+            checked.device(device, where),
+            checked.flag(grad, where),
+        )
+        value = Value(checked.number(number, where, 0, 1 << 40), RESULT, meta, node)
+        if repr(value) in self.values:
+            raise LoadError(f"{where} defines {value}, which is already defined")
+        self.values[repr(value)] = value
+        return value
+
+    def _shape(self, data: Any, where: str) -> tuple[Any, ...]:
+        if len(checked.items(data, where)) > checked.MAX_RANK:
+            raise LoadError(f"{where} has {len(data)} dimensions")
+        return tuple([self._size(n, where) for n in data])
+
+    def _size(self, data: Any, where: str) -> Any:
+        if type(data) is dict:
+            (text,) = checked.fields(data, ("int",), where)
+            return SymInt(self.scope.int(text), self.tracer.env)
+        return checked.number(data, where, 0, checked.MAX_SIZE)
+
+    def _deviations(self, data: Any) -> None:
+        where = f"{self.where}, deviations"
+        for d in checked.items(data, where):
+            about, at, condition, op = checked.fields(d, ("about", "at", "condition", "op"), where)
+            self.tracer.deviations.append(
+                Deviation(
+                    self.tracer.env,
+                    checked.text(op, where),
+                    self.scope.bool(condition),
+                    checked.text(about, where),
+                    self.scope.site(at),
+                )
+            )
+
+    def _need_defined(self, guards: Any, asserts: Any) -> None:
+        """Raise unless every symbol is defined before it is used."""
+        known = {bind.name for bind in self.inputs.binds}
+        need = [o.condition for o in guards] + [n.expr for _, _, n in self.inputs.relations]
+        self._need(need, known, "the guards")
+        due: dict[str, list[Any]] = {}
+        for o in asserts:
+            due.setdefault(o.symbol, []).append(o.condition)
+        self._need([p for name in known for p in due.pop(name, ())], known, "the asserts")
+        for i, node in enumerate(self.graph.nodes):
+            parts = leaves_of((node.args, node.kwargs))
+            self._need([operand_of(x) for x in parts if type(x) in SYMBOLIC], known, f"node {i}")
+            for name in leaves_of(node.outs):
+                if type(name) is Name and node.func not in OUTLETS:
+                    if name in known:
+                        raise LoadError(f"{self.where}, node {i} defines {name} again")
+                    known.add(str(name))
+                    self._need(due.pop(name, []), known, "an assert")
+        rest = [operand_of(x) for x in leaves_of(_flat(self.graph.outputs)) if type(x) in SYMBOLIC]
+        self._need(rest, known, "the outputs")
+
+    def _need(self, operands: list[Any], known: set[str], what: str) -> None:
+        missing = set(names_of(*operands)) - known if operands else None
+        if missing:
+            raise LoadError(
+                f"{self.where}: {sorted(missing)[0]} is not defined before its use in {what}"
+            )
+
+    # ------------------------------------------------------------------ arguments
+
+    def arg(self, data: Any, where: str, depth: int = 0) -> Any:
+        """An argument of an op."""
+        if type(data) is dict and len(data) == 1:
+            ((tag, content),) = data.items()
+            if tag == "value":
+                value = self.values.get(content) if type(content) is str else None
+                if value is None:
+                    checked.refuse(where, "a value that is defined before", content)
+                return value
+            if tag == "numpy":
+                scalar, text = checked.items(content, where, 2)
+                checked.one_of(scalar, WIDTHS, where)
+                return SymFloat(self.scope.real(text), self.tracer.env, scalar)
+            if tag in _SYMBOLIC:
+                make, read = _SYMBOLIC[tag]
+                return make(getattr(self.scope, read)(content), self.tracer.env)
+        return plain.decode(data, where, depth, self.arg)
+
+    def _is_symbol(self, name: str) -> bool:
+        return name in self.tracer.env.symbols or name in self.scope.reals
+
+
+_SYMBOLIC: Final[dict[str, tuple[Any, str]]] = {
+    "int": (SymInt, "int"),
+    "bool": (SymBool, "bool"),
+    "real": (SymFloat, "real"),
+}
+
+
+def _is_parameter(name: str) -> bool:
+    """Whether a text can be the name of an argument in generated code."""
+    return name.isascii() and name.isidentifier() and not keyword.iskeyword(name)
+
+
+def _flat(outputs: list[Any]) -> list[Any]:
+    return [tuple(x) if isinstance(x, tuple) else x for x in outputs]

@@ -1,0 +1,287 @@
+"""Programs that branch on data: exported, saved, loaded elsewhere, and as eager execution."""
+
+from __future__ import annotations
+
+import copy
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import torch
+
+import anyshape
+from anyshape.config import config
+from anyshape.errors import ArgumentError, ConstraintViolation, DataDependentError, LoadError
+from anyshape.events import GraphBreak, subscribe
+from anyshape.export import Dim, export, load
+from anyshape.export.branches import branching
+from anyshape.export.files import archive
+from anyshape.trace import tree
+from tests.unit.export.branches.branch_programs import CASES, one_if, while_changed
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SIZES = (0, 1, 2, 3, 4, 7)
+
+
+def outcome(f: Any, args: Any) -> Any:
+    """The leaves of the result as plain data, or the error."""
+    torch.manual_seed(0)
+    try:
+        result = f(*copy.deepcopy(args))
+    except Exception as e:
+        return (type(e).__name__, str(e))
+    leaves, spec = tree.flatten(result)
+    return [x.detach() if isinstance(x, torch.Tensor) else x for x in leaves], str(spec)
+
+
+def same(a: Any, b: Any) -> bool:
+    if type(a[0]) is not list or type(b[0]) is not list:
+        return bool(a == b)
+    return a[1] == b[1] and all(
+        _equal(x, y) if isinstance(y, torch.Tensor) else x == y
+        for x, y in zip(a[0], b[0], strict=True)
+    )
+
+
+def _equal(x: Any, y: torch.Tensor) -> bool:
+    is_same = x.dtype is y.dtype and x.shape == y.shape
+    return is_same and torch.allclose(x, y, rtol=0, atol=0, equal_nan=True)
+
+
+def calls(name: str) -> list[Any]:
+    case = CASES[name]
+    found = []
+    for n in [n for n in SIZES if n >= case.least]:
+        for seed in range(4):
+            torch.manual_seed(seed)
+            found.append(case.inputs(n))
+    return found
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_side_is_as_in_eager_execution(name: str) -> None:
+    case = CASES[name]
+    program = case.export()
+    assert [len(v.parts) for v in program.variants] == case.segments
+    eager = copy.deepcopy(case.fn)
+    for args in calls(name):
+        want, got = outcome(eager, args), outcome(program, args)
+        assert same(got, want), (args, got, want)
+    assert program.verify(*calls(name), eager=eager)
+
+
+RUN = """
+import sys, torch
+from anyshape.export import load
+from anyshape.trace import tree
+for name in sys.argv[2:]:
+    calls, program = torch.load(f"{sys.argv[1]}/{name}.pt"), load(f"{sys.argv[1]}/{name}.anyshape")
+    found = []
+    for args in calls:
+        torch.manual_seed(0)
+        try:
+            leaves, spec = tree.flatten(program(*args))
+            leaves = [x.detach() if isinstance(x, torch.Tensor) else x for x in leaves]
+            found.append((leaves, str(spec)))
+        except Exception as e:
+            found.append((type(e).__name__, str(e)))
+    torch.save(found, f"{sys.argv[1]}/{name}.out")
+"""
+
+
+def test_another_process(tmp_path: Path) -> None:
+    wanted = {}
+    for name, case in CASES.items():
+        case.export().save(tmp_path / f"{name}.anyshape")
+        torch.save(calls(name), tmp_path / f"{name}.pt")
+        eager = copy.deepcopy(case.fn)
+        wanted[name] = [outcome(eager, args) for args in calls(name)]
+    subprocess.run([sys.executable, "-c", RUN, str(tmp_path), *CASES], check=True, timeout=200)
+    for name, want in wanted.items():
+        got = torch.load(tmp_path / f"{name}.out")
+        assert len(got) == len(want)
+        for a, b in zip(got, want, strict=True):
+            assert same(a, b), (name, a, b)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_loaded_program_says_the_same(name: str, tmp_path: Path) -> None:
+    program = CASES[name].export()
+    program.save(tmp_path / "a")
+    loaded = load(tmp_path / "a")
+    assert loaded.code == program.code
+    assert loaded.explain() == program.explain()
+    assert str(loaded.contract()) == str(program.contract())
+    loaded.save(tmp_path / "b")
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_the_contract_names_the_lines() -> None:
+    contract = str(CASES["if_in_loop"].export().contract())
+    assert "branches on data: 2\n" in contract
+    assert "while (x.abs() > 1).any():" in contract
+    assert "if (x > 1).any():" in contract
+    assert "branches" not in str(CASES["asserts"].export().contract())
+
+
+def test_explain_shows_how_segments_follow() -> None:
+    text = CASES["while_changed"].export().explain()
+    assert "segment 4: 0 calls" in text
+    assert "while changed.any():: True: segment 1, False: segment 4" in text
+
+
+def test_an_assert_is_no_branch() -> None:
+    program = CASES["asserts"].export()
+    assert "raise_unless" in program.code
+    checked = program.contract().asserts
+    assert any("AssertionError at branch_programs.py" in line for line in checked)
+    with pytest.raises(AssertionError, match="no NaN"):
+        program(torch.tensor([float("nan"), 5.0]))
+    with pytest.raises(ValueError, match="an element is too large") as found:
+        program(torch.tensor([5.0]))
+    assert type(found.value).__name__ == "TooLarge"
+
+
+def test_one_graph_or_the_segment_that_is_asked_for() -> None:
+    program = CASES["one_if"].export()
+    assert program.guards == []
+    for name in ("graph", "runtime_asserts"):
+        with pytest.raises(ArgumentError, match="branches on data: it has 3 segments") as found:
+            getattr(program, name)
+        assert "if x.sum() > 0:" in str(found.value)
+    with pytest.raises(ArgumentError, match="to_fx\\(segment=0\\)"):
+        program.to_fx()
+    x = torch.ones(3)
+    *frame, answer = program.to_fx(segment=0)(x)
+    assert answer is True
+    assert torch.equal(program.to_fx(segment=1)(*frame)[0], x + 1)
+    assert torch.equal(program.to_fx(segment=2)(*frame)[0], x * 2)
+
+
+def test_gradients_go_through_the_branches() -> None:
+    program = CASES["if_in_loop"].export()
+    x = torch.tensor([5.0, -3.0, 0.5], requires_grad=True)
+    y = x.detach().clone().requires_grad_()
+    program(x)[0].sum().backward()
+    CASES["if_in_loop"].fn(y)[0].sum().backward()
+    assert torch.equal(x.grad, y.grad)  # type: ignore[arg-type]
+
+
+def test_branches_as_errors() -> None:
+    with pytest.raises(DataDependentError, match=r"if x.sum\(\) > 0:"):
+        export(one_if, (torch.ones(3),), control_flow="raise")
+    with pytest.raises(ArgumentError, match="control_flow cannot be 'both'"):
+        export(one_if, (torch.ones(3),), control_flow="both")
+
+
+def growing(x: torch.Tensor) -> Any:
+    parts = []
+    while x.sum() > 0:
+        parts.append(x)
+        x = x - 1
+    return parts
+
+
+def counted(x: torch.Tensor) -> Any:
+    for _ in range(int(x.max())):
+        x = x * 2
+    return x
+
+
+def half(x: torch.Tensor) -> Any:
+    return x * float(x.mean())
+
+
+def test_too_many_segments_name_the_line() -> None:
+    with pytest.raises(DataDependentError, match="more than 64 segments") as found:
+        export(growing, (torch.ones(3),))
+    assert "while x.sum() > 0:" in str(found.value)
+    assert "config.segment_limit" in str(found.value)
+    with config.patch(segment_limit=4), pytest.raises(DataDependentError, match="more than 4"):
+        export(while_changed, (torch.ones(3),))
+    with config.patch(segment_limit=5):
+        assert len(export(while_changed, (torch.ones(3),)).variants[0].parts) == 5
+
+
+def test_a_count_that_only_data_knows_names_the_line() -> None:
+    with pytest.raises(DataDependentError, match=r"turn .* into a Python int") as found:
+        export(counted, (torch.ones(3),))
+    assert "for _ in range(int(x.max())):" in str(found.value)
+
+
+def always(x: torch.Tensor) -> Any:
+    if x.sum() > 0:
+        y = x + 1
+        raise ValueError(f"positive {y.shape[0]}")
+    raise KeyError("negative")
+
+
+def test_a_program_that_always_raises_is_not_exported() -> None:
+    with pytest.raises((ValueError, KeyError)):
+        export(always, (torch.ones(3),))
+
+
+def unsupported(x: torch.Tensor) -> Any:
+    if x.sum() > 0:
+        return x.numpy()
+    return x
+
+
+def test_a_side_that_cannot_be_traced_is_an_error() -> None:
+    with pytest.raises(anyshape.AnyshapeError, match="numpy"):
+        export(unsupported, (torch.ones(3),))
+
+
+def static(x: torch.Tensor) -> Any:
+    if x.sum() > 0:
+        return x.view(3, 1)
+    return x
+
+
+def test_a_size_that_one_side_needs() -> None:
+    with pytest.raises(ConstraintViolation):
+        export(lambda x: x.view(3, 1), (torch.ones(3),), dynamic_shapes=({0: Dim("n")},))
+    program = export(static, (torch.ones(3),), dynamic_shapes=({0: Dim("n")},))
+    assert len(program.variants) == 2
+    for x in (torch.ones(3), -torch.ones(3), -torch.ones(5)):
+        assert torch.equal(program(x), static(x))
+    with pytest.raises(RuntimeError):
+        program(torch.ones(5))
+
+
+def test_events_tell_where_a_graph_breaks() -> None:
+    found: list[Any] = []
+    with subscribe(found.append, GraphBreak):
+        CASES["nested_ifs"].export()
+    lines = {str(event.site).partition(": ")[2] for event in found}
+    assert lines == {
+        "if x.sum() > 0:",
+        "y = x * 3 if x[:1].sum() > 1 else x - 1",
+        "elif (x < -1).any():",
+    }
+
+
+def test_a_segment_that_follows_the_wrong_answer_is_found_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    case = CASES["nested_ifs"]
+    monkeypatch.setattr(branching, "key_of", lambda answer: not answer)
+    program = case.export()
+    assert not all(same(outcome(program, a), outcome(case.fn, a)) for a in calls("nested_ifs"))
+
+
+def test_a_frame_of_other_kinds_is_refused(tmp_path: Path) -> None:
+    CASES["one_if"].export().save(tmp_path / "a")
+    members = archive.read_file(tmp_path / "a")
+    content = json.loads(members[archive.PROGRAM])
+    frame = content["variants"][0]["segments"][0]["frame"]
+    frame[0], frame[-1] = frame[-1], frame[0]
+    members[archive.PROGRAM] = archive.dumps(content)
+    members[archive.CHECKSUMS] = archive.checksums(members)
+    archive.write_file(tmp_path / "b", members)
+    with pytest.raises(LoadError, match="another frame"):
+        load(tmp_path / "b")
