@@ -314,11 +314,23 @@ class Builtins:
         copies = [(i, copy.copy(a)) for i, a in enumerate(given) if self._is_shared(a)]
         for i, c in copies:
             given[i] = c
+        shared = [a for a in (*given, *others.values()) if is_array(a)]
+        arrays = [(a, a.copy()) for a in shared if not self._recorder.may_write(a)]
         result = f(*given, **others)
+        for a, c in arrays:
+            if not reads.same_content(reads.content_of(a), reads.content_of(c)):
+                a[...] = c
+                raise self._recorder.refusal(f"{getattr(f, '__name__', f)} changes an array")
         for i, c in copies:
             if not reads.same_content(reads.content_of(c), reads.content_of(args[i])):
-                raise self._recorder.refusal(f"{f.__name__} changes a {type(c).__name__}")
+                raise self._recorder.refusal(
+                    f"{getattr(f, '__name__', f)} changes a {type(c).__name__}"
+                )
         return self._found(result, given)
+
+    def foreign(self, f: Any, /, *args: Any, **named: Any) -> Any:
+        """Call an object of a class in C, such as a function of NumPy."""
+        return self._plain(f, *args, **named)
 
     def _is_shared(self, a: Any) -> bool:
         kinds = (list, dict, set, deque, bytearray)
@@ -344,6 +356,8 @@ class Builtins:
             issubclass(cls, io.IOBase) and cls not in _IN_MEMORY
         ):
             raise self._recorder.refusal(f"a {cls.__name__} is made")
+        if cls is memoryview and args and not self._recorder.may_write(args[0]):
+            raise self._recorder.refusal("memory of an object from outside is opened")
         if issubclass(cls, weakref.ref) and args:
             self._recorder.need_value(args[0])
             if self._recorder.is_born(args[0]):

@@ -157,7 +157,9 @@ class Calls:
             self._recorder.kind(f)
             self._recorder.lookup(kind, "__call__")
             return functools.partial(self.ready(call), f)
-        return f if not self._recorder.shadows else functools.partial(self._shadowed, f)
+        if kind.__module__.startswith("torch") or isinstance(f, torch.Tensor):
+            return f if not self._recorder.shadows else functools.partial(self._shadowed, f)
+        return functools.partial(self._builtins.foreign, f)
 
     def _function(self, f: Any) -> Any:
         substitute = self._substitutes.get(id(f))

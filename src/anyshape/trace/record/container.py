@@ -174,6 +174,12 @@ class Containers:
         return key not in assigned
 
     def _of_class(self, cls: type, key: Any) -> Any:
+        method = self._special(cls, "__getitem__")
+        if method is not None:
+            return method(key)
+        raw = self._recorder.lookup(cls, "__class_getitem__")
+        if type(raw) is classmethod and self.calls.is_recorded(raw.__func__):
+            return self.calls.ready(raw.__func__)(cls, key)
         return cls[key]  # type: ignore[index]  # a generic class, or an enum
 
     def fresh(self, x: Any) -> Any:

@@ -244,6 +244,13 @@ class Operations:
             return self.calls.ready(error)()
         return error
 
+    def base(self, cls: Any) -> Any:
+        """A base of a class that the program defines: Python tells it of its new subclass."""
+        told = self._recorder.lookup(cls, "__init_subclass__") if isinstance(cls, type) else None
+        if type(told) is classmethod and self.calls.is_recorded(told.__func__):
+            raise self._recorder.refusal(f"a subclass of {cls.__name__} is made, which it is told")
+        return cls
+
     def manager(self, o: Any) -> Any:
         """What a `with` statement enters and leaves."""
         o = self._recorder.tracer.block(o)

@@ -11,7 +11,7 @@ from typing import Any, Final
 from anyshape.trace.record.atom import ATOMS, HEAP, Function
 from anyshape.trace.record.territory import is_twinned
 
-_GENERATED: Final = "<string>"  # methods of dataclasses and named tuples, which read fields alone
+GENERATED: Final = "<string>"  # methods of dataclasses and named tuples, which read fields alone
 _HARMLESS: Final = frozenset(
     ("__init__", "__new__", "__init_subclass__", "__class_getitem__", "__set_name__", "__repr__",
      "__str__", "__post_init__", "__setattr__", "__delattr__", "__enter__", "__exit__",
@@ -33,4 +33,4 @@ def active_method(x: Any) -> str | None:
 
 
 def _is_users(f: Any) -> bool:
-    return type(f) is Function and is_twinned(f.__code__) and f.__code__.co_filename != _GENERATED
+    return type(f) is Function and is_twinned(f.__code__) and f.__code__.co_filename != GENERATED

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import builtins
 import functools
-import opcode
 import types
 import weakref
 from collections import deque
@@ -30,6 +29,7 @@ from anyshape.trace.record.passive import active_method
 from anyshape.trace.record.read import MISSING
 from anyshape.trace.record.read_log import Unfolding
 from anyshape.trace.record.territory import is_twinned
+from anyshape.trace.record.unrecorded import call_unrecorded
 from anyshape.trace.record.watch import Watch
 from anyshape.trace.twin.twin import is_twin, twin_code
 
@@ -224,13 +224,16 @@ class Reader:
     def _parts(self, x: Any) -> list[Any]:
         """What an object holds, noted as read."""
         kind = type(x)
-        if kind in ATOMS or id(x) in self._born or isinstance(x, torch.Tensor | type):
+        if kind in ATOMS or isinstance(x, torch.Tensor | type):
             return []
         if kind is Function or kind is types.ModuleType:
             return []
         if isinstance(x, CONTAINERS):
-            self.content(x)
+            self.content(x)  # nothing, if it was born: its parts may be outside
             return [*x.keys(), *x.values()] if isinstance(x, dict) else list(x)
+        if id(x) in self._born:
+            own = getattr(x, "__dict__", None)
+            return list(own.values()) if type(own) is dict else []
         if id(x) in self.changed:
             raise self.refusal(f"a changed {kind.__name__} is used by code that is not recorded")
         self.kind(x)
@@ -397,8 +400,7 @@ class Reader:
         new = twin_code(code) if is_twinned(code) else None
         if new is None:
             if is_twinned(code):
-                self.survey(f)
-                found = self._twins[f] = functools.partial(self._unrecorded, f)
+                found = self._twins[f] = functools.partial(call_unrecorded, self, f)
                 return found
             self._twins[f] = f
             return f
@@ -431,41 +433,6 @@ class Reader:
             for f in self._twins
         )
 
-    def _unrecorded(self, f: Any, /, *args: Any, **named: Any) -> Any:
-        """Call a function without a twin: all that its arguments hold counts as read.
-
-        It may assign attributes of objects that were born, as generated methods do.
-        """
-        if self._effects != DONE and not _STORES.isdisjoint(f.__code__.co_code[::2]):
-            others = [a for a in args[:1] if type(a) not in ATOMS and not self.is_born(a)]
-            if others and not isinstance(others[0], torch.Tensor):
-                raise self.refusal(f"{f.__qualname__} has no source, and assigns something")
-        given = [self.deep(a) for a in args]
-        try:
-            return f(*given, **{k: self.deep(a) for k, a in named.items()})
-        finally:
-            if not _TO_CLASSES.isdisjoint(f.__code__.co_names):
-                self.forget_classes()
-
-    def survey(self, f: Any) -> None:
-        """Note what a function without a twin may read: globals that it names, and its cells."""
-        self.note(reads.ATTRIBUTE, f, "__code__", f.__code__)
-        todo = [f.__code__]
-        while todo:
-            code = todo.pop()
-            for name in code.co_names:
-                if name in f.__globals__:
-                    self.inputs.pop((reads.ITEM, id(f.__globals__), name), None)
-                    value = self.note(reads.ITEM, f.__globals__, name, f.__globals__[name])
-                    self.deep(value)
-            todo += [c for c in code.co_consts if isinstance(c, types.CodeType)]
-        for cell in f.__closure__ or ():
-            try:
-                value = self.note(reads.ATTRIBUTE, cell, "cell_contents", cell.cell_contents)
-            except ValueError:
-                continue
-            self.deep(value)
-
     def need_passive(self, x: Any) -> None:
         """Refuse an object for C, or one in a container, with methods that C would call."""
         parts = (*x.keys(), *x.values()) if type(x) is dict else x if type(x) in _PLAIN else ()
@@ -491,10 +458,6 @@ class Reader:
         )
 
 
-_STORES: Final = frozenset(
-    opcode.opmap[name] for name in ("STORE_ATTR", "DELETE_ATTR", "STORE_GLOBAL", "DELETE_GLOBAL")
-)
-_TO_CLASSES: Final = frozenset(("type", "__class__", "setattr", "delattr"))  # ways to a class
 _UNKNOWN: Final = object()
 _PLAIN: Final = (list, tuple, set, frozenset, deque)
 _MOST_PARTS: Final = 100_000

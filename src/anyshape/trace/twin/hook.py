@@ -1,4 +1,4 @@
-"""Calls of hooks, as syntax."""
+"""Calls of hooks, as syntax, and the hooks of operators by their syntax."""
 
 from __future__ import annotations
 
@@ -6,6 +6,34 @@ import ast
 from typing import Final
 
 HOOKS: Final = "_anyshape_"
+BINARY: Final = {
+    ast.Add: "add",
+    ast.Sub: "sub",
+    ast.Mult: "mul",
+    ast.Div: "truediv",
+    ast.FloorDiv: "floordiv",
+    ast.Mod: "mod",
+    ast.Pow: "pow",
+    ast.MatMult: "matmul",
+    ast.BitOr: "or_",
+    ast.BitAnd: "and_",
+    ast.BitXor: "xor",
+    ast.LShift: "lshift",
+    ast.RShift: "rshift",
+}
+COMPARED: Final = {
+    ast.Eq: "eq",
+    ast.NotEq: "ne",
+    ast.Lt: "lt",
+    ast.LtE: "le",
+    ast.Gt: "gt",
+    ast.GtE: "ge",
+    ast.Is: "is_",
+    ast.IsNot: "is_not",
+    ast.In: "contains",
+    ast.NotIn: "lacks",
+}
+UNARY: Final = {ast.USub: "neg", ast.UAdd: "pos", ast.Invert: "invert"}
 _LOAD: Final = ast.Load()
 
 

@@ -10,38 +10,10 @@ from __future__ import annotations
 import ast
 from typing import Any, Final
 
-from anyshape.trace.twin.hook import HOOKS, hashed, hook
+from anyshape.trace.twin.hook import BINARY, COMPARED, HOOKS, UNARY, hashed, hook
 from anyshape.trace.twin.private_name import private
 
 _TEMPORARY: Final = "_anyshape_t"
-_BINARY: Final = {
-    ast.Add: "add",
-    ast.Sub: "sub",
-    ast.Mult: "mul",
-    ast.Div: "truediv",
-    ast.FloorDiv: "floordiv",
-    ast.Mod: "mod",
-    ast.Pow: "pow",
-    ast.MatMult: "matmul",
-    ast.BitOr: "or_",
-    ast.BitAnd: "and_",
-    ast.BitXor: "xor",
-    ast.LShift: "lshift",
-    ast.RShift: "rshift",
-}
-_COMPARED: Final = {
-    ast.Eq: "eq",
-    ast.NotEq: "ne",
-    ast.Lt: "lt",
-    ast.LtE: "le",
-    ast.Gt: "gt",
-    ast.GtE: "ge",
-    ast.Is: "is_",
-    ast.IsNot: "is_not",
-    ast.In: "contains",
-    ast.NotIn: "lacks",
-}
-_UNARY: Final = {ast.USub: "neg", ast.UAdd: "pos", ast.Invert: "invert"}
 # these look at the frame of their caller, or at the class of the method
 _FRAME: Final = frozenset(("super", "locals"))
 _LOAD: Final = ast.Load()
@@ -122,7 +94,7 @@ class Rewrite(ast.NodeTransformer):
 
     def visit_BinOp(self, n: ast.BinOp) -> Any:
         self.generic_visit(n)
-        return hook(_BINARY[type(n.op)], n.left, n.right)
+        return hook(BINARY[type(n.op)], n.left, n.right)
 
     def visit_UnaryOp(self, n: ast.UnaryOp) -> Any:
         if isinstance(n.op, ast.Not):
@@ -131,7 +103,7 @@ class Rewrite(ast.NodeTransformer):
         self.generic_visit(n)
         if isinstance(n.operand, ast.Constant):
             return n
-        return hook(_UNARY[type(n.op)], n.operand)
+        return hook(UNARY[type(n.op)], n.operand)
 
     def visit_Compare(self, n: ast.Compare) -> Any:
         self.generic_visit(n)
@@ -145,7 +117,7 @@ class Rewrite(ast.NodeTransformer):
             isinstance(c, ast.Constant) and c.value is None for c in constants
         ):
             return n
-        return hook(_COMPARED[type(op)], n.left, other)
+        return hook(COMPARED[type(op)], n.left, other)
 
     def visit_BoolOp(self, n: ast.BoolOp) -> Any:
         values = [self.visit(v) for v in n.values]
@@ -326,7 +298,7 @@ class Rewrite(ast.NodeTransformer):
         return self.visit_Assign(assign)
 
     def visit_AugAssign(self, n: ast.AugAssign) -> Any:
-        name = "i" + _BINARY[type(n.op)].rstrip("_")
+        name = "i" + BINARY[type(n.op)].rstrip("_")
         target = n.target
         if isinstance(target, ast.Name):
             load = ast.copy_location(ast.Name(target.id, _LOAD), target)
@@ -380,9 +352,12 @@ class Rewrite(ast.NodeTransformer):
     def _target(self, t: ast.expr, *, plain: bool = False) -> tuple[ast.expr, list[ast.stmt]]:
         """A target in which temporaries stand for attributes and items, and what stores them."""
         if isinstance(t, ast.Name):
-            if not plain:
-                self._need_local(t.id)
-            return t, []
+            if plain or not self._is_outer(t.id):
+                return t, []
+            held = self._temporary()
+            value = self._told(t.id, ast.copy_location(ast.Name(held, _LOAD), t))
+            assign = ast.copy_location(ast.Assign([t], value), t)
+            return ast.copy_location(ast.Name(held, ast.Store()), t), [assign]
         if isinstance(t, ast.Starred):
             t.value, after = self._target(t.value)
             return t, after
@@ -413,8 +388,11 @@ class Rewrite(ast.NodeTransformer):
             return hook("set_cell", value, cell)
         return value
 
+    def _is_outer(self, name: str) -> bool:
+        return name in self._outer[-1] or name in self._cells[-1]
+
     def _need_local(self, name: str | None) -> None:
-        if name is not None and (name in self._outer[-1] or name in self._cells[-1]):
+        if name is not None and self._is_outer(name):
             raise NoTwinError
 
     def visit_Global(self, n: ast.Global) -> Any:
@@ -465,7 +443,7 @@ class Rewrite(ast.NodeTransformer):
     def visit_ClassDef(self, n: ast.ClassDef) -> Any:
         self._need_local(n.name)
         n.decorator_list = [hook("ready", self.visit(d)) for d in n.decorator_list]
-        n.bases = [self.visit(b) for b in n.bases]
+        n.bases = [hook("base", self.visit(b)) for b in n.bases]
         for keyword in n.keywords:
             keyword.value = self.visit(keyword.value)
         named = {x.id for s in n.body for x in ast.walk(s) if isinstance(x, ast.Name)}

@@ -171,3 +171,38 @@ def array_dunder():
         return x * float(np.asarray(o)[0])
 
     return Case(fn, *attribute(o, "k", 3.0, 2.0))
+
+
+def of_outside(name, use):
+    """A program over an array from outside, whose elements change in place."""
+
+    def factory():
+        a = np.array([1.0, 2.0])
+
+        def fn(x):
+            return x * use(a)
+
+        return Case(fn, *item(a, 1, 3.0, 2.0), looks_at=a)
+
+    factory.__name__ = name
+    program(factory)
+
+
+of_outside("mean_of_outside", lambda a: float(np.mean(a)))
+of_outside("sum_of_outside", lambda a: float(np.sum(a)))
+of_outside("ufunc_of_outside", lambda a: float(np.sqrt(a)[1]))
+of_outside("reduction_of_a_ufunc", lambda a: float(np.add.reduce(a)))
+of_outside("sorted_array", lambda a: float(np.sort(a)[-1]))
+of_outside("clipped_array", lambda a: float(a.clip(0.0, 2.5).sum()))
+of_outside("iterated_array", lambda a: sum(v for v in a))
+of_outside("unpacked_array", lambda a: max(*a))
+of_outside("view_of_an_array", lambda a: float(a[::-1][0]))
+of_outside("dot_of_an_array", lambda a: float(a @ a))
+of_outside("array_in_a_list", lambda a: float(np.concatenate([a, a]).sum()))
+of_outside("added_into_an_array", lambda a: float(np.add(a, 1.0, out=a).sum()))
+of_outside("copied_into_an_array", lambda a: np.copyto(a, a + 1.0) or 2.0)
+of_outside("put_into_an_array", lambda a: np.put(a, [0], [a[0] + 1]) or 2.0)
+of_outside("array_as_a_condition", lambda a: 2.0 if (a > 2.5).any() else 3.0)
+of_outside("array_as_text", lambda a: float(len(str(a))))
+of_outside("array_as_bytes", lambda a: float(a.tobytes()[-2]))
+of_outside("memory_of_an_array", lambda a: float(memoryview(a)[1]))

@@ -36,6 +36,7 @@ SAME = [
     "raised",
     "manager",
     "hashed",
+    "base",
 ]
 BINARY = [
     "add",

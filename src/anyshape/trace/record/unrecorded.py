@@ -1,0 +1,158 @@
+"""Functions of the user's without twins: what they name counts as read; none of them may write.
+
+A function without source is known by its code alone. All that it names, and that functions name
+which it names, is noted with everything that it holds. The methods that `dataclass` generates have
+no source either; they write to their object alone.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import dis
+import inspect
+import opcode
+import types
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+
+from anyshape.trace.options import DONE
+from anyshape.trace.record import read as reads
+from anyshape.trace.record.atom import ATOMS, Function
+from anyshape.trace.record.method_name import CHANGING
+from anyshape.trace.record.passive import GENERATED
+from anyshape.trace.record.territory import is_twinned
+
+if TYPE_CHECKING:
+    from anyshape.trace.record.reader import Reader
+
+_ATTRIBUTES: Final = frozenset(opcode.opmap[name] for name in ("STORE_ATTR", "DELETE_ATTR"))
+_GLOBALS: Final = frozenset(opcode.opmap[name] for name in ("STORE_GLOBAL", "DELETE_GLOBAL"))
+_ITEMS: Final = frozenset(opcode.opmap[name] for name in ("STORE_SUBSCR", "DELETE_SUBSCR"))
+_TO_CLASSES: Final = frozenset(("type", "__class__", "setattr", "delattr"))  # ways to a class
+
+
+def call_unrecorded(recorder: Reader, f: Any, /, *args: Any, **named: Any) -> Any:
+    """Call a function without a twin: all that its arguments hold counts as read."""
+    owner = _owner_of_init(f, args)
+    if owner is not None:
+        return _init_dataclass(recorder, owner, f, args, named)
+    survey(recorder, f, (*args, *named.values()))
+    if recorder.options.effects != DONE and _has(f.__code__, _ATTRIBUTES):
+        others = [a for a in args[:1] if type(a) not in ATOMS and not recorder.is_born(a)]
+        if others and not isinstance(others[0], torch.Tensor):
+            raise recorder.refusal(f"{f.__qualname__} has no source, and assigns something")
+    given = [recorder.deep(a) for a in args]
+    try:
+        return f(*given, **{k: recorder.deep(a) for k, a in named.items()})
+    finally:
+        if not _TO_CLASSES.isdisjoint(f.__code__.co_names):
+            recorder.forget_classes()
+
+
+def survey(recorder: Reader, f: Any, args: tuple[Any, ...] = ()) -> None:
+    """Note what a function without a twin may read: globals that it names, and its cells."""
+    todo, seen = [f], set()
+    while todo:
+        f = todo.pop()
+        if f in seen:
+            continue
+        seen.add(f)
+        recorder.note(reads.ATTRIBUTE, f, "__code__", f.__code__)
+        values = _named(recorder, f)
+        for value in values:
+            recorder.deep(value)
+            if type(value) is Function and is_twinned(value.__code__):
+                todo.append(value)
+        if recorder.options.effects != DONE and f.__code__.co_filename != GENERATED:
+            held = [x for x in (*values, *args) if _can_change(recorder, x)]
+            _need_reader(recorder, f, has_owners=bool(held))
+
+
+def _named(recorder: Reader, f: Any) -> list[Any]:
+    """What a function names outside itself, noted."""
+    found, todo = [], [f.__code__]
+    while todo:
+        code = todo.pop()
+        for name in code.co_names:
+            if name in f.__globals__:
+                recorder.inputs.pop((reads.ITEM, id(f.__globals__), name), None)
+                value = f.__globals__[name]
+                found.append(recorder.note(reads.ITEM, f.__globals__, name, value))
+        todo += _inner(code)
+    for cell in f.__closure__ or ():
+        try:
+            value = cell.cell_contents
+        except ValueError:
+            continue
+        found.append(recorder.note(reads.ATTRIBUTE, cell, "cell_contents", value))
+    return found
+
+
+def _inner(code: types.CodeType) -> list[types.CodeType]:
+    return [c for c in code.co_consts if isinstance(c, types.CodeType)]
+
+
+def _has(code: types.CodeType, operations: frozenset[int]) -> bool:
+    return not operations.isdisjoint(code.co_code[::2])
+
+
+def _can_change(recorder: Reader, x: Any) -> bool:
+    """Whether an object is outside and may be changed by its methods, or by items."""
+    kinds = (torch.Tensor, type, types.ModuleType, Function, types.BuiltinFunctionType)
+    return type(x) not in ATOMS and not isinstance(x, kinds) and not recorder.is_born(x)
+
+
+def _need_reader(recorder: Reader, f: Any, *, has_owners: bool) -> None:
+    """Refuse a function that may write to what it did not make."""
+    todo = [f.__code__]
+    while todo:
+        code = todo.pop()
+        stored = {i.argval for i in dis.get_instructions(code) if i.opname == "STORE_DEREF"}
+        writes = _has(code, _GLOBALS) or not stored.isdisjoint(f.__code__.co_freevars)
+        changes = _has(code, _ITEMS) or not CHANGING.isdisjoint(code.co_names)
+        if writes or (has_owners and changes):
+            raise recorder.refusal(f"{f.__qualname__} has no twin, and may change something")
+        todo += _inner(code)
+
+
+# ---------------------------------------------------------------------- dataclasses
+
+
+def _owner_of_init(f: Any, args: tuple[Any, ...]) -> Any:
+    """The dataclass whose generated `__init__` a function is; None if it is none."""
+    if f.__code__.co_filename != GENERATED or f.__name__ != "__init__" or not args:
+        return None
+    for cls in type(args[0]).__mro__:
+        own = vars(cls)
+        if own.get("__init__") is f:
+            return cls if "__dataclass_fields__" in own else None
+    return None
+
+
+def _init_dataclass(
+    recorder: Reader, cls: Any, f: Any, args: tuple[Any, ...], named: dict[str, Any]
+) -> None:
+    """What the generated `__init__` does, with twins of factories and of `__post_init__`."""
+    o, calls = args[0], recorder.hooks.calls
+    recorder.note(reads.ATTRIBUTE, f, "__code__", f.__code__)
+    signature = inspect.signature(f)
+    try:
+        given = signature.bind(*args, **named).arguments
+    except TypeError:
+        f(*args, **named)  # raises
+        raise
+    frozen = cls.__dataclass_params__.frozen
+    assign = calls.attributes.assign if frozen else recorder.hooks.set_attribute
+    fields = dataclasses.fields(cls)
+    for field in fields:
+        if field.init and field.name in given:
+            assign(o, field.name, given[field.name])
+        elif field.default_factory is not dataclasses.MISSING:
+            assign(o, field.name, calls.ready(recorder.outside(field.default_factory))())
+        elif field.default is not dataclasses.MISSING and (field.init or "__slots__" in vars(cls)):
+            assign(o, field.name, field.default)
+    if hasattr(type(o), "__post_init__"):
+        own = {field.name for field in fields}
+        only_passed = [p for p in list(signature.parameters.values())[1:] if p.name not in own]
+        calls.method(o, "__post_init__")(*[given.get(p.name, p.default) for p in only_passed])
