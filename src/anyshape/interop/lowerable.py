@@ -18,7 +18,7 @@ from anyshape.rules.dispatch.table import RANDOM
 from anyshape.rules.generator import STATE_CHANGES
 from anyshape.trace.birth import make_leaf, make_parameter
 from anyshape.trace.execution_modes import set_inference, set_saved_hooks
-from anyshape.trace.graph import INPUT, Graph, Node, Value, leaves, op_name, values_in
+from anyshape.trace.graph import INPUT, SYMBOLIC, Graph, Node, Value, leaves, op_name, values_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,6 +45,8 @@ def need_lowerable(graph: Graph) -> None:
             raise _refusal(f"{op_name(func)} has an effect that they do not see")
         if func in _DROPOUTS and _probability(node) == 1:
             raise _refusal(f"{op_name(func)} of all elements draws no random numbers")
+        if "alpha" in node.kwargs and any(type(a) in SYMBOLIC for a in node.args):
+            raise _refusal(f"they drop the factor alpha of {op_name(func)} with a symbolic number")
         if node.kwargs.get("requires_grad"):
             raise _refusal(f"{op_name(func)} makes a leaf that gradients flow into")
         backward = getattr(getattr(func, "__self__", None), "backward", None)

@@ -174,7 +174,7 @@ def _as_tensor(p: Any) -> Any:
         return p.item()  # a view, as for a number
     if hasattr(p, "__index__"):
         return p.__index__()
-    if hasattr(p, "__array__"):
+    if hasattr(p, "__array__") and hasattr(p, "__setitem__"):  # an array, and no scalar of NumPy
         with DisableTorchFunction():
             return current().births.note(torch.as_tensor(p))
     raise refused(UnsupportedError, f"an index of type {type(p).__name__}")

@@ -314,8 +314,11 @@ class Builtins:
         copies = [(i, copy.copy(a)) for i, a in enumerate(given) if self._is_shared(a)]
         for i, c in copies:
             given[i] = c
-        shared = [a for a in (*given, *others.values()) if is_array(a)]
-        arrays = [(a, a.copy()) for a in shared if not self._recorder.may_write(a)]
+        shared = [
+            a for a in (*given, *others.values()) if hasattr(a, "__setitem__") and is_array(a)
+        ]
+        shared = [a for a in shared if not isinstance(a, type) and not self._recorder.may_write(a)]
+        arrays = [(a, a.copy()) for a in shared]
         result = f(*given, **others)
         for a, c in arrays:
             if not reads.same_content(reads.content_of(a), reads.content_of(c)):

@@ -85,17 +85,23 @@ class Operations:
             if result is not NotImplemented:
                 return result
         elif second is None:
-            if self._by_identity(plain, a, b):
-                return self._recorder.is_same(a, b) is (plain is operator.eq)
-            if plain is operator.mul:
-                a, b = self._times(b, a), self._times(a, b)
-            result = plain(self.operand(a), self.operand(b))
-            return self._recorder.born(result) if type(result) in _NEW else result
+            return self._native(plain, a, b)
         if second is not None and type(b) is not type(a):
             result = second(a)
             if result is not NotImplemented:
                 return result
         return plain(a, b)  # raises, or compares identities
+
+    def _native(self, plain: Any, a: Any, b: Any) -> Any:
+        """An operator of two objects without methods of the user's for it."""
+        if is_array(a) and isinstance(b, torch.Tensor):
+            raise self._recorder.unsupported("an array of NumPy meets a tensor on its right")
+        if self._by_identity(plain, a, b):
+            return self._recorder.is_same(a, b) is (plain is operator.eq)
+        if plain is operator.mul:
+            a, b = self._times(b, a), self._times(a, b)
+        result = plain(self.operand(a), self.operand(b))
+        return self._recorder.born(result) if type(result) in _NEW else result
 
     def _times(self, repeated: Any, n: Any) -> Any:
         """The number of times that a sequence is repeated, where an object gives it."""

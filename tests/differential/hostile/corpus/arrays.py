@@ -206,3 +206,35 @@ of_outside("array_as_a_condition", lambda a: 2.0 if (a > 2.5).any() else 3.0)
 of_outside("array_as_text", lambda a: float(len(str(a))))
 of_outside("array_as_bytes", lambda a: float(a.tobytes()[-2]))
 of_outside("memory_of_an_array", lambda a: float(memoryview(a)[1]))
+
+
+def scalar(name, use):
+    """A program that is called with scalars of NumPy of every type, and with arrays of rank 0."""
+
+    def factory():
+        def fn(x, k):
+            return use(x, k)
+
+        kinds = (np.int64, np.int32, np.uint8, np.float32, np.float64, np.bool_, np.array)
+        values = [kind(v) for kind in kinds for v in (2, 1, 0, 2)]
+        return Case(fn, calls=[lambda k=k: (torch.arange(3) + 1.0, k) for k in values])
+
+    factory.__name__ = name
+    program(factory)
+
+
+scalar("scalar_factor", lambda x, k: x * k)
+scalar("scalar_reflected", lambda x, k: k * x)
+scalar("scalar_itself", lambda x, k: (x * 1, k, type(k).__name__))
+scalar("scalar_as_a_size", lambda x, k: torch.zeros(int(k)) + x.sum())
+scalar("scalar_as_an_index", lambda x, k: x[k])
+scalar("scalar_as_a_bound", lambda x, k: x[:k])
+scalar("scalar_in_a_test", lambda x, k: x * 2 if k else x * 3)
+scalar("scalar_compared", lambda x, k: x * 2 if k > 1 else x * 3)
+scalar("scalar_arithmetic", lambda x, k: (x * (k + 1), k / 2, k // 2, -k if k.dtype != bool else k))
+scalar("scalar_classes", lambda x, k: (x * 1, isinstance(k, int), isinstance(k, np.floating)))
+scalar("scalar_converted", lambda x, k: (x * k.item(), int(k), float(k), bool(k)))
+scalar("scalar_as_a_range", lambda x, k: x + sum(range(k)))
+scalar("scalar_in_a_shape", lambda x, k: x.expand(k, 3))
+scalar("scalar_in_a_tensor", lambda x, k: torch.tensor(k) + x.sum())
+scalar("scalar_as_a_key", lambda x, k: x * {0: 1.0, 1: 2.0, 2: 3.0}[k])
