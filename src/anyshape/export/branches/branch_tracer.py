@@ -52,6 +52,7 @@ class Check(NamedTuple):
 
     answer: bool
     error: Exception
+    site: Site | None
 
 
 class Made(NamedTuple):
@@ -114,13 +115,8 @@ class BranchTracer(SegmentTracer):
         if self._hidden or self.whole:
             raise self._undecided(question)
         check = self.tree.checks.get(_place(self.path))
-        if check is not None:
-            assert type(question) is Bool
-            holds = SymBool(question if check.answer else negate(question), self.env)
-            self._raise_unless(holds, check.error)
-            self.path.append(check.answer)
-            self._learn_answer(question, check.answer)
-            return check.answer
+        if check is not None and check.site == capture_site():
+            return self._need(question, check)
         self.settle()
         self.questions.append(question)
         segment = self.segment
@@ -135,6 +131,26 @@ class BranchTracer(SegmentTracer):
         self.path.append(answer)
         self._go_on(segment, question, answer, order)
         return answer
+
+    def _need(self, question: Any, check: Check) -> bool:
+        """Write a check into the current segment; its answer.
+
+        The path goes on as it does after a question that ends a segment, so that the places of the
+        questions that follow, which other checks are known by, are the same.
+        """
+        if self._state() is not None:
+            self.memo.clear()
+        holds = SymBool(question if check.answer else negate(question), self.env)
+        self._raise_unless(holds, check.error)
+        self._asked = len(self.graph.nodes)
+        self.path.append(check.answer)
+        self._learn_answer(question, check.answer)
+        return check.answer
+
+    @property
+    def is_cut(self) -> bool:
+        """See `Tracer`."""
+        return bool(self.path)
 
     def _ask(self, segment: Segment, question: Any) -> list[Any]:
         """End a new segment; what the next frame holds. The tree gets a script for each answer."""
@@ -201,8 +217,9 @@ class BranchTracer(SegmentTracer):
         if len(self.path) < len(self.script) or self.segment.run is not None:
             raise Diverged("the program took other steps than the last time with the same answers")
         if self.error is not None and self._only_raised():
-            place = _place(self.path[:-1])
-            self.tree.found.setdefault(place, Check(not self.path[-1], self.error))
+            assert self._parent is not None
+            check = Check(not self.path[-1], self.error, self._parent[0].site)
+            self.tree.found.setdefault(_place(self.path[:-1]), check)
         elif self.tree.is_full:
             assert self._parent is not None
             self.tree.exceed(self._parent[0].question or "", self._parent[0].site)

@@ -104,6 +104,7 @@ class SegmentTracer(Tracer):
         self._asserts = self._deviations = 0  # of earlier segments
         self._alive: list[tuple[Any, Value]] = []
         self._moments: list[Moment] = []
+        self._asked = 0  # the calls before the last question
         self._modes = self.modes
 
     # ------------------------------------------------------------------ which tensors are alive
@@ -158,7 +159,7 @@ class SegmentTracer(Tracer):
         self._order = order
         self._parent = (segment, answer)
         self.segment = segment.children.get(key_of(answer)) or Segment()
-        self._start = len(self.graph.nodes)
+        self._start = self._asked = len(self.graph.nodes)
         self._modes = self.modes
 
     def _learn_answer(self, question: Any, answer: Any) -> None:
@@ -228,7 +229,7 @@ class SegmentTracer(Tracer):
     def _state(self) -> LoopState | None:
         self.settling = True
         try:
-            found = state_of(self._live, self.graph.nodes[self._start :], self.recorder.state())
+            found = state_of(self._live, self.graph.nodes[self._asked :], self.recorder.state())
         finally:
             self.settling = False
         return None if found is None else LoopState(found.values, (found.key, self.modes))

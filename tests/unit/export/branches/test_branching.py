@@ -13,7 +13,13 @@ import torch
 
 import anyshape
 from anyshape.config import config
-from anyshape.errors import ArgumentError, ConstraintViolation, DataDependentError, LoadError
+from anyshape.errors import (
+    ArgumentError,
+    ConstraintViolation,
+    DataDependentError,
+    EffectError,
+    LoadError,
+)
 from anyshape.events import GraphBreak, subscribe
 from anyshape.export import Dim, export, load
 from anyshape.export.branches import branching
@@ -251,6 +257,41 @@ def test_a_size_that_one_side_needs() -> None:
         assert torch.equal(program(x), static(x))
     with pytest.raises(RuntimeError):
         program(torch.ones(5))
+
+
+class Remembers(torch.nn.Module):
+    """What one side leaves in the module, the other reads in the next call."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.last = torch.zeros(3)
+
+    def forward(self, x: torch.Tensor) -> Any:
+        if x.sum() > 0:
+            self.last = x * 2
+            return x
+        return x + self.last
+
+
+class Leaves(torch.nn.Module):
+    """What both sides leave in the module, none reads."""
+
+    def forward(self, x: torch.Tensor) -> Any:
+        if x.sum() > 0:
+            self.seen = x * 2
+            return x
+        self.seen = x
+        return x + 1
+
+
+def test_what_one_side_assigns_and_another_reads_is_refused() -> None:
+    with pytest.raises(EffectError, match="assigns last of a Remembers"):
+        export(Remembers(), (torch.ones(3),))
+    module = Leaves()
+    program = export(module, (torch.ones(3),))
+    for x in (torch.ones(3), -torch.ones(3)):
+        assert torch.equal(program(x), copy.deepcopy(module)(x))
+        assert torch.equal(module.seen, x * 2 if x[0] > 0 else x)
 
 
 def test_events_tell_where_a_graph_breaks() -> None:

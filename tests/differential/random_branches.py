@@ -1,0 +1,100 @@
+"""Random programs that branch and loop on data, as source: statements over a few tensors."""
+
+from __future__ import annotations
+
+import importlib.util
+import random
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_NAMES = ("a", "b", "c")
+_QUESTIONS = (
+    "{0}.sum() > {k}",
+    "({0} > {k}).any()",
+    "({0} < {k}).all()",
+    "{0}.sum().item() > {1}.sum().item()",
+    "{0}[{0} > {k}].numel() == 0",
+    "not ({0} > {1}).any()",
+    "({0} > {k}).any() and ({1} < {k}).any()",
+    "({0} > {k}).any() or {1}.sum() < 0",
+)
+_STEPS = (
+    "{0} = {1} * {k} + {2}",
+    "{0} = {1} - {2}.mean()",
+    "{0} = torch.where({1} > {k}, {2}, {0})",
+    "{0} = {1}.flip(0)",
+    "{0} = ({1} + {2}).clamp(-9, 9)",
+    "{0}.mul_({k})",
+    "state.add_({0}.sum().clamp(-5, 5))",
+    "count = count + int(({0} > {k}).sum())",
+)
+_ERRORS = (
+    "assert not ({0} > 8).all(), 'too large'",
+    "raise ValueError(f'{{count}} of {{{0}.shape[0]}}')",
+    "raise KeyError('no {0}')",
+)
+
+
+class Source:
+    """One program, from a seed."""
+
+    def __init__(self, seed: int) -> None:
+        self.draw = random.Random(seed)
+        self.lines: list[str] = []
+        self.loops = 0
+        self.left = 3  # branches and loops
+        self.block(2, 4)
+        body = "\n".join(["    state = torch.zeros(())", "    count = 0", *self.lines])
+        self.text = f"def program(a, b):\n    c = a + b\n{body}\n    return a, b, c, state, count\n"
+
+    def fill(self, text: str) -> str:
+        names = [self.draw.choice(_NAMES) for _ in range(3)]
+        return text.format(*names, k=self.draw.choice((-1, 0, 0.5, 1, 2)))
+
+    def block(self, depth: int, count: int) -> None:
+        for _ in range(self.draw.randint(1, count)):
+            self.statement(depth)
+
+    def put(self, depth: int, text: str) -> None:
+        self.lines.append("    " * (3 - depth) + text)
+
+    def statement(self, depth: int) -> None:
+        kind = self.draw.random()
+        if depth > 0 and self.left > 0 and kind < 0.35:
+            self.left -= 1
+            self.put(depth, f"if {self.fill(self.draw.choice(_QUESTIONS))}:")
+            self.block(depth - 1, 2)
+            if self.draw.random() < 0.2:
+                self.put(depth - 1, "return c, count")
+            if self.draw.random() < 0.5:
+                self.put(depth, "else:")
+                self.block(depth - 1, 2)
+        elif depth > 0 and self.left > 0 and kind < 0.55:
+            self.left -= 1
+            self.loops += 1
+            budget = f"left_{self.loops}"
+            self.put(depth, f"{budget} = torch.tensor({self.draw.randint(1, 3)})")
+            self.put(depth, f"while {budget} > 0 and {self.fill(self.draw.choice(_QUESTIONS))}:")
+            self.put(depth - 1, f"{budget} = {budget} - 1")
+            self.block(depth - 1, 2)
+        elif kind < 0.63:
+            self.put(depth, self.fill(self.draw.choice(_ERRORS[:1] if depth == 2 else _ERRORS)))
+        else:
+            self.put(depth, self.fill(self.draw.choice(_STEPS)))
+
+
+def program_of(seed: int, folder: Path) -> Any:
+    """The function of a seed, from a file, so that it has a source."""
+    name = f"random_branches_{seed}"
+    path = folder / f"{name}.py"
+    path.write_text(f"import torch\n\n\n{Source(seed).text}", encoding="utf-8")
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module.program

@@ -1,0 +1,107 @@
+"""Random programs with branches and loops on data: exported, and as in eager execution."""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from anyshape.errors import AnyshapeError, DataDependentError
+from anyshape.export import Dim, export, load
+from anyshape.export.branches import branching
+from anyshape.symbolic.sym_int import SymInt
+from anyshape.trace.path import loop_state
+from tests.differential.random_branches import Source, program_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
+SEEDS = 60
+SIZES = (0, 1, 2, 5)
+
+
+def outcome(f: Any, args: Any) -> Any:
+    torch.manual_seed(0)
+    given = copy.deepcopy(args)
+    try:
+        return [*f(*given), *given]
+    except Exception as e:
+        return (type(e).__name__, str(e))
+
+
+def same(a: Any, b: Any) -> bool:
+    if type(a) is tuple or type(b) is tuple:
+        return bool(a == b)
+    return len(a) == len(b) and all(
+        torch.allclose(x, y, rtol=0, atol=0, equal_nan=True) and x.shape == y.shape
+        if isinstance(y, torch.Tensor)
+        else type(x) is type(y) and x == y
+        for x, y in zip(a, b, strict=True)
+    )
+
+
+def calls() -> list[Any]:
+    found = []
+    for n in SIZES:
+        for seed in range(3):
+            torch.manual_seed(seed)
+            found.append((torch.randn(n) * 2, torch.randn(n)))
+    return found
+
+
+def differences(seeds: range, folder: Path, *, saves: bool = False) -> tuple[int, list[str]]:
+    """How many programs have several segments, and what differs."""
+    several, wrong = 0, []
+    dynamic = {"a": {0: Dim("n")}, "b": {0: Dim("n")}}
+    for seed in seeds:
+        fn = program_of(seed, folder)
+        try:
+            program: Any = export(fn, (torch.randn(4), torch.randn(4)), dynamic_shapes=dynamic)
+        except DataDependentError as e:
+            wrong += [] if "segments" in str(e) else [f"{seed}: {e}"]
+            continue
+        except (AnyshapeError, ValueError, KeyError, AssertionError) as e:
+            if not all(type(outcome(fn, args)) is tuple for args in calls()):
+                wrong.append(f"{seed}: {e}\n{Source(seed).text}")
+            continue
+        several += any(len(v.parts) > 1 for v in program.variants)
+        if saves:
+            program.save(folder / "a")
+            program = load(folder / "a")
+        for args in calls():
+            want, got = outcome(fn, args), outcome(program, args)
+            if not same(got, want):
+                wrong.append(f"{seed}: {want} is {got}\n{Source(seed).text}")
+    return several, wrong
+
+
+def test_random_programs(tmp_path: Path) -> None:
+    several, wrong = differences(range(SEEDS), tmp_path)
+    assert not wrong, wrong[0]
+    assert several > SEEDS // 2
+
+
+def test_random_programs_saved_and_loaded(tmp_path: Path) -> None:
+    several, wrong = differences(range(SEEDS, SEEDS + 20), tmp_path, saves=True)
+    assert not wrong, wrong[0]
+    assert several > 5
+
+
+def test_a_wrong_side_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(branching, "key_of", lambda answer: not answer)
+    assert differences(range(5), tmp_path)[1]
+
+
+def test_a_loop_that_closes_too_early_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = loop_state._Reader.read
+
+    def blind(self: Any, x: Any) -> Any:
+        return int if type(x) is SymInt else read(self, x)
+
+    monkeypatch.setattr(loop_state._Reader, "read", blind)
+    assert differences(range(30), tmp_path)[1]
