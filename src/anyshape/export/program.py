@@ -206,13 +206,15 @@ class ExportedProgram:
 
     def to_fx(self, variant: int | None = None, segment: int | None = None) -> GraphModule:
         """A `torch.fx.GraphModule` over flat lists of inputs and outputs. A program of several
-        variants needs the number of one, and a variant of several segments that of a segment; the
-        module does not check guards, and does not branch.
+        variants needs the number of one, and a variant of several segments that of a segment. The
+        module of a variant without branches checks its guards; that of a segment does not.
         """
         chosen = self._variant("a graph") if variant is None else self.variants[variant]
-        if segment is None and len(chosen.parts) > 1:
+        if len(chosen.parts) == 1 and not segment:
+            return to_fx(chosen, guarded=True)
+        if segment is None:
             raise self._branches(chosen, "a graph")
-        return to_fx(chosen.parts[segment or 0])
+        return to_fx(chosen.parts[segment])
 
     def verify(self, *calls: Any, eager: Any = None) -> Report:
         """Run calls (tuples of arguments) here and in eager execution, and compare."""

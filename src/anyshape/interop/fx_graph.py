@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 from torch import fx
 
-from anyshape.env.obligation import in_program_order
+from anyshape.env.fact import Fact
+from anyshape.env.obligation import Obligation, in_program_order
 from anyshape.errors import AnyshapeWarning
 from anyshape.expr.traverse import names_of
 from anyshape.interop.arithmetic import interpreter
@@ -41,7 +42,6 @@ from anyshape.trace.spelling import OPERATORS, method_name
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from anyshape.env import Obligation
     from anyshape.trace.capture import Captured
     from anyshape.trace.graph import Graph
     from anyshape.trace.inputs import Inputs
@@ -72,9 +72,16 @@ def _modes() -> dict[Any, Any]:
     }
 
 
-def to_fx(captured: Captured) -> fx.GraphModule:
-    """A module that computes the outputs of a traced program from the flat list of its inputs."""
+def to_fx(captured: Captured, *, guarded: bool = False) -> fx.GraphModule:
+    """A module that computes the outputs of a traced program from the flat list of its inputs. If
+    it is `guarded`, it checks the guards first.
+    """
     graph, asserts = captured.graph, in_program_order(captured.runtime_asserts)
+    if guarded:
+        facts = [
+            Fact(o.condition, o.origin, o.site, f"a guard fails: {o}") for o in captured.guards
+        ]
+        asserts = [*[Obligation(f, captured.tracer.env.knowledge) for f in facts], *asserts]
     _warn_of_outlets(graph)
     writer = _Writer(graph, {id(o): _message_of(o) for o in asserts}, assert_true)
     writer.take_leaves(captured.inputs)

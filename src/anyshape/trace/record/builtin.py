@@ -32,7 +32,7 @@ from anyshape.rules.dispatch.body import body_of, warns
 from anyshape.symbolic import math_functions
 from anyshape.trace.record import outlet
 from anyshape.trace.record import read as reads
-from anyshape.trace.record.atom import ATOMS, CONTAINERS, SYMBOLIC
+from anyshape.trace.record.atom import ATOMS, CONTAINERS, HEAP, SYMBOLIC
 from anyshape.trace.record.iteration import Iterations
 from anyshape.trace.record.meaning import Meanings
 from anyshape.trace.record.read import is_array
@@ -75,6 +75,8 @@ _PURE: Final = frozenset(
      "_weakrefset", "_collections_abc", "os", "genericpath", "ntpath", "traceback")
 )  # fmt: skip
 _HARMLESS: Final = frozenset(("fspath", "allocate_lock", "RLock", "get_ident", "isenabled"))
+_BLANK: Final = (object, dict, list, set, OrderedDict)  # whose `__new__` ignores its arguments
+_IMMUTABLE: Final = (str, bytes, int, float, complex, frozenset)
 _VARYING: Final = ("time", "random", "_random", "secrets", "uuid", "numpy.random", "_datetime")
 _ASKED: Final[Any] = (
     os.getcwd, os.getenv, torch.get_num_threads, torch.get_num_interop_threads,
@@ -176,9 +178,11 @@ class Builtins:
                 return self._direct(f)
             if owner.__module__ == "datetime" and f.__name__ in ("now", "utcnow", "today"):
                 return functools.partial(self._baked, f"datetime.{f.__name__}")
-            return functools.partial(self._plain, f)
+            return functools.partial(self._new if f.__name__ == "__new__" else self._plain, f)
         if type(owner) is str:
             return functools.partial(self.method, f)
+        if isinstance(owner, _IMMUTABLE):  # of a subclass, such as an enum of strings
+            return functools.partial(self._plain, f)
         if isinstance(owner, CONTAINERS):
             return self._containers.method(owner, f.__name__, is_native=True)
         if type(owner) is contextvars.ContextVar:
@@ -188,6 +192,12 @@ class Builtins:
         if isinstance(owner, torch.Tensor) or type(owner).__module__.startswith("torch"):
             return self._direct(f)
         return self._of_object(f, owner)
+
+    def _new(self, f: Any, cls: Any, /, *args: Any, **named: Any) -> Any:
+        """`object.__new__` or that of another class in C: the object is born in the trace."""
+        reads = f.__self__ not in _BLANK
+        made = self._plain(f, cls, *args, **named) if reads else f(cls, *args, **named)
+        return self._recorder.born(made) if type(made) is cls and cls.__flags__ & HEAP else made
 
     def _slot(self, f: Any, owner: Any) -> Any:
         """What to call for a special method of an object that its class inherits from C."""

@@ -42,6 +42,10 @@ class Containers:
     def _special(self, o: Any, name: str) -> Any:
         return self.calls.operators.special(o, name)
 
+    def is_overridden(self, o: Any, name: str) -> bool:
+        """Whether a method of a container is one of the user's class."""
+        return self._special(o, name) is not None
+
     # ------------------------------------------------------------------ reading
 
     def item(self, o: Any, key: Any) -> Any:  # noqa: C901  one case per kind of container

@@ -18,6 +18,14 @@ if TYPE_CHECKING:
     from anyshape.trace.record.recorder import Recorder
 
 
+_USED: Final = {  # methods that stand for a method in C, which calls none of the user's
+    "get": ("__contains__", "__getitem__"),
+    "__contains__": ("__contains__",),
+    "__getitem__": ("__getitem__",),
+    "__len__": ("__len__",),
+}
+
+
 class ContainerMethods:
     """What to call for a method of a container: born in the trace, read, or changed."""
 
@@ -80,6 +88,8 @@ class ContainerMethods:
         args = tuple([self._containers.calls.operators.plain(a) for a in args])
         if args and type(args[0]) is SymInt:
             args = (int(args[0]), *args[1:])
+        if any(self._containers.is_overridden(o, used) for used in _USED.get(name, ())):
+            return effect.native(recorder.content(o), name)(*args, **named)
         if name == "get" and isinstance(o, dict):
             if self._containers.contains(args[0], o):
                 return self._containers.item(o, args[0])

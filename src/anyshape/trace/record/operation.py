@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import operator
 import sys
@@ -206,13 +207,14 @@ class Operations:
         """The classes of errors that a handler takes: a refusal of the tracer's is none of them.
 
         Nor is an error of a part of the program that has run: eager execution decides by its data.
-        An error of a shape rule stands for eager execution's, unless the handler looks at it.
+        An error of a shape rule stands for eager execution's, unless the handler looks at it. The
+        handlers of a context manager that a generator makes raise again what the generator does.
         """
         error = sys.exc_info()[1]
         if self._recorder.tracer.failed:
             return ()
         if isinstance(error, AnyshapeError):
-            if error.is_refusal:
+            if error.is_refusal or _passes_through(error):
                 return ()
             call = call_of(error) if isinstance(error, ShapeError) else None
             if call is not None:
@@ -274,6 +276,12 @@ class Operations:
         self._recorder.lookup(kind, "__exit__")
         self._recorder.catches = True
         return _Manager(self.calls, o, enter, leave)
+
+
+def _passes_through(error: BaseException) -> bool:
+    """Whether the handler that is asked is one of `contextlib`."""
+    at = error.__traceback__  # which begins with the frame of the handler
+    return at is not None and at.tb_frame.f_code.co_filename == contextlib.__file__
 
 
 # ---------------------------------------------------------------------- one hook for each operator

@@ -338,3 +338,5 @@ def test_programs_of_several_variants_say_so() -> None:
     one = torch.zeros(1, X.size(1))
     (found,) = program.to_fx(variant=1)(one)
     assert torch.equal(found, one + 1)
+    with pytest.raises(AssertionError, match="a guard fails: n <= 1"):
+        program.to_fx(variant=1)(X)
