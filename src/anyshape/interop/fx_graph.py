@@ -36,6 +36,7 @@ from anyshape.trace.execution_modes import (
     set_inference,
 )
 from anyshape.trace.graph import SYMBOLIC, Name, Value, leaves, operand_of
+from anyshape.trace.higher_order.body import Body
 from anyshape.trace.record.effect import COMPUTED, OUTLETS, build, set_attribute, set_item
 from anyshape.trace.spelling import OPERATORS, method_name
 
@@ -119,6 +120,18 @@ def to_backend_fx(
 
 def _message_of(o: Obligation) -> str:
     return o.message or f"{o.text} does not hold"
+
+
+class BodyModule(torch.nn.Module):
+    """A body of a higher-order call, as a module among those of the graph."""
+
+    def __init__(self, body: Body) -> None:
+        super().__init__()
+        self.body = body
+
+    def forward(self, values: list[Any]) -> list[Any]:
+        """Run it on the values of its parameters."""
+        return self.body(values)
 
 
 class _Writer:
@@ -300,6 +313,10 @@ class _Writer:
             return kind([self.arg(part) for part in x])
         if kind is dict:
             return {k: self.arg(part) for k, part in x.items()}
+        if kind is Body:
+            name = f"body_{len(self.fx.nodes)}"
+            self.root.add_module(name, BodyModule(x))
+            return self.fx.get_attr(name)
         if kind is slice:
             return slice(self.arg(x.start), self.arg(x.stop), self.arg(x.step))
         return x

@@ -19,6 +19,7 @@ from anyshape.rules.generator import STATE_CHANGES
 from anyshape.trace.birth import make_leaf, make_parameter
 from anyshape.trace.execution_modes import set_inference, set_saved_hooks
 from anyshape.trace.graph import INPUT, SYMBOLIC, Graph, Node, Value, leaves, op_name, values_in
+from anyshape.trace.higher_order.run import RUNNERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,6 +42,8 @@ def need_lowerable(graph: Graph) -> None:
     """Raise if a compiler of torch would drop what a call does besides computing its result."""
     for node in graph.nodes:
         func = node.func
+        if func in RUNNERS:
+            raise _refusal(f"{op_name(func)} is a call with bodies, which runs as it is")
         if func in _EAGER_ONLY or (func in _ABOUT_LEAVES and _changes_leaf(node)):
             raise _refusal(f"{op_name(func)} has an effect that they do not see")
         if func in _DROPOUTS and _probability(node) == 1:

@@ -8,6 +8,7 @@ import torch
 
 from anyshape.errors import UnsupportedError
 from anyshape.refusal import refused
+from anyshape.rules.dispatch.as_number import CLASSES
 from anyshape.rules.dispatch.result import Done
 from anyshape.rules.dispatch.table import rule
 from anyshape.rules.pointwise import like
@@ -98,7 +99,7 @@ def to(  # noqa: PLR0913  torch's signature
         return NotImplemented
     copy = copy or [a for a in args if type(a) is bool][1:2] == [True]
     for a in (*args, other):
-        if isinstance(a, torch.dtype):
+        if isinstance(a, torch.dtype) or (isinstance(a, type) and a in CLASSES):
             dtype = a
         elif isinstance(a, torch.device | str) or (type(a) is int):
             device = a
@@ -109,6 +110,7 @@ def to(  # noqa: PLR0913  torch's signature
     if device is not None:
         with DisableTorchFunction():
             where = torch.device(device)
+    dtype = CLASSES.get(dtype, dtype) if isinstance(dtype, type) else dtype
     result = _cast(x, dtype or meta.dtype, memory_format)
     if type(result) is Done:
         if where == meta.device and not copy:

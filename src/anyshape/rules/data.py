@@ -17,7 +17,7 @@ from anyshape.rules.dispatch.result import Done, Instead, Many
 from anyshape.rules.dispatch.table import rule
 from anyshape.rules.shared.broadcast import broadcast
 from anyshape.rules.shared.operand import dim_of, is_tensor, meta_of, shape_of
-from anyshape.symbolic.functions import sym_or
+from anyshape.symbolic.functions import check, sym_or
 from anyshape.symbolic.sym_bool import SymBool
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.current import current
@@ -68,7 +68,7 @@ def _range(dtype: torch.dtype) -> dict[str, int]:
         return {"min": info.min, "max": info.max}
 
 
-@rule("item")
+@rule("item", "_local_scalar_dense")
 def item(x: Any) -> Any:
     """The only element as a number."""
     meta = meta_of(x)
@@ -79,6 +79,23 @@ def item(x: Any) -> Any:
     if constant is not None:
         return Done(constant)
     return Done(_item(x, meta.dtype))
+
+
+@rule("_assert_scalar")
+def assert_scalar(x: Any, assert_msg: str = "") -> Any:
+    """A condition on numbers that the program checks."""
+    check(x != 0 if isinstance(x, int) else x, assert_msg or None)
+    return Done(None)
+
+
+@rule("sym_constrain_range", "sym_constrain_range_for_size")
+def constrain_range(size: Any, *, min: Any = None, max: Any = None) -> Any:
+    """The range of a number."""
+    if min is not None:
+        check(size >= min)
+    if max is not None:
+        check(size <= max)
+    return Done(None)
 
 
 def _constant(x: Any) -> Any:

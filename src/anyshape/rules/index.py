@@ -208,6 +208,13 @@ def getitem(x: Any, index: Any) -> Any:
     return Instead(torch.Tensor.__getitem__, (x, index), result)
 
 
+@rule("aten.index")
+def index_by_tensors(x: Any, indices: Any) -> Any:
+    """The op behind an index with tensors; None stands for a whole dimension."""
+    found = getitem(x, tuple([slice(None) if part is None else part for part in indices]))
+    return found.out if type(found) is Instead else found
+
+
 def _is_part(p: Any) -> bool:
     """Whether a list with such an element is taken for a tuple of indices."""
     return p is None or p is Ellipsis or isinstance(p, list | tuple | slice) or is_tensor(p)

@@ -230,7 +230,12 @@ def chunk(x: Any, chunks: int, dim: Any = 0) -> Any:
             sizes.append(n % size)
         return split_parts(x, sizes, dim)
     size = plain(-((-n) // chunks))
-    # at small sizes eager returns fewer parts; the program is for `chunks` of them
+    if n.expr.hint is not None:  # at small sizes eager returns fewer parts
+        if n == 0:
+            return split_parts(x, (0,) * chunks, dim)
+        count = int(-((-n) // size))
+        return split_parts(x, (*[size] * (count - 1), plain(n - size * (count - 1))), dim)
+    # the program is for `chunks` parts
     expect(
         size * (chunks - 1) < n,
         lambda: f"chunk: {text(n)} elements do not make {chunks} parts",

@@ -369,7 +369,8 @@ def fill(x: Any, value: Any) -> Any:
 def copy(x: Any, src: Any, non_blocking: bool = False) -> Any:
     """The elements of `src`, broadcast to the shape of `x`."""
     meta = meta_of(x)
-    broadcast(meta.shape, meta_of(src).shape)
+    if is_tensor(src):
+        broadcast(meta.shape, meta_of(src).shape)
     return Meta(meta.shape, meta.dtype, like(x).layout, meta.device)
 
 

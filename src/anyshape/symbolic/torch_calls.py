@@ -49,6 +49,8 @@ class ConditionNode:
         """The truth, or False where only the run could tell."""
         return self.env.guard_or(self.condition, False)
 
+    guard_size_oblivious = guard_or_false
+
     def guard_or_true(self, _file: str = "", _line: int = 0) -> bool:
         """The truth, or True where only the run could tell."""
         return self.env.guard_or(self.condition, True)
@@ -105,6 +107,10 @@ class NumberNode:
     def is_symbolic(self) -> bool:
         """True."""
         return True
+
+    def is_nested_int(self) -> bool:
+        """False: no size of a nested tensor."""
+        return False
 
     def is_int(self) -> bool:
         """Whether it is an integer."""

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
+import torch
 from torch._dispatch.python import enable_python_dispatcher
 from torch._library.fake_impl import set_ctx_getter as set_context
 from torch._library.simple_registry import singleton
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from anyshape.torch_compat.aten_op import has_kernel, qualified_name, schema_of
 
-__all__ = ["enable_python_dispatcher", "fake_kernel_of", "returns_new_tensors", "set_context"]
+__all__ = [
+    "MetaFactories",
+    "enable_python_dispatcher",
+    "fake_kernel_of",
+    "returns_new_tensors",
+    "set_context",
+]
 
 # Under `enable_python_dispatcher()` composite ops run their Python decompositions, which work on
 # symbolic sizes; their C++ ones would ask for numbers. `set_context(make)` is what
@@ -41,3 +49,26 @@ def returns_new_tensors(func: Any) -> bool:
         return False
     full = f"{name}.{schema.overload_name}" if schema.overload_name else name
     return fake_kernel_of(func) is not None or has_kernel(full, "Meta")
+
+
+_META: Final = torch.device("meta")
+
+
+class MetaFactories(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Tensors that a kernel makes have no data, whichever device it asks for.
+
+    Sizes of tensors with data are plain integers; a kernel that runs for the shapes of its results
+    may be given symbolic ones.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        """Replace the device of a factory."""
+        kwargs = kwargs or {}
+        if any(a.name == "device" for a in func._schema.arguments):
+            kwargs = {**kwargs, "device": _META}
+        return func(*args, **kwargs)

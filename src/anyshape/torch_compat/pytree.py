@@ -29,6 +29,7 @@ __all__ = [
     "MappingKey",
     "SequenceKey",
     "TreeSpec",
+    "broadcast_to_and_flatten",
     "keystr",
     "node_type",
     "register_pytree_node",
@@ -37,6 +38,9 @@ __all__ = [
     "tree_structure",
     "tree_unflatten",
 ]
+
+broadcast_to_and_flatten: Final = _pytree._broadcast_to_and_flatten
+"""The leaves of a prefix of a structure, each as often as it stands for leaves of the structure."""
 
 node_type: Final = _pytree._get_node_type
 """The key of a container in `SUPPORTED_NODES`: its class, or `namedtuple` for all named tuples."""

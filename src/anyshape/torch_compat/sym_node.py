@@ -35,6 +35,9 @@ class ConditionNode(Protocol):
     def guard_or_true(self, file: str = "", line: int = 0) -> bool:
         """`guard_or_true`, where torch asks the node itself."""
 
+    def guard_size_oblivious(self, file: str = "", line: int = 0) -> bool:
+        """The older name of `guard_or_false`."""
+
     @property
     def shape_env(self) -> Any:
         """The object that `evaluate_sym_node` is called on."""

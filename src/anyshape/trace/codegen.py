@@ -15,6 +15,7 @@ import linecache
 import math
 import weakref
 from importlib import import_module
+from keyword import iskeyword
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
@@ -155,7 +156,10 @@ class Program:
         function = f"{args[0]}.{name}" if name else self._function(node.func)
         words = [self._arg(a) for a in (args[1:] if name else args)]
         if node.kwargs:
-            words += [f"{k}={self._arg(a)}" for k, a in node.kwargs.items()]
+            words += [
+                f"**{{{k!r}: {self._arg(a)}}}" if iskeyword(k) else f"{k}={self._arg(a)}"
+                for k, a in node.kwargs.items()
+            ]
         return f"{function}({', '.join(words)})"
 
     def _index(self, index: Any) -> str:

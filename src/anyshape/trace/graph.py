@@ -178,6 +178,16 @@ def leaves(tree: Any) -> Iterator[Any]:
         yield tree
 
 
+def place_of(n: SymInt, outs: Any) -> tuple[Value, int] | None:
+    """The result and the dimension where a size stands."""
+    for value in leaves(outs):
+        if type(value) is Value:
+            for dim, m in enumerate(value.meta.shape):
+                if type(m) is SymInt and m.expr is n.expr:
+                    return value, dim
+    return None
+
+
 def operand_of(number: Any) -> Any:
     """The expression, condition or real behind a symbolic number."""
     kind = type(number)

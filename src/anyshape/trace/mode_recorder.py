@@ -105,6 +105,11 @@ class ModeRecorder:
                 else:
                     self._mode_change(func, wanted)
 
+    def sync_modes(self) -> None:
+        """Record the changes of modes since the last call."""
+        self._switch_modes()
+        self._switch_hooks()
+
     def _switch_modes(self) -> None:
         if _is_inference() is not self._inference:
             self._inference = _is_inference()

@@ -15,7 +15,9 @@ class TraceOptions(NamedTuple):
     `effects`: what the program does outside itself is done while it is traced (`DONE`), refused
     (`REFUSED`), or not done while it is traced but whenever it runs (`REPLAYED`).
     `lists_deviations`: where eager execution differs is listed, and not asserted.
+    `is_export`: the program is exported, as `torch.compiler.is_exporting` tells it.
     """
 
     effects: str = DONE
     lists_deviations: bool = True
+    is_export: bool = False

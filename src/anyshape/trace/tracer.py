@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 import weakref
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import torch
@@ -19,19 +18,21 @@ from anyshape.expr.boolean import ge0
 from anyshape.expr.terms import terms
 from anyshape.refusal import refused
 from anyshape.rules.dispatch.resolve import resolve
-from anyshape.rules.dispatch.result import Done, Instead, Many
+from anyshape.rules.dispatch.result import Defined, Done, Instead, Many
 from anyshape.rules.dispatch.table import when_registered
 from anyshape.symbolic.sym_bool import SymBool
 from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.current import outside
 from anyshape.tensor.meta import Meta, meta_of_real
+from anyshape.tensor.size import same_expr
 from anyshape.tensor.sym_tensor import DUMMY, ROWS, SymTensor, make
 from anyshape.torch_compat.tensor_subclass import make_subclass
 from anyshape.torch_compat.thread_state import is_any_autocast_enabled
 from anyshape.torch_compat.torch_function import DisableTorchFunction, is_plain
+from anyshape.trace.aside import unrecorded
 from anyshape.trace.birth import Births, make_parameter, need_origin, note_foreign, settle
-from anyshape.trace.graph import CONSTANT, INPUT, RESULT, Graph, Name, Node, Value, leaves
+from anyshape.trace.graph import CONSTANT, INPUT, RESULT, Graph, Name, Node, Value, place_of
 from anyshape.trace.mode_recorder import ModeRecorder
 from anyshape.trace.numbering import number
 from anyshape.trace.observation import Observations
@@ -43,7 +44,7 @@ from anyshape.trace.trace_asker import TraceAsker
 from anyshape.trace.whole import need_backward
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from contextlib import AbstractContextManager
 
     from anyshape.env.site import Site
     from anyshape.expr import Expr
@@ -80,6 +81,7 @@ class Tracer(ModeRecorder):
         self.asked_identity = False  # whether it compares inputs by `is`
         self.handles_errors = False
         self.depth = 0
+        self.bodies = 0  # bodies of higher-order calls that are being traced
         self.whole = 0  # forwards of autograd functions that are recorded as one call
         self.closed = False
         self.failed = False  # whether a part of the program that ran has raised
@@ -163,6 +165,9 @@ class Tracer(ModeRecorder):
             return out.value
         if kind is Instead:
             return self.record(out.func, out.args, out.kwargs, out.out)
+        if kind is Defined:
+            self.emit(func, args, kwargs).outs = _name_of(out.number)
+            return out.number
         if kind is not Many:
             raise AnyshapeError(f"the rule of {func} returned {kind.__name__}, not a Meta")
         scan = Scan(self)
@@ -207,6 +212,9 @@ class Tracer(ModeRecorder):
             tensors = [self._part(node, p, scan, inner) for p in part.parts]
             outs.append(tuple(inner))
             return part.build(tensors)
+        if type(part) is Defined:
+            outs.append(_name_of(part.number))
+            return part.number
         outs.append(None)
         return part
 
@@ -406,11 +414,17 @@ class Tracer(ModeRecorder):
         self._fresh.append((n, func, args))
         return n
 
+    def claim(self, n: Any) -> bool:
+        """Whether a number is a new size; the call whose result it is gives its value."""
+        kept = [entry for entry in self._fresh if not same_expr(entry[0], n)]
+        found, self._fresh = len(kept) < len(self._fresh), kept
+        return found
+
     def _bind(self, node: Node) -> None:
         """Read the fresh sizes off the results of a node."""
         fresh, self._fresh = self._fresh, []
         for n, func, args in fresh:
-            place = _place_of(n, node.outs)
+            place = place_of(n, node.outs)
             if place is not None:
                 read = self.emit(torch.Tensor.size, place)
             elif func is not None:
@@ -458,37 +472,16 @@ class Tracer(ModeRecorder):
         self._lifted = {}
         self.births = Births()
 
-    @contextmanager
-    def unrecorded(self) -> Iterator[None]:
+    def unrecorded(self) -> AbstractContextManager[None]:
         """Forget the nodes that are written inside; what only they would give is refused."""
-        length = len(self.graph.nodes)
-        modes, set_ = self.modes, dict(self._set)
-        try:
-            yield
-            for node in self.graph.nodes[length:]:
-                if any(type(leaf) is Name for leaf in leaves(node.outs)):
-                    raise refused(
-                        UnsupportedError,
-                        "a shape rule uses a value that only the run knows",
-                        fix="register a fake that calls torch.library.get_ctx().new_dynamic_size()",
-                    )
-        finally:
-            del self.graph.nodes[length:]
-            self.set_modes(modes)
-            self._set = set_
+        return unrecorded(self)
 
 
 when_registered(ROWS.clear)
 
 
-def _place_of(n: SymInt, outs: Any) -> tuple[Value, int] | None:
-    """The result and the dimension where a size stands."""
-    for value in leaves(outs):
-        if type(value) is Value:
-            for dim, m in enumerate(value.meta.shape):
-                if type(m) is SymInt and m.expr is n.expr:
-                    return value, dim
-    return None
+def _name_of(number: Any) -> Name:
+    return number if type(number) is Name else Name(symbol_name(number.expr))
 
 
 def _outside(*_: Any, **__: Any) -> NoReturn:

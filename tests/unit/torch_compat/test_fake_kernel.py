@@ -51,3 +51,11 @@ def test_custom_ops_return_new_tensors(nonzero_rows):
     assert fake_kernel.returns_new_tensors(nonzero_rows)
     assert not fake_kernel.returns_new_tensors(torch.ops.aten.contiguous.default)
     assert not fake_kernel.returns_new_tensors(torch.add)
+
+
+def test_tensors_of_a_kernel_have_no_data():
+    with fake_kernel.MetaFactories():
+        made = torch.zeros(3, device="cpu")
+        assert made.device.type == "meta"
+        assert (made + 1).device.type == "meta"
+        assert torch.ones(2).cos().shape == (2,)

@@ -22,6 +22,7 @@ from anyshape.symbolic.number_asker import NumberAsker
 from anyshape.tensor import current
 from anyshape.torch_compat.torch_function import DisableTorchFunction
 from anyshape.trace.execution_modes import enter_modes, keep_modes
+from anyshape.trace.higher_order.body import undecided_in_body
 from anyshape.trace.path.loop_state import Unsettled
 from anyshape.trace.path.segment import Segment, key_of
 from anyshape.trace.path.segment_tracer import Diverged, SegmentTracer
@@ -77,6 +78,8 @@ class PathTracer(SegmentTracer):
         """The answer to a question, computed by running the segment that ends here."""
         if self.settling:
             raise Unsettled
+        if self.bodies:
+            raise undecided_in_body(self.env.text(question))
         self.settle()
         if are_seen(self.graph.nodes):
             raise refused(

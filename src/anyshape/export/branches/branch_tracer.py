@@ -20,6 +20,7 @@ from anyshape.expr.boolean import Bool
 from anyshape.expr.constructor.comparison import equals
 from anyshape.expr.node import Expr
 from anyshape.symbolic.sym_bool import SymBool
+from anyshape.trace.higher_order.body import undecided_in_body
 from anyshape.trace.path.loop_state import Unsettled
 from anyshape.trace.path.segment import MAX_ANSWERS, Segment, key_of
 from anyshape.trace.path.segment_tracer import Diverged, SegmentTracer
@@ -110,6 +111,8 @@ class BranchTracer(SegmentTracer):
         """The answer of this path to a question."""
         if self.settling:
             raise Unsettled
+        if self.bodies:
+            raise undecided_in_body(self.env.text(question))
         if self.has_ended:
             raise self.end()
         if self._hidden or self.whole:

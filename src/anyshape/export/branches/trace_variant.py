@@ -48,7 +48,9 @@ class VariantTrace:
         self._call = (args, kwargs)
         self._chooser = chooser
         self._branches = branches
-        self._options = TraceOptions(effects=REFUSED, lists_deviations=lists_deviations)
+        self._options = TraceOptions(
+            effects=REFUSED, lists_deviations=lists_deviations, is_export=True
+        )
         self.tracer = Tracer(options=self._options, previous=previous)
         self._previous = previous
 

@@ -36,6 +36,7 @@ from anyshape.torch_compat.aten_op import (
 )
 from anyshape.torch_compat.thread_state import SET_GRAD_ENABLED, set_grad_enabled
 from anyshape.trace import execution_modes
+from anyshape.trace.higher_order.run import RUNNERS, pull_back, vjp
 from anyshape.trace.spelling import methods, path_of, paths
 
 _OWN: Final[dict[str, Any]] = {
@@ -55,10 +56,11 @@ _OWN: Final[dict[str, Any]] = {
     "torch.set_default_dtype": torch.set_default_dtype,
     "anyshape.set_seed": generator.set_seed,
     **outlet.OPS,
+    **{f"anyshape.{f.__name__}": f for f in RUNNERS if f not in (vjp, pull_back)},
 }
 _PUBLIC: Final = """
     alias cartesian_prod cholesky_solve cross cumulative_trapezoid dsplit einsum
-    fake_quantize_per_channel_affine fake_quantize_per_tensor_affine frobenius_norm hsplit index
+    fake_quantize_per_channel_affine fake_quantize_per_tensor_affine frobenius_norm hsplit
     inner isin lift_fresh linalg_cond linalg_cross linalg_householder_product linalg_ldl_factor
     linalg_ldl_factor_ex linalg_lu_solve linalg_matrix_rank linalg_solve_ex linalg_solve_triangular
     linalg_vander linalg_vecdot lu_solve lu_unpack native_dropout nuclear_norm orgqr ormqr qr stft

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from anyshape.errors import AnyshapeError, LoadError
 from anyshape.events import Deviation
-from anyshape.export.files import checked, plain
+from anyshape.export.files import body, checked, plain
 from anyshape.export.files.callable_ops import find, need_types
+from anyshape.export.files.defined import need, need_defined
 from anyshape.export.files.guarded_op import guarded
 from anyshape.export.files.outlet import OUTLETS, Outlets
 from anyshape.export.files.scope import ScopeReader
 from anyshape.export.files.stand_in import Member
 from anyshape.expr.table.op_numpy import WIDTHS
-from anyshape.expr.traverse import names_of
 from anyshape.symbolic.sym_bool import SymBool
 from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
@@ -22,8 +22,9 @@ from anyshape.tensor.layout import CONTIGUOUS
 from anyshape.tensor.meta import Meta, meta_of_real
 from anyshape.torch_compat.torch_function import DisableTorchFunction
 from anyshape.trace.capture import Captured
-from anyshape.trace.graph import CONSTANT, RESULT, SYMBOLIC, Name, Node, Value, operand_of
+from anyshape.trace.graph import CONSTANT, RESULT, SYMBOLIC, Name, Node, Value
 from anyshape.trace.graph import leaves as leaves_of
+from anyshape.trace.higher_order.body import parameter
 from anyshape.trace.inputs import Inputs
 from anyshape.trace.tracer import Tracer
 
@@ -67,7 +68,7 @@ class GraphReader:
         self._constants(part["constants"], self.shared.constants)
         asserts = self.scope.asserts(part["asserts"], part.get("recorded"), f"{where}, asserts")
         for i, node in enumerate(checked.items(part["nodes"], f"{where}, nodes")):
-            self._node(node, f"{where}, node {i}")
+            self.graph.nodes.append(self.node(node, f"{where}, node {i}"))
         outputs = checked.items(part["outputs"], f"{where}, outputs")
         self.graph.outputs = [self._returned(x, f"{where}, outputs") for x in outputs]
         self._deviations(part["deviations"])
@@ -79,7 +80,10 @@ class GraphReader:
             self.graph.verify()
         except AnyshapeError as e:
             raise LoadError(f"{where}: {e.what[:300]}") from e
-        self._need_defined(guards, asserts)
+        known = {bind.name for bind in self.inputs.binds}
+        early = [o.condition for o in guards] + [n.expr for _, _, n in self.inputs.relations]
+        need(where, early, known, "the guards")
+        need_defined(where, self.graph, asserts, known)
         self.scope.learn(part["replacements"])
         self.tracer.close()
         captured = Captured(self.tracer, self.inputs, out_spec)
@@ -131,7 +135,8 @@ class GraphReader:
             self.graph.constants.append((value, tensor))
             self.values[repr(value)] = value
 
-    def _node(self, data: Any, where: str) -> None:
+    def node(self, data: Any, where: str) -> Node:
+        """A call."""
         args_, at, kwargs_, op, outs = checked.fields(
             data, ("args", "at", "kwargs", "op", "outs"), where
         )
@@ -141,8 +146,7 @@ class GraphReader:
             checked.items(kwargs_, where, 0)
             node = Node(func, args, {}, self.scope.site(at), 0)
             node.outs = self.outlets.define(func, outs, where)
-            self.graph.nodes.append(node)
-            return
+            return node
         args = tuple([self.arg(x, where) for x in checked.items(args_, where)])
         kwargs: dict[str, Any] = {}
         for pair in checked.items(kwargs_, where):
@@ -153,7 +157,21 @@ class GraphReader:
         need_types(func, args, kwargs, where)
         node = Node(guarded(func, kwargs), args, kwargs, self.scope.site(at), 0)
         node.outs = self._outs(outs, node, where, 0)
-        self.graph.nodes.append(node)
+        return node
+
+    def _parameter(self, data: Any, where: str) -> Value | Name:
+        """A parameter of a body: a value or a symbol from around it, or one that it is given."""
+        if type(data) is dict and "value" in data and len(data) == 1:
+            found: Value = self.arg(data, where)
+            return found
+        if type(data) is not dict:
+            checked.refuse(where, "a parameter", data)
+        known = self.values.get(f"v{data.get('value')}")  # bodies of one call may share it
+        if known is not None and known.node is not None and known.node.func is parameter:
+            return known
+        node = Node(parameter, (), {}, None, 0)
+        made: Value | Name = self._outs(data, node, where, 1)
+        return made
 
     def _op(self, name: Any, where: str) -> Any:
         try:
@@ -216,34 +234,6 @@ class GraphReader:
                 )
             )
 
-    def _need_defined(self, guards: Any, asserts: Any) -> None:
-        """Raise unless every symbol is defined before it is used."""
-        known = {bind.name for bind in self.inputs.binds}
-        need = [o.condition for o in guards] + [n.expr for _, _, n in self.inputs.relations]
-        self._need(need, known, "the guards")
-        due: dict[str, list[Any]] = {}
-        for o in asserts:
-            due.setdefault(o.symbol, []).append(o.condition)
-        self._need([p for name in known for p in due.pop(name, ())], known, "the asserts")
-        for i, node in enumerate(self.graph.nodes):
-            parts = leaves_of((node.args, node.kwargs))
-            self._need([operand_of(x) for x in parts if type(x) in SYMBOLIC], known, f"node {i}")
-            for name in leaves_of(node.outs):
-                if type(name) is Name and node.func not in OUTLETS:
-                    if name in known:
-                        raise LoadError(f"{self.where}, node {i} defines {name} again")
-                    known.add(str(name))
-                    self._need(due.pop(name, []), known, "an assert")
-        rest = [operand_of(x) for x in leaves_of(_flat(self.graph.outputs)) if type(x) in SYMBOLIC]
-        self._need(rest, known, "the outputs")
-
-    def _need(self, operands: list[Any], known: set[str], what: str) -> None:
-        missing = set(names_of(*operands)) - known if operands else None
-        if missing:
-            raise LoadError(
-                f"{self.where}: {sorted(missing)[0]} is not defined before its use in {what}"
-            )
-
     # ------------------------------------------------------------------ arguments
 
     def arg(self, data: Any, where: str, depth: int = 0) -> Any:
@@ -255,6 +245,8 @@ class GraphReader:
                 if value is None:
                     checked.refuse(where, "a value that is defined before", content)
                 return value
+            if tag == "body":
+                return body.decode(content, where, self, depth + 1, self._parameter)
             if tag == "numpy":
                 scalar, text = checked.items(content, where, 2)
                 checked.one_of(scalar, WIDTHS, where)
@@ -278,7 +270,3 @@ _SYMBOLIC: Final[dict[str, tuple[Any, str]]] = {
 def _is_parameter(name: str) -> bool:
     """Whether a text can be the name of an argument in generated code."""
     return name.isascii() and name.isidentifier() and not keyword.iskeyword(name)
-
-
-def _flat(outputs: list[Any]) -> list[Any]:
-    return [tuple(x) if isinstance(x, tuple) else x for x in outputs]

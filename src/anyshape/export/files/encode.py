@@ -10,7 +10,7 @@ import torch
 from anyshape.env.obligation import in_program_order
 from anyshape.errors import UnsupportedError
 from anyshape.export.branches.branching import Branching, Part
-from anyshape.export.files import outlet, plain, structure, weights
+from anyshape.export.files import body, outlet, plain, structure, weights
 from anyshape.export.files.callable_ops import name_of
 from anyshape.export.files.scope import ScopeWriter, Sites
 from anyshape.export.files.stand_in import Member, member_of
@@ -20,6 +20,7 @@ from anyshape.symbolic.sym_bool import SymBool
 from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.trace.graph import SYMBOLIC, Name, Value, names_object, operand_of
+from anyshape.trace.higher_order.body import Body
 from anyshape.trace.record.effect import build, set_attribute, set_item
 
 if TYPE_CHECKING:
@@ -193,6 +194,10 @@ class _Graph:
         kind = type(a)
         if kind is Value:
             return {"value": repr(a)}
+        if kind is Body:
+            return {
+                "body": body.encode(a, self._node, self._arg, self._outs, self.scope.obligation)
+            }
         if kind is SymFloat and a.scalar:
             return {"numpy": [a.scalar, self.scope.text(a.value)]}
         if kind in SYMBOLIC:

@@ -13,7 +13,7 @@ import torch
 from anyshape.env.site import capture as capture_site
 from anyshape.errors import AnyshapeError, ArgumentError, ShapeError, UnsupportedError
 from anyshape.refusal import refused
-from anyshape.rules.dispatch.result import Done, Many
+from anyshape.rules.dispatch.result import Defined, Done, Many
 from anyshape.rules.dispatch.sym_node import number_of, to_stock
 from anyshape.rules.shared.operand import meta_of
 from anyshape.symbolic.sym_bool import SymBool
@@ -25,6 +25,7 @@ from anyshape.tensor.meta import Meta
 from anyshape.tensor.size import surely_equal
 from anyshape.tensor.sym_tensor import SymSize, SymTensor
 from anyshape.torch_compat.fake_kernel import (
+    MetaFactories,
     enable_python_dispatcher,
     fake_kernel_of,
     returns_new_tensors,
@@ -96,7 +97,8 @@ class _Conversion:
             build = kind if plain or not hasattr(x, "_fields") else lambda parts: kind(*parts)
             return Many([self.from_torch(part) for part in x], build)
         if type(x) in (torch.SymInt, torch.SymFloat, torch.SymBool):
-            return number_of(x)
+            number = number_of(x)
+            return Defined(number) if current().claim(number) else number
         return x
 
     def _note_view(self, x: torch.Tensor) -> None:
@@ -121,10 +123,9 @@ def run_meta_kernel(
     try:
         with DisableTorchFunction(), torch.no_grad(), enable_python_dispatcher():
             positional, named = conversion.to_torch(args), conversion.to_torch(kwargs)
-            if not conversion.seen and "device" not in named:
-                named = {**named, "device": _META}
+            if not conversion.seen and conversion.requested is None:
                 conversion.requested = torch.get_default_device()
-            out = _run(func, positional, named)
+            out = _run(func, positional, named, is_factory=not conversion.seen)
             conversion.is_new = returns_new_tensors(func)
             for original, converted in conversion.seen.values():
                 if out is converted and not conversion.is_new and not name.endswith("_"):
@@ -143,15 +144,19 @@ def run_meta_kernel(
         if strange or has_no_kernel(str(e)):
             raise _unsupported(name, _brief(e)) from e
         raise ShapeError(f"{name}: {_brief(e)}") from e
-    return (result if type(result) in (Meta, Many) else Done(result)), conversion.base
+    is_call = type(result) in (Meta, Many, Defined)
+    return (result if is_call else Done(result)), conversion.base
 
 
-def _run(func: Any, args: Any, kwargs: Any) -> Any:
+def _run(func: Any, args: Any, kwargs: Any, *, is_factory: bool) -> Any:
     """Call the kernel, or the fake kernel of a custom op, which may make unbacked sizes."""
     kernel = fake_kernel_of(func)
     if kernel is None:
-        return func(*args, **kwargs)
-    with set_context(_Context):
+        if not is_factory:
+            return func(*args, **kwargs)
+        with MetaFactories():
+            return func(*args, **kwargs)
+    with set_context(_Context), MetaFactories():
         return kernel(*args, **kwargs)
 
 

@@ -16,6 +16,7 @@ import torch
 from anyshape.env.site import capture as capture_site
 from anyshape.errors import ArgumentError, ShapeError, UnsupportedError
 from anyshape.refusal import refused
+from anyshape.rules.dispatch.as_number import MAKERS, METHODS, as_numbers, with_dtype
 from anyshape.rules.dispatch.autocast import cast_operands
 from anyshape.rules.dispatch.body import run_body
 from anyshape.rules.dispatch.bridge import run_meta_kernel
@@ -132,7 +133,7 @@ def op_name(func: Any) -> str:
 def _by_name(func: Any, name: str) -> functools.partial[Any] | None:
     if isinstance(func, types.FunctionType) and func.__module__ == "torch.nn.functional":
         found = RULES.get(f"F.{name}")
-        return None if found is None else functools.partial(_run, found)
+        return None if found is None else functools.partial(_form_of(f"F.{name}"), found)
     if isinstance(func, types.FunctionType) and func.__module__ not in SAME_SIGNATURE_MODULES:
         return None
     if f"aten.{name}" in RULES and not isinstance(func, types.FunctionType):
@@ -143,7 +144,7 @@ def _by_name(func: Any, name: str) -> functools.partial[Any] | None:
     name = PYTHON_OPERATORS.get(name, name)
     if name in RULES:
         inplace = inplace or _is_inplace(name)
-        return functools.partial(_run_inplace if inplace else _run, RULES[name])
+        return functools.partial(_run_inplace if inplace else _form_of(name), RULES[name])
     if _is_inplace(name) and name[:-1] in RULES:
         return functools.partial(_run_inplace, RULES[name[:-1]])
     return None
@@ -151,6 +152,7 @@ def _by_name(func: Any, name: str) -> functools.partial[Any] | None:
 
 # ---------------------------------------------------------------------- the forms of a row
 
+_WRONG_ARGUMENT: Final = (TypeError, ArgumentError, AttributeError)
 _MISFIT: Final = object()  # the signature of the rule does not accept the call
 
 
@@ -160,17 +162,18 @@ def _call(found: Rule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         args, kwargs = normalized(found.function, args, kwargs)
     try:
         return found.function(*args, **kwargs)
-    except (TypeError, ArgumentError):
+    except _WRONG_ARGUMENT:
         return _call_reordered(found, args, kwargs)
 
 
 def _call_reordered(found: Rule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Retry a call that raised, in the current order of arguments if it uses a deprecated one.
+    """Retry a call that raised: in the current order of arguments if it uses a deprecated one, or
+    with numbers for what stands for them.
 
-    Called while the error of the rule is handled. If no order is deprecated: return _MISFIT if the
+    Called while the error of the rule is handled. If nothing changes: return _MISFIT if the
     signature of the rule does not accept the call, else raise the error again.
     """
-    other = reordered(found.name, args, kwargs)
+    other = reordered(found.name, args, kwargs) or as_numbers(args, kwargs, tensors=False)
     if other is not None:
         return found.function(*other[0], **other[1])
     if takes(found.function, args, kwargs):
@@ -186,13 +189,14 @@ def _run(found: Rule, tracer: Any, func: Any, args: Any, kwargs: Any) -> Any:
     if is_any_autocast_enabled() and kwargs.get("out") is None:
         out = _call(found, *cast_operands(found.name, args, kwargs))
     elif kwargs:
+        kwargs = with_dtype(kwargs)
         if kwargs.get("out") is not None:
             return _run_out(found, tracer, func, args, kwargs)
         out = _call(found, args, kwargs)
     else:
         try:
             out = found.function(*args)
-        except (TypeError, ArgumentError):
+        except _WRONG_ARGUMENT:
             out = _call_reordered(found, args, kwargs)
     if out is NotImplemented:
         return _next(tracer, func, args, kwargs)
@@ -202,6 +206,24 @@ def _run(found: Rule, tracer: Any, func: Any, args: Any, kwargs: Any) -> Any:
     if found.view:
         tracer.alias(result, _first(args, kwargs))
     return result
+
+
+def _form_of(name: str) -> Any:
+    if name in MAKERS:
+        return _run_maker
+    return _run_sized if name in METHODS else _run
+
+
+def _run_maker(found: Rule, tracer: Any, func: Any, args: Any, kwargs: Any) -> Any:
+    """An op that takes numbers and sizes alone."""
+    numbers = as_numbers(args, kwargs)
+    return _run(found, tracer, func, *((args, kwargs) if numbers is None else numbers))
+
+
+def _run_sized(found: Rule, tracer: Any, func: Any, args: Any, kwargs: Any) -> Any:
+    """An op that takes a tensor, and then numbers and sizes."""
+    numbers = as_numbers(args, kwargs, 1)
+    return _run(found, tracer, func, *((args, kwargs) if numbers is None else numbers))
 
 
 def _run_misfit(found: Rule, tracer: Any, func: Any, args: Any, kwargs: Any) -> Any:

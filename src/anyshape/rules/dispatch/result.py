@@ -29,10 +29,20 @@ class Instead:
         self.out = out
 
 
+class Defined:
+    """A number among several results: a symbol whose value the call gives."""
+
+    __slots__ = ("number",)
+
+    def __init__(self, number: Any) -> None:
+        self.number = number
+
+
 class Many:
     """Several results; `build` makes the container from the list of tensors.
 
-    A part is a `Meta`, another `Many`, or a plain value, which is returned unchanged.
+    A part is a `Meta`, another `Many`, a number that is `Defined` by the call, or a plain value,
+    which is returned unchanged.
     """
 
     __slots__ = ("build", "parts")

@@ -19,6 +19,7 @@ from anyshape.torch_compat.module_attribute import CALL_HOOKS, CALL_IMPL, GLOBAL
 from anyshape.torch_compat.torch_function import DisableTorchFunction
 from anyshape.torch_compat.torch_script import ScriptFunction, script_source
 from anyshape.trace import tree
+from anyshape.trace.higher_order.substitute import transformed
 from anyshape.trace.record import read as reads
 from anyshape.trace.record.atom import ATOMS, CONTAINERS, SYMBOLIC, Function
 from anyshape.trace.record.builtin import Builtins
@@ -167,6 +168,9 @@ class Calls:
             return substitute
         if is_twinned(f.__code__) or is_twin(f.__code__):
             return self._recorder.twin(f)
+        found = transformed(self._recorder, f)
+        if found is not None:
+            return found
         if _CONTEXT in f.__code__.co_freevars and self._recorder.is_refusing:
             return functools.partial(self._in_context, f)
         return self._builtins.python(f)

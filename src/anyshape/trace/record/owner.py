@@ -195,17 +195,18 @@ class Owners(Reader):
         return name
 
     def _new_name(self, x: Any) -> Name:
-        name = self._name()
+        name = self.new_name()
         self._published[id(x)] = (x, name)
         return name
 
-    def _name(self) -> Name:
+    def new_name(self) -> Name:
+        """A name for an object that the program makes."""
         self._names += 1
         return Name(f"{MADE}{self._names - 1}")
 
     def compute(self, function: Callable[..., Any], *args: Any) -> Name:
         """Have the program compute something for its effects."""
-        name = self._name()
+        name = self.new_name()
         self.tracer.emit(function, args).outs = name
         return name
 

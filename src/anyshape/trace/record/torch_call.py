@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 from torch.nn import functional as F  # noqa: N812  as everybody calls it
 
+from anyshape.rules.dispatch.as_number import MAKERS, as_numbers
 from anyshape.rules.generator import recorded, set_seed
 from anyshape.symbolic.sym_bool import SymBool
 from anyshape.tensor.sym_tensor import SymTensor
 from anyshape.torch_compat.thread_state import is_any_autocast_enabled
 from anyshape.torch_compat.torch_function import disabled_torch_function
+from anyshape.trace.higher_order.substitute import HIGHER_ORDER
+from anyshape.trace.record.shape_call import broadcast_shapes, shape_calls
 from anyshape.trace.whole import apply
 
 if TYPE_CHECKING:
@@ -32,7 +35,6 @@ _OVERRIDES: Final[Any] = (
     torch.overrides.has_torch_function_unary,
     torch.overrides.has_torch_function_variadic,
 )
-_TRANSFORMS = ("vmap", "grad", "grad_and_value", "vjp", "jvp", "jacrev", "jacfwd", "hessian")
 
 
 def TORCH_SUBSTITUTES() -> Iterator[tuple[Any, Any]]:  # noqa: N802
@@ -56,6 +58,10 @@ def TORCH_SUBSTITUTES() -> Iterator[tuple[Any, Any]]:  # noqa: N802
         yield f, functools.partial(_has_override, f)
     for make in _MAKERS:
         yield make, functools.partial(_made, make)
+    for name in sorted(MAKERS):
+        yield getattr(torch, name), functools.partial(_of_numbers, call=getattr(torch, name))
+    yield from shape_calls()
+    yield torch.broadcast_shapes, broadcast_shapes
     yield torch.nn.Buffer, _buffer
     for name in dir(torch):
         if name.startswith(("set_", "use_deterministic")) and name not in _RECORDED:
@@ -64,10 +70,8 @@ def TORCH_SUBSTITUTES() -> Iterator[tuple[Any, Any]]:  # noqa: N802
     for module in (torch.backends.mkldnn, torch.backends.cudnn):
         yield module.set_flags, functools.partial(_set, "set_flags")
     yield torch.compiler.is_compiling, lambda recorder: True
-    for name in _TRANSFORMS:
-        yield getattr(torch.func, name, None), functools.partial(_transform, name)
-    yield torch.vmap, functools.partial(_transform, "vmap")
-    yield torch.cond, functools.partial(_transform, "cond")
+    yield torch.compiler.is_exporting, lambda recorder: recorder.tracer.options.is_export
+    yield from HIGHER_ORDER()
     for f in (torch.load, torch.save, torch.jit.load, torch.jit.save, torch.from_file):
         yield f, functools.partial(_file, f.__name__)
 
@@ -121,6 +125,13 @@ def _ranged(recorder: Recorder, *args: Any, **named: Any) -> Any:
     return recorder.tracer.call(torch.range, args, named)
 
 
+def _of_numbers(recorder: Recorder, *args: Any, call: Any, **named: Any) -> Any:
+    """Its parser takes no traced tensor for a number."""
+    numbers = as_numbers(args, named)
+    args, named = (args, named) if numbers is None else numbers
+    return call(*args, **named)
+
+
 def _set(name: str, recorder: Recorder, *_: Any, **__: Any) -> Any:
     raise recorder.refusal(f"{name}() is called, which changes the state of the process")
 
@@ -164,11 +175,3 @@ def _plain_truths(recorder: Recorder, *args: Any, call: Any, **named: Any) -> An
 def _applied(recorder: Recorder, method: Any, *args: Any, **named: Any) -> Any:
     """`apply` of an autograd.Function, see `trace/whole.py`."""
     return apply(recorder.tracer, method, args, named)
-
-
-def _transform(name: str, recorder: Recorder, *_: Any, **__: Any) -> Any:
-    raise recorder.unsupported(
-        f"torch.func.{name} inside a traced function",
-        why="it wraps tensors below the level that is traced",
-        fix="write the batch dimension out, or apply the transform to the traced program",
-    )

@@ -1,0 +1,44 @@
+"""`torch.cond`: both sides are traced, and the predicate picks one when the program runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from anyshape.symbolic.sym_bool import SymBool
+from anyshape.tensor.size import expect_equal, product
+from anyshape.tensor.sym_tensor import SymTensor
+from anyshape.trace import tree
+from anyshape.trace.higher_order import run
+from anyshape.trace.higher_order.body import trace_body
+from anyshape.trace.higher_order.result import Joined, names_in, record, refuse_results
+
+if TYPE_CHECKING:
+    from anyshape.trace.record.recorder import Recorder
+
+
+def cond(recorder: Recorder, pred: Any, true_fn: Any, false_fn: Any, operands: Any = ()) -> Any:
+    """`torch.cond`; a predicate that is known while tracing picks a side then, as in eager."""
+    tracer = recorder.tracer
+    then, other = recorder.hooks.ready(true_fn), recorder.hooks.ready(false_fn)
+    if type(pred) is SymBool and not _needs_run(pred):
+        pred = bool(pred)
+    if not isinstance(pred, torch.Tensor | SymBool):
+        return then(*operands) if pred else other(*operands)
+    if isinstance(pred, torch.Tensor):
+        shape = pred._meta.shape if type(pred) is SymTensor else tuple(pred.shape)
+        expect_equal(product(shape), 1, lambda: "torch.cond: the predicate has one element")
+    first = trace_body(tracer, "torch.cond", lambda: then(*operands))
+    second = trace_body(tracer, "torch.cond", lambda: other(*operands))
+    if first.spec != second.spec:
+        refuse_results("returns other containers than the other", [first.spec, second.spec])
+    joined = Joined(tracer, names_in(first.body, second.body))
+    parts = [joined.part(list(pair)) for pair in zip(first.results, second.results, strict=True)]
+    args = (pred, first.body, first.captures, second.body, second.captures)
+    return tree.unflatten(record(tracer, run.cond, args, parts), first.spec)
+
+
+def _needs_run(pred: SymBool) -> bool:
+    """Whether only the run can tell."""
+    return pred.known() is None and pred.env.hint_for_guard(pred.condition) is None

@@ -1,0 +1,44 @@
+"""What a trace calls in place of torch's higher-order functions."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+
+from anyshape.torch_compat import higher_order
+from anyshape.trace.higher_order import branch, loop, transform
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from anyshape.trace.record.recorder import Recorder
+
+_TRANSFORMS: Final = ("vmap", "grad", "grad_and_value", "jacrev", "jacfwd", "hessian")
+
+
+def HIGHER_ORDER() -> Iterator[tuple[Any, Any]]:  # noqa: N802  as the table that it is a part of
+    """Pairs of a function and what to call in its place, which gets the recorder first."""
+    yield torch.cond, branch.cond
+    yield higher_order.OPERATORS["cond"], branch.cond
+    yield higher_order.while_loop, loop.while_loop
+    yield higher_order.OPERATORS["while_loop"], loop.while_loop
+    yield higher_order.map, loop.map
+    yield higher_order.OPERATORS["map_impl"], loop.map_operator
+    yield higher_order.scan, loop.scan
+    yield higher_order.OPERATORS["scan"], loop.scan_operator
+    yield higher_order.associative_scan, loop.associative_scan
+    for name in _TRANSFORMS:
+        yield getattr(torch.func, name), functools.partial(transform.transform, name)
+    yield torch.func.vjp, transform.vjp
+    yield torch.func.jvp, transform.jvp
+
+
+def transformed(recorder: Recorder, f: Any) -> Any:
+    """What to call for a function that torch has transformed before; None for any other."""
+    found = higher_order.transform_of(f)
+    if found is None:
+        return None
+    name, function, options = found
+    return transform.transform(name, recorder, recorder.outside(function), **options)
