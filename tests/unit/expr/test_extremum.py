@@ -78,3 +78,26 @@ def test_two_maxima_in_one_operand_stay() -> None:
         expected = max(max(va, 0) + max(vb, 0), vc)
         assert evaluate(e, {"a": va, "b": vb, "c": vc}) == expected
     assert absolute(e).lo >= 0 or parse(pool, show(absolute(e))) is absolute(e)
+
+
+def test_nested_minima_and_maxima_do_not_gather_operands() -> None:
+    pool = Pool()
+    symbols = [symbol(pool, f"u{i}") for i in range(40)]
+    for s in (symbols, symbols[::-1]):
+        e, values = s[0], {f"u{i}": i * 7 % 40 for i in range(40)}
+        expected = values[show(s[0])]
+        for i, x in enumerate(s[1:]):
+            e, expected = (
+                (maximum((e, x)), max(expected, values[show(x)]))
+                if i % 2
+                else (minimum((e, x)), min(expected, values[show(x)]))
+            )
+        assert evaluate(e, values) == expected
+        assert max(len(atom.args) for atom in terms(e)) <= 1
+
+
+def test_maxima_beside_others_are_flattened() -> None:
+    pool, a, b, c = abc()
+    d = symbol(pool, "d")
+    other = maximum((c, d))
+    assert maximum((maximum((a, b)) - other, d)) is maximum((a - other, b - other, d))

@@ -85,16 +85,26 @@ def absolute(e: Expr) -> Expr:
 
 
 def _flattened(operands: list[Expr]) -> list[Expr]:
-    """The operands, with `rest + k*max(0, e, ...)` as `rest, rest + k*e, ...` for k > 0."""
+    """The operands, with `rest + k*max(0, e, ...)` as `rest, rest + k*e, ...` for k > 0.
+
+    A maximum inside another one of the same sum stays, as in `a + m - max(0, a + m - b)`, which is
+    min(a + m, b): operands would become more with each nesting, and none would be found equal.
+    """
     out: list[Expr] = []
     for operand in operands:
         inner: Atom | None = None
         maxima = 0
+        others: list[Atom] = []
         for atom, k in terms(operand).items():
-            if atom.op is MAXIMUM and k > 0:
-                maxima += 1
-                inner = atom
-        if inner is not None and maxima == 1 and len(out) + len(inner.args) < FLATTEN_LIMIT:
+            if atom.op is MAXIMUM:
+                if k > 0:
+                    maxima += 1
+                    inner = atom
+                else:
+                    others.append(atom)
+        if inner is None or maxima > 1 or any(_contains(atom, inner) for atom in others):
+            out.append(operand)
+        elif len(out) + len(inner.args) < FLATTEN_LIMIT:
             atom, k = inner, terms(operand)[inner]
             rest = operand - atom.node.scale(k)
             out.append(rest)
@@ -102,3 +112,8 @@ def _flattened(operands: list[Expr]) -> list[Expr]:
         else:
             out.append(operand)
     return out
+
+
+def _contains(outer: Atom, inner: Atom) -> bool:
+    """Whether an operand of the maximum `outer` is a sum with `inner`."""
+    return any(inner in terms(e) for e in outer.exprs)
