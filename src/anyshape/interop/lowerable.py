@@ -50,6 +50,9 @@ def need_lowerable(graph: Graph) -> None:
             raise _refusal(f"{op_name(func)} of all elements draws no random numbers")
         if "alpha" in node.kwargs and any(type(a) in SYMBOLIC for a in node.args):
             raise _refusal(f"they drop the factor alpha of {op_name(func)} with a symbolic number")
+        out = node.kwargs.get("out")
+        if type(out) is Value and any(type(n) is int and n == 0 for n in out.meta.shape):
+            raise _refusal(f"{op_name(func)} makes its empty output larger")
         if node.kwargs.get("requires_grad"):
             raise _refusal(f"{op_name(func)} makes a leaf that gradients flow into")
         backward = getattr(getattr(func, "__self__", None), "backward", None)

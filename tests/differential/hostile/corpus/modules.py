@@ -296,7 +296,7 @@ def training_switched_between():
     def fn(x):
         return m(x)
 
-    return Case(fn, m.eval, m.train, m.eval, args=four, sizes=(2,), exported=False)
+    return Case(fn, m.eval, args=four, sizes=(2,))
 
 
 @program
