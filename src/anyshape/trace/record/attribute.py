@@ -324,6 +324,8 @@ class Attributes:
             self._set_of_born(o, name, value)
             return
         recorder.need_outside(o)
+        if name in ("__class__", "__dict__"):
+            raise recorder.refusal(f"the {name} of a {type(o).__name__} is assigned")
         if isinstance(o, types.ModuleType):
             recorder.emit(effect.set_item, Held(o.__dict__), name, recorder.operand(value))
             space = recorder.space(o.__dict__)

@@ -37,6 +37,7 @@ from anyshape.trace.record.iteration import Iterations
 from anyshape.trace.record.meaning import Meanings
 from anyshape.trace.record.read import is_array
 from anyshape.trace.record.substitute import Substitutes
+from anyshape.trace.record.territory import is_twinned
 from anyshape.trace.record.torch_call import TORCH_SUBSTITUTES, generator_method
 
 if TYPE_CHECKING:
@@ -85,7 +86,17 @@ _ASKED: Final[Any] = (
     torch.cuda.is_available, torch.is_anomaly_enabled, sys.getrecursionlimit, os.getpid,
 )  # fmt: skip
 _FUNCTIONAL: Final = "torch.nn.functional"
+_FUNCTIONS: Final = (types.FunctionType, types.MethodType)
 _IN_MEMORY: Final = (io.BytesIO, io.StringIO)
+
+
+def _is_of_user(cell: types.CellType) -> bool:
+    """Whether a cell holds a function that would run unrecorded."""
+    try:
+        held = cell.cell_contents
+    except ValueError:
+        return False
+    return type(held) is types.FunctionType and is_twinned(held.__code__)
 
 
 class Builtins:
@@ -278,8 +289,11 @@ class Builtins:
     def python(self, f: Any) -> Any:
         """What to call for a Python function that has no twin."""
         module = f.__module__ or ""
+        if any(map(_is_of_user, f.__closure__ or ())):
+            raise self._recorder.refusal(f"{f.__qualname__} calls a function that it wraps")
         if module.startswith(("torch", "anyshape")):
-            return self._direct(body_of(f) if module == _FUNCTIONAL and warns(f) else f)
+            direct = self._direct(body_of(f) if module == _FUNCTIONAL and warns(f) else f)
+            return direct if module == _FUNCTIONAL else functools.partial(self._calling, direct)
         if module in _VARYING or module.startswith("numpy.random"):
             return functools.partial(self._baked, f"{module}.{f.__name__}")
         if f.__code__.co_flags & inspect.CO_COROUTINE:
@@ -287,6 +301,12 @@ class Builtins:
         if is_standard(f.__code__.co_filename) and module.partition(".")[0] not in _PURE:
             return functools.partial(self._effect, f"{module}.{f.__name__}")
         return functools.partial(self._plain, f)
+
+    def _calling(self, f: Any, /, *args: Any, **named: Any) -> Any:
+        """Call a function of torch in Python; functions that it is given run as twins."""
+        given = [self._calls.ready(a) if type(a) in _FUNCTIONS else a for a in args]
+        others = {k: self._calls.ready(a) if type(a) in _FUNCTIONS else a for k, a in named.items()}
+        return f(*given, **others)
 
     def method(self, f: Any, /, *args: Any, **named: Any) -> Any:
         """A method of a text: the texts of its arguments count."""

@@ -171,14 +171,14 @@ class Calls:
         found = transformed(self._recorder, f)
         if found is not None:
             return found
-        if _CONTEXT in f.__code__.co_freevars and self._recorder.is_refusing:
-            return functools.partial(self._in_context, f)
+        if _AUTOCAST in f.__code__.co_freevars:
+            return functools.partial(self._in_autocast, f)
         return self._builtins.python(f)
 
-    def _in_context(self, f: Any, /, *args: Any, **named: Any) -> Any:
-        """Call a function that torch has decorated with a context manager, such as `no_grad()`."""
-        make = f.__closure__[f.__code__.co_freevars.index(_CONTEXT)].cell_contents
-        with self._recorder.tracer.block(make()):
+    def _in_autocast(self, f: Any, /, *args: Any, **named: Any) -> Any:
+        """Call a function that is decorated with `torch.autocast(...)`."""
+        block = f.__closure__[f.__code__.co_freevars.index(_AUTOCAST)].cell_contents
+        with self._recorder.tracer.block(block):
             return self.ready(f.__wrapped__)(*args, **named)
 
     def _bound(self, m: Any) -> Any:
@@ -328,6 +328,6 @@ def _is_plain(x: Any) -> bool:
     return type(x) not in SYMBOLIC and not isinstance(x, torch.Tensor)
 
 
-_CONTEXT: Final = "ctx_factory"  # in the closure of a function that torch has decorated
+_AUTOCAST: Final = "autocast_instance"  # in the closure of a function that torch has decorated
 _CALL: Final = _Module.__call__
 _CACHE_METHODS: Final = frozenset(("cache_info", "cache_clear"))

@@ -109,7 +109,11 @@ def _assign(x: Any, name: str, value: Any) -> None:
 
 
 def _is_data(owner: Any, name: str) -> bool:
-    return hasattr(getattr(type(owner), name, None), "__set__")
+    """Whether a class stores an attribute itself, as for slots and for `__class__`."""
+    for base in type(owner).__mro__:
+        if name in base.__dict__:
+            return hasattr(base.__dict__[name], "__set__")
+    return False
 
 
 @_deferred

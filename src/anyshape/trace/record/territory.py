@@ -21,7 +21,14 @@ _TORCH: Final = os.sep.join(("", "site-packages", "torch", ""))
 _TWINNED: Final = (
     *[
         _TORCH + path.replace("/", os.sep)
-        for path in ("nn/modules/", "nn/utils/", "distributions/", "random.py", "_export/db/")
+        for path in (
+            "nn/modules/",
+            "nn/utils/",
+            "distributions/",
+            "random.py",
+            "_export/db/",
+            "utils/_contextlib.py",
+        )
     ],
     *[
         _STANDARD + path.replace("/", os.sep)
