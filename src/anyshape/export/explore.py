@@ -24,6 +24,7 @@ from anyshape.expr.real import Real
 from anyshape.expr.terms import terms
 from anyshape.expr.traverse import names_of, nodes_below
 from anyshape.trace.codegen import guard_function
+from anyshape.trace.options import REFUSED, TraceOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -124,15 +125,18 @@ def explore(
     *,
     branches: bool = True,
     lists_deviations: bool = True,
+    lists_effects: bool = False,
 ) -> Exploration:
     """Trace the program for the example, and for the sizes that the guards exclude.
 
-    With `branches`, it may branch on data; otherwise, that is an error.
+    With `branches`, it may branch on data; otherwise, that is an error. For the rest see
+    `TraceOptions`.
     """
     found = Exploration()
-    trace_of = functools.partial(
-        VariantTrace, fn, args, kwargs, branches=branches, lists_deviations=lists_deviations
+    options = TraceOptions(
+        REFUSED, lists_deviations, is_export=True, lists_effects=lists_effects
     )
+    trace_of = functools.partial(VariantTrace, fn, args, kwargs, branches=branches, options=options)
     first = trace_of(lambda: SizeSymbols(spec, {})).run()
     found.variants.append(first)
     search = _Search(first)

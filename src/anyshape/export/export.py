@@ -9,6 +9,7 @@ import torch
 from anyshape.config import config
 from anyshape.errors import ArgumentError
 from anyshape.events import phase
+from anyshape.export.draft import problems_of
 from anyshape.export.explore import explore
 from anyshape.export.program import ExportedProgram
 from anyshape.export.spec import dynamic_shapes as specs
@@ -25,7 +26,7 @@ _DEVIATION: Final = ("follow", "raise")
 _CONTROL_FLOW: Final = ("tree", "raise")
 
 
-def export(
+def export(  # noqa: PLR0913  each is an option of its own
     fn: Callable[..., Any],
     args: tuple[Any, ...] = (),
     kwargs: dict[str, Any] | None = None,
@@ -34,6 +35,7 @@ def export(
     on_deviation: str = "follow",
     allow_partial: bool = False,
     control_flow: str = "tree",
+    draft: bool = False,
     profile: str | os.PathLike[str] | None = None,
 ) -> ExportedProgram:
     """Export a function, a method or a module.
@@ -46,6 +48,8 @@ def export(
     sizes of it that eager execution takes; with `allow_partial`, the program is made anyway.
     A branch on data is traced on all sides, and loops close where the state of the program repeats;
     with `control_flow="raise"` it is a `DataDependentError`.
+    A `draft` goes on where that is possible: `program.problems` lists all that would have been an
+    error or a warning, each with its line and a fix.
     `profile` is a folder for a report of where the time goes; None means `config.profile`.
     """
     if not callable(fn):
@@ -62,13 +66,22 @@ def export(
     folder = config.profile if profile is None else profile
     with Progress(name), Profiled(folder, name) as is_profiled:
         branches, follows = control_flow == "tree", on_deviation == "follow"
-        found = explore(fn, args, kwargs, spec, branches=branches, lists_deviations=follows)
-        if not allow_partial:
+        found = explore(
+            fn,
+            args,
+            kwargs,
+            spec,
+            branches=branches,
+            lists_deviations=follows,
+            lists_effects=draft,
+        )
+        if not allow_partial and not draft:
             need_no_violation(found, spec)
         warn_of_ties(found, spec)
         for variant in found.variants:
             variant.raises_on_deviation = on_deviation == "raise"
         program = ExportedProgram(name, found, _state(fn, found), on_deviation, fn)
+        program.problems = problems_of(found, spec) if draft else []
         if is_profiled:
             _complete(program)
     return program

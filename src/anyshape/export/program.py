@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from anyshape.domain import Interval
     from anyshape.env import Obligation, Symbol
     from anyshape.events import Deviation
+    from anyshape.export.draft import Problem
     from anyshape.export.explore import Exploration
     from anyshape.trace.capture import Captured
     from anyshape.trace.graph import Graph
@@ -62,6 +63,7 @@ class ExportedProgram:
         self.refused = found.refused
         self.is_complete = found.is_complete
         self.state = state
+        self.problems: list[Problem] = []  # of a draft
         self.on_deviation = on_deviation
         self._constants = constants
         self._binding = Binding(name, self._first.inputs, function)

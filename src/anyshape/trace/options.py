@@ -16,8 +16,11 @@ class TraceOptions(NamedTuple):
     (`REFUSED`), or not done while it is traced but whenever it runs (`REPLAYED`).
     `lists_deviations`: where eager execution differs is listed, and not asserted.
     `is_export`: the program is exported, as `torch.compiler.is_exporting` tells it.
+    `lists_effects`: changes outside that are refused at the end of a trace are listed, and the
+    program leaves them out.
     """
 
     effects: str = DONE
     lists_deviations: bool = True
     is_export: bool = False
+    lists_effects: bool = False

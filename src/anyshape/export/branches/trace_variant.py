@@ -12,7 +12,6 @@ from anyshape.expr import parse
 from anyshape.expr.boolean import Bool
 from anyshape.trace.arguments import Arguments
 from anyshape.trace.capture import capture_call
-from anyshape.trace.options import REFUSED, TraceOptions
 from anyshape.trace.record.effect import set_attribute
 from anyshape.trace.record.scratch import is_read
 from anyshape.trace.tracer import Tracer
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
 
     from anyshape.export.branches.branch_tracer import Check
     from anyshape.trace.capture import Captured
+    from anyshape.trace.options import TraceOptions
     from anyshape.trace.size_chooser import SizeChooser
 
 _ASKED = ("asked_layout", "asked_grad", "asked_class", "asked_device", "asked_identity")
@@ -41,16 +41,14 @@ class VariantTrace:
         chooser: Callable[[], SizeChooser],
         *,
         branches: bool,
-        lists_deviations: bool = True,
+        options: TraceOptions,
         previous: Tracer | None = None,
     ) -> None:
         self._fn = fn
         self._call = (args, kwargs)
         self._chooser = chooser
         self._branches = branches
-        self._options = TraceOptions(
-            effects=REFUSED, lists_deviations=lists_deviations, is_export=True
-        )
+        self._options = options
         self.tracer = Tracer(options=self._options, previous=previous)
         self._previous = previous
 

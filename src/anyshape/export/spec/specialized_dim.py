@@ -18,7 +18,7 @@ from anyshape.export.spec.dim import Derived, Dim, Hint
 from anyshape.expr.traverse import names_of, symbols_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from anyshape.export.explore import Exploration, Hole
     from anyshape.export.spec.dynamic_shapes import Spec
@@ -28,15 +28,24 @@ def need_no_violation(found: Exploration, spec: Spec) -> None:
     """Raise if a named, `Dim.DYNAMIC` or `Dim.UNBACKED` size has a single possible value, or if the
     program refuses sizes of its range that eager execution takes. Warn of the same for `Dim.AUTO`.
     """
+    for violation, cause in violations(found, spec):
+        raise violation from cause
+    for text in narrowed(found, spec):
+        warnings.warn(text, AnyshapeWarning, stacklevel=3)
+
+
+def violations(
+    found: Exploration, spec: Spec
+) -> Iterator[tuple[ConstraintViolation, Exception | None]]:
+    """The errors about sizes that must vary, each with what it comes from."""
     strict = _must_vary(found, spec)
     specialized = _specialized(found, strict)
     if specialized:
-        raise _always(found, spec, specialized)
+        yield _always(found, spec, specialized), None
     for hole in found.holes:
         labels = _labels(found, hole)
         if labels and labels <= set(strict):
-            raise _refused(found, hole, labels) from hole.error
-    _warn_of_auto(found, spec)
+            yield _refused(found, hole, labels), hole.error
 
 
 def _specialized(found: Exploration, labels: Iterable[str]) -> dict[str, int]:
@@ -73,9 +82,9 @@ def _refused(found: Exploration, hole: Hole, labels: set[str]) -> ConstraintViol
     why = [g.describe() for g in hole.guards[:3]]
     if hole.error is not None:
         why.append(f"{type(hole.error).__name__}: {str(hole.error).splitlines()[0]}")
-    count = len(found.traces)
+    count, verb = len(found.traces), "is" if len(labels) == 1 else "are"
     return ConstraintViolation(
-        f"{names} is dynamic in the spec, and the program refuses {sizes}; it has {count} variants"
+        f"{names} {verb} dynamic in the spec, and the program refuses {sizes}; it has {count} variants"
         + "".join(f", {text}" for text in served),
         why="; ".join(why),
         fix=f"give {names} bounds, change the lines above, or use allow_partial=True for a program"
@@ -102,8 +111,8 @@ def _labels(found: Exploration, hole: Hole) -> set[str]:
     return {sources.get(name, name) for name in used}
 
 
-def _warn_of_auto(found: Exploration, spec: Spec) -> None:
-    """Warn of each `Dim.AUTO` size that the program specialized or narrowed."""
+def narrowed(found: Exploration, spec: Spec) -> Iterator[str]:
+    """A text about each `Dim.AUTO` size that the program specialized or narrowed."""
     labels = _hinted(found, spec, (dims.AUTO,))
     became = {label: f"is {value}" for label, value in _specialized(found, labels).items()}
     for hole in found.holes:
@@ -113,11 +122,7 @@ def _warn_of_auto(found: Exploration, spec: Spec) -> None:
             became[label] = f"is one of {_listed(values)}" if values else f"is narrowed by {guards}"
     for label, text in became.items():
         why = "; ".join(_reasons(found, label)[:3])
-        warnings.warn(
-            f"{label} is Dim.AUTO in dynamic_shapes, and in the program it {text}\n  why: {why}",
-            AnyshapeWarning,
-            stacklevel=4,
-        )
+        yield f"{label} is Dim.AUTO in dynamic_shapes, and in the program it {text}\n  why: {why}"
 
 
 def _is_bool(found: Exploration, label: str) -> bool:

@@ -34,6 +34,7 @@ class Recorder(Owners):
         super().__init__(tracer)
         self.texts = Texts(self)
         self._kept: list[tuple[str, Any, tuple[list[Any], Any]]] = []
+        self.left_out: list[EffectError] = []  # effects that the program does not have
         self.copied: list[Any] = []  # buffers that the program copies into at its end
 
     def state(self) -> list[Any]:
@@ -125,7 +126,8 @@ class Recorder(Owners):
     def need_no_effects(self) -> None:
         """Raise if something outside is not as before, where effects are refused.
 
-        Attributes and buffers of modules may be assigned; see `scratch.py`.
+        Attributes and buffers of modules may be assigned; see `scratch.py`. Where effects are to be
+        listed, they are left out.
         """
         if self._effects != REFUSED:
             return
@@ -136,20 +138,20 @@ class Recorder(Owners):
                 value = self.known[id(o), name]
                 site = self._sites.get((id(o), name))
                 if value is not before and not scratch.repeat(self, o, name, value, site):
-                    raise self._changed(f"{type(o).__name__}.{name}", o, name)
+                    self._refuse(f"{type(o).__name__}.{name}", o, name)
         for place, shadow in self.shadows.items():
             real = self._outside[place]
             site = self._sites.get((id(real), None))
             if _is_same(shadow, real) or scratch.repeat_buffers(self, real, shadow, site):
                 continue
-            raise self._changed(f"a {type(real).__name__}", real)
+            self._refuse(f"a {type(real).__name__}", real)
         for place, cell in self._written_cells.items():
             real = self._outside[place]
             if cell.cell_contents is not real.cell_contents:
-                raise self._changed("a variable of a closure", real)
+                self._refuse("a variable of a closure", real)
         for place, name in self._globals:
             if self._spaces[place][name] is not self._spaces[place].real.get(name, MISSING):
-                raise self._changed(f"the global variable {name}", self._spaces[place].real)
+                self._refuse(f"the global variable {name}", self._spaces[place].real)
 
     def need_apart(self) -> None:
         """Raise if the program returns a buffer that it copies into where eager assigns it."""
@@ -160,15 +162,18 @@ class Recorder(Owners):
                 fix="return a clone",
             )
 
-    def _changed(self, what: str, owner: Any, name: str | None = None) -> EffectError:
+    def _refuse(self, what: str, owner: Any, name: str | None = None) -> None:
         site = self._sites.get((id(owner), name))
-        return EffectError(
+        error = EffectError(
             f"the function changes {what}, which is outside of it"
             + (f", at {site}" if site else ""),
             why="the program repeats ops, not assignments, so it would happen once",
             fix="change a buffer in place, as in self.buffer.copy_(value), or return the value;"
             " if it is set in the first call only, call the function once before",
         )
+        if not self.tracer.options.lists_effects:
+            raise error
+        self.left_out.append(error)
 
 
 def _is_same(shadow: Any, real: Any) -> bool:
