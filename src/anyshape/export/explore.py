@@ -133,9 +133,7 @@ def explore(
     `TraceOptions`.
     """
     found = Exploration()
-    options = TraceOptions(
-        REFUSED, lists_deviations, is_export=True, lists_effects=lists_effects
-    )
+    options = TraceOptions(REFUSED, lists_deviations, is_export=True, lists_effects=lists_effects)
     trace_of = functools.partial(VariantTrace, fn, args, kwargs, branches=branches, options=options)
     first = trace_of(lambda: SizeSymbols(spec, {})).run()
     found.variants.append(first)

@@ -84,8 +84,8 @@ def _refused(found: Exploration, hole: Hole, labels: set[str]) -> ConstraintViol
         why.append(f"{type(hole.error).__name__}: {str(hole.error).splitlines()[0]}")
     count, verb = len(found.traces), "is" if len(labels) == 1 else "are"
     return ConstraintViolation(
-        f"{names} {verb} dynamic in the spec, and the program refuses {sizes}; it has {count} variants"
-        + "".join(f", {text}" for text in served),
+        f"{names} {verb} dynamic in the spec, and the program refuses {sizes};"
+        f" it has {count} variants" + "".join(f", {text}" for text in served),
         why="; ".join(why),
         fix=f"give {names} bounds, change the lines above, or use allow_partial=True for a program"
         " that refuses these sizes",
