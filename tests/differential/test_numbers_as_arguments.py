@@ -165,3 +165,14 @@ def test_new_sizes_are_saved(tmp_path):
     anyshape.export(sliced_by_an_op, example).save(tmp_path / "program")
     x, t = example
     assert torch.equal(anyshape.load(tmp_path / "program")(x, t), x[:2, :3])
+
+
+def test_a_slice_of_tensors_is_returned_with_any_backend():
+    def f(x):
+        start = x.sum().to(torch.int32)
+        return x * 2, slice(start, start + 1)
+
+    for backend in ("eager", lambda module, inputs: module):
+        compiled = anyshape.compile(f, backend=backend)
+        _, found = compiled(torch.ones(3))
+        assert (int(found.start), int(found.stop)) == (3, 4)

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 
+import anyshape
 from anyshape.errors import DataDependentError, UnsupportedError
 from anyshape.trace import capture
 from tests.differential.agree import KINDS
@@ -354,3 +355,23 @@ def test_a_size_as_a_key(kind: str) -> None:
             capture(f, (torch.randn(3, S),), dynamic=kind)
     else:
         assert capture(f, (torch.randn(3, S),), dynamic=kind).guards
+
+
+class _Asking(type):
+    def __instancecheck__(cls, instance):
+        return True
+
+
+class _Plain:
+    def __init__(self, tag="default"):
+        self.tag = tag
+
+
+class _Other(_Plain, metaclass=_Asking):
+    def __new__(cls):
+        return _Plain("made")
+
+
+def test_init_does_not_run_for_what_is_no_instance():
+    compiled = anyshape.compile(lambda x: (x + 1, _Other().tag), fullgraph=True)
+    assert compiled(torch.ones(2))[1] == "made"

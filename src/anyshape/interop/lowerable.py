@@ -40,6 +40,8 @@ _ABOUT_LEAVES: Final = (torch.Tensor.requires_grad_, torch.Tensor.detach_)
 
 def need_lowerable(graph: Graph) -> None:
     """Raise if a compiler of torch would drop what a call does besides computing its result."""
+    if any(type(x) is slice and values_in((x,), {}) for x in graph.outputs):
+        raise _refusal("the program returns a slice of tensors")
     for node in graph.nodes:
         func = node.func
         if func in RUNNERS:

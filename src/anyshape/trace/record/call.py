@@ -301,7 +301,7 @@ class Calls:
         else:
             plain = new is object.__new__
             o = recorder.born(new(cls) if plain else new(cls, *args, **named))
-        if isinstance(o, cls):
+        if cls in type(o).__mro__:  # no `__instancecheck__` is asked
             if self.is_recorded(init):
                 self.ready(init)(o, *args, **named)
             elif type(init) is Function or init is not object.__init__:
