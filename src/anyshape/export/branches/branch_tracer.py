@@ -15,11 +15,13 @@ from anyshape.env.data_dependence import data_dependent
 from anyshape.env.site import capture as capture_site
 from anyshape.errors import AnyshapeError, ConstraintError
 from anyshape.export.branches.branch_env import BranchEnv
+from anyshape.export.branches.renaming import renamed
 from anyshape.expr import eq0, negate
 from anyshape.expr.boolean import Bool
 from anyshape.expr.constructor.comparison import equals
 from anyshape.expr.node import Expr
 from anyshape.symbolic.sym_bool import SymBool
+from anyshape.trace.graph import Name
 from anyshape.trace.higher_order.body import undecided_in_body
 from anyshape.trace.path.loop_state import Unsettled
 from anyshape.trace.path.segment import MAX_ANSWERS, Segment, key_of
@@ -36,7 +38,6 @@ if TYPE_CHECKING:
     from anyshape.trace.capture import Captured
     from anyshape.trace.options import TraceOptions
     from anyshape.trace.path.loop_state import LoopState
-    from anyshape.trace.path.segment_tracer import Moment
     from anyshape.trace.tracer import Tracer
 
 _BOTH: Final = (True, False)
@@ -196,11 +197,14 @@ class BranchTracer(SegmentTracer):
         self.has_ended = True
         return PathEnd("a path ends here")
 
-    def _repeated(self, state: LoopState) -> Moment | None:
+    def _repeated(self, state: LoopState) -> tuple[Segment, list[Any]] | None:
         there = self._places_now()
         for moment in reversed(self._moments):
-            if moment.state.key == state.key and all(_key(x) in there for x in moment.rest):
-                return moment
+            names = renamed(moment, state, self.paths)
+            if names is not None:
+                rest = [Name(names.get(x, x)) if type(x) is Name else x for x in moment.rest]
+                if all(_key(x) in there for x in rest):
+                    return moment.segment, rest
         return None
 
     # ------------------------------------------------------------------ segments
@@ -278,4 +282,4 @@ def _place(path: list[Any]) -> tuple[Any, ...]:
 
 
 def _key(x: Any) -> Any:
-    return x if type(x) is str or isinstance(x, str) else id(x)
+    return x if type(x) is Name else id(x)

@@ -39,6 +39,12 @@ if TYPE_CHECKING:
     from anyshape.trace.graph import Node
 
 
+class Spelled(str):
+    """The text of a symbolic number in a key."""
+
+    __slots__ = ()
+
+
 class LoopState(NamedTuple):
     """The tensors of a state in the order in which they were met, and a key of all the rest."""
 
@@ -188,7 +194,7 @@ class _Reader:
                 self.values.append(value)
             return ("tensor", number)
         if kind in (SymInt, SymBool, SymFloat):
-            return (kind, repr(x), getattr(x, "scalar", ""))
+            return (kind, Spelled(repr(x)), getattr(x, "scalar", ""))
         if kind in _PLAIN:
             return (kind, x.hex() if kind is float else x)
         if kind in (tuple, SymSize):
@@ -248,4 +254,4 @@ def _meta_key(meta: Meta) -> Any:
 
 
 def _size(n: Any) -> Any:
-    return repr(n) if type(n) is SymInt else n
+    return Spelled(repr(n)) if type(n) is SymInt else n

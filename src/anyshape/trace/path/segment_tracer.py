@@ -67,6 +67,7 @@ class Moment:
         self.segment = segment
         self.rest = rest
         self.facts = len(path.paths.facts)
+        self.learned = len(path.paths.learned)
         self.answers = len(path.answers) + 1
         self.symbols = {str(name) for name in path.names()}
 
@@ -202,8 +203,8 @@ class SegmentTracer(Tracer):
         twin = None if state is None else self._repeated(state)
         values = [] if state is None else list(state.values)
         if twin is not None:
-            rest = twin.rest
-            segment.children = twin.segment.children
+            earlier, rest = twin
+            segment.children = earlier.children
             segment.joins = True
         else:
             known = {id(v) for v in values}
@@ -218,12 +219,14 @@ class SegmentTracer(Tracer):
         self._build(segment, [*order, _number(question, self.env)])
         return order
 
-    def _repeated(self, state: LoopState) -> Moment | None:
-        """The latest question of this path in the same state, whose frame can be made here."""
+    def _repeated(self, state: LoopState) -> tuple[Segment, list[Any]] | None:
+        """The segment before the latest question of this path in the same state, if the frame that
+        follows it can be made here, and what that frame holds besides the tensors of the state.
+        """
         there = self._places_now()
         for moment in reversed(self._moments):
             if moment.is_repeated(self, state) and all(_key(x) in there for x in moment.rest):
-                return moment
+                return moment.segment, moment.rest
         return None
 
     def _state(self) -> LoopState | None:

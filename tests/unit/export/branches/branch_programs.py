@@ -141,6 +141,30 @@ def suppressed(boxes: torch.Tensor, scores: torch.Tensor) -> Any:
     return keep.nonzero()[:, 0]
 
 
+def shrinking(boxes: torch.Tensor, scores: torch.Tensor) -> Any:
+    """Non-maximum suppression over a list of candidates that becomes shorter."""
+    order = scores.argsort(descending=True)
+    keep = torch.zeros(boxes.shape[0], dtype=torch.bool)
+    while order.numel() > 0:
+        i = order[0]
+        keep[i] = True
+        order = order[1:]
+        order = order[(boxes[order] - boxes[i]).abs().sum(1) > 0.5]
+    return keep
+
+
+def known_before(x: torch.Tensor) -> Any:
+    """What is known of a size before the loop is not known of those that follow it in the loop."""
+    h = x.abs() + 1
+    h = h[h > 0]
+    torch._check(h.numel() >= 2)
+    out = x.sum() * 0 + 1
+    while h.sum() > 0:
+        out = out * 2 + (10 if h.numel() >= 2 else 1)
+        h = h[h < h.max()]
+    return out
+
+
 def largest(x: torch.Tensor) -> Any:
     n = int(x.abs().max()) + 1
     return torch.zeros(n).index_add(0, x.abs().long(), x)
@@ -247,6 +271,8 @@ CASES: dict[str, Case] = {
     "asserts": Case(asserts, _one, FIRST, [1]),
     "caught": Case(caught, _one, FIRST, [3]),
     "suppressed": Case(suppressed, _boxes, ({0: N}, {0: N}), [5]),
+    "shrinking": Case(shrinking, _boxes, ({0: N}, {0: N}), [3, 1]),
+    "known_before": Case(known_before, _one, FIRST, [7], 2),
     "largest": Case(largest, _one, FIRST, [1], 1),
     "chosen": Case(chosen, _one, FIRST, [4]),
     "listed": Case(listed, _one, ({0: Dim("n", min=2)},), [3], 2),

@@ -22,7 +22,7 @@ from anyshape.errors import (
 )
 from anyshape.events import GraphBreak, subscribe
 from anyshape.export import Dim, export, load
-from anyshape.export.branches import branching
+from anyshape.export.branches import branch_tracer, branching
 from anyshape.export.files import archive
 from anyshape.trace import tree
 from tests.unit.export.branches.branch_programs import CASES, one_if, while_changed
@@ -313,6 +313,16 @@ def test_a_segment_that_follows_the_wrong_answer_is_found_out(
     monkeypatch.setattr(branching, "key_of", lambda answer: not answer)
     program = case.export()
     assert not all(same(outcome(program, a), outcome(case.fn, a)) for a in calls("nested_ifs"))
+
+
+def test_a_loop_that_keeps_the_sizes_of_an_earlier_round_is_found_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    case = CASES["known_before"]
+    right = branch_tracer.renamed
+    monkeypatch.setattr(branch_tracer, "renamed", lambda *a: None if right(*a) is None else {})
+    program = case.export()
+    assert not all(same(outcome(program, a), outcome(case.fn, a)) for a in calls("known_before"))
 
 
 def test_a_frame_of_other_kinds_is_refused(tmp_path: Path) -> None:
