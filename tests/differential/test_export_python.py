@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -93,6 +94,11 @@ def text(x: torch.Tensor, y: torch.Tensor) -> Any:
     return x * len(Mode.LEFT.strip()) * Mode.LEFT.count("l")
 
 
+def array_class(x: torch.Tensor, y: torch.Tensor) -> Any:
+    kinds = {np.ndarray: 2, torch.Tensor: 3}
+    return x * kinds[np.ndarray] * (getattr(np.ndarray, "__name__", "") == "ndarray")
+
+
 def within(x: torch.Tensor, y: torch.Tensor) -> Any:
     with plainly(), finally_() as seen:
         return x + y + len(seen)
@@ -103,7 +109,9 @@ def scattered(x: torch.Tensor, y: torch.Tensor) -> Any:
         return torch.stack([x, y])
 
 
-@pytest.mark.parametrize("fn", [own_dict, outside_dict, frozen, expanded, text, within, scattered])
+@pytest.mark.parametrize(
+    "fn", [own_dict, outside_dict, frozen, expanded, text, array_class, within, scattered]
+)
 @pytest.mark.filterwarnings("ignore:.* are two names")
 def test_programs(fn: Any) -> None:
     program = export(fn, (torch.ones(3), torch.ones(3)), dynamic_shapes=({0: "n"}, {0: "m"}))

@@ -146,7 +146,6 @@ KEPT = [1]
         (lambda x, rows: (x, rows), "a list of the caller"),
         (lambda x, rows: (x, *[[1]] * 2), "a list twice"),
         (lambda x, rows: (x, {1, 2}), "a set that it made"),
-        (lambda x, rows: (x, Options()), "a Options that it made"),
         (lambda x, rows: torch.nn.Buffer(x * 2), "a tensor with attributes"),
     ],
 )

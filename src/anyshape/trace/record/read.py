@@ -57,7 +57,7 @@ class Read(NamedTuple):
 
 def is_array(x: Any) -> bool:
     """Whether an object is an array of NumPy, or one that shows its memory as such."""
-    return hasattr(x, "tobytes") and hasattr(x, "strides")
+    return hasattr(x, "tobytes") and hasattr(x, "strides") and not isinstance(x, type)
 
 
 def content_of(c: Any) -> Any:
