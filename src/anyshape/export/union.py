@@ -35,8 +35,11 @@ def widen(variants: Sequence[Captured], sizes: Sequence[Size]) -> None:
     rests = [[text for text in region if text not in common] for region in texts]
     kept = [o for o in own if o.origin != DECLARED and show(o.condition) in common]
     added = _union([show(o.condition) for o in declared] + common, rests, sizes)
-    at = next((o for o in own if o.origin != DECLARED and o not in kept), own[0])
-    facts = [Fact(_read(env.pool, text), at.origin, at.site, at.message) for text in added]
+    changed = [o for o in own if o.origin != DECLARED and o not in kept]  # some, if any are added
+    facts = [
+        Fact(_read(env.pool, text), changed[0].origin, changed[0].site, changed[0].message)
+        for text in added
+    ]
     variant.widened = True
     variant.__dict__["ranges"] = _joined([v.ranges for v in variants])
     variant.__dict__["guards"] = [
