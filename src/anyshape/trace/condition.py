@@ -117,7 +117,7 @@ class TensorKind(NamedTuple):
     def source(self, scope: Scope) -> str:
         """See `Condition`."""
         x, example = scope.inputs[self.place], self.leaf.example
-        kind = _class_of(example)
+        kind = class_of(example)
         if self.exact:
             of_class = f"type({x}) is {'Tensor' if kind is torch.Tensor else scope.name(kind)}"
         else:
@@ -141,15 +141,18 @@ class TensorKind(NamedTuple):
         return Violation(self.leaf.name, expected, self._words(x))
 
     def _words(self, x: Any) -> str:
-        kind = _class_of(x)
+        kind = class_of(x)
         of_class = f"{kind.__name__} of " if self.exact and kind is not torch.Tensor else ""
         if isinstance(x, torch.Tensor) and x.layout is not torch.strided:
             of_class += f"{x.layout} of "
         return f"{of_class}{x.dtype} of rank {x.dim()} on {x.device}"
 
 
-def _class_of(example: Any) -> Any:
-    return type(example) if isinstance(example, torch.Tensor) else example.kind
+def class_of(example: Any) -> Any:
+    """The class of an example, or of the tensor that it stands for."""
+    if not isinstance(example, torch.Tensor):
+        return example.kind
+    return getattr(type(example), "stands_for", type(example))
 
 
 class StaticSize(NamedTuple):

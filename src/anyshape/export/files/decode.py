@@ -49,6 +49,8 @@ _MAX_VARIANTS: Final = 64
 class SavedExample(torch.Tensor):
     """The metadata of an example input: a tensor without data, on a device that may be absent."""
 
+    stands_for = torch.Tensor
+
     @classmethod
     def __torch_dispatch__(cls, func: Any, *_: Any, **__: Any) -> Any:  # type: ignore[override]
         """Raise: there is no data."""
@@ -244,8 +246,10 @@ class _Variant(GraphReader):
 
     def _checks(self, data: Any) -> None:
         where = f"{self.where}, door"
-        names = ("device", "distinct", "dtype", "gradients", "handles", "layouts")
-        device, distinct, dtype, gradients, handles, layouts = checked.fields(data, names, where)
+        names = ("device", "distinct", "dtype", "exact", "gradients", "handles", "layouts")
+        device, distinct, dtype, *rest = checked.fields(data, names, where)
+        exact, gradients, handles, layouts = rest
+        self.tracer.asked_class = checked.flag(exact, where)
         self.tracer.asked_device = device is not None
         if device is not None:
             self.tracer.device = checked.device(device, where)

@@ -19,6 +19,7 @@ from anyshape.expr.node import Expr
 from anyshape.symbolic.sym_bool import SymBool
 from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
+from anyshape.trace.condition import class_of
 from anyshape.trace.graph import SYMBOLIC, Name, Value, names_object, operand_of
 from anyshape.trace.higher_order.body import Body
 from anyshape.trace.record.effect import build, set_attribute, set_item
@@ -225,7 +226,9 @@ class _Variant(_Graph):
     def encode(self, variant: Captured) -> dict[str, Any]:
         """A variant, whose first segment, or only one, is this."""
         v, scope = variant, self.scope
-        if v.tracer.asked_class or not v.tracer.observations.are_usual:
+        tensors = [x for x in v.inputs.examples if isinstance(x, torch.Tensor)]
+        is_plain = not v.tracer.asked_class or all(class_of(x) is torch.Tensor for x in tensors)
+        if not is_plain or not v.tracer.observations.are_usual:
             raise UnsupportedError(
                 "the program depends on state of its tensors that a file does not hold",
                 why="it read attributes, gradients or views of tensors, which are checked here",
@@ -239,6 +242,7 @@ class _Variant(_Graph):
                 "device": str(v.tracer.device) if v.tracer.asked_device else None,
                 "distinct": v.tracer.asked_identity,
                 "dtype": plain.name_of(v.tracer.dtype),
+                "exact": v.tracer.asked_class,
                 "gradients": v.tracer.asked_grad,
                 "handles": v.tracer.handles_errors,
                 "layouts": v.tracer.asked_layout,

@@ -9,7 +9,12 @@ from anyshape.export.files import checked
 from anyshape.export.files.encode import FORMAT
 
 _SEGMENTS: Final[dict[str, Any]] = {"branch": None, "segments": []}  # since version 5
-_DOOR: Final = {"device": None, "distinct": False, "handles": False}  # since version 4
+_DOOR: Final = {  # since version 4, and `exact` since version 5
+    "device": None,
+    "distinct": False,
+    "exact": False,
+    "handles": False,
+}
 
 
 def version_of(data: Any) -> int:
