@@ -220,12 +220,12 @@ def dtypes(x: Tensor) -> Any:
     )  # fmt: skip
 
 
-@snippet(REFUSED)
+@snippet()
 def vmapped(x: Tensor) -> Any:
     return torch.vmap(lambda row: row * 2)(x)
 
 
-@snippet(REFUSED)
+@snippet()
 def gradient_transform(x: Tensor) -> Any:
     return torch.func.grad(lambda y: (y * y).sum())(x)
 
@@ -240,7 +240,7 @@ def jit_script(x: Tensor) -> Any:
     return scripted(x)
 
 
-@snippet(REFUSED)
+@snippet()
 def conditional(x: Tensor) -> Any:
     return torch.cond(x.sum() > 0, lambda y: y * 2, lambda y: y * 3, (x,))
 

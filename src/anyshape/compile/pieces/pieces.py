@@ -23,7 +23,13 @@ from anyshape.compile.pieces.outline import (
 from anyshape.torch_compat.module_attribute import CALL_IMPL, calls_forward, has_plain_call
 from anyshape.trace.record.territory import is_twinned
 from anyshape.trace.twin.private_name import PrivateNames
-from anyshape.trace.twin.source import compiled, function_node, register_source, source_of
+from anyshape.trace.twin.source import (
+    compiled,
+    function_node,
+    register_source,
+    source_of,
+    taking_turns,
+)
 from anyshape.trace.twin.twin import owner_of
 
 if TYPE_CHECKING:
@@ -122,7 +128,7 @@ class Pieces:
             inner.__module__ = f.__module__
             found[marker(number)] = compiled_piece = make(inner)
             self._pieces.append(compiled_piece)
-        with warnings.catch_warnings():
+        with taking_turns, warnings.catch_warnings():
             warnings.simplefilter("ignore", SyntaxWarning)  # a constant is called
             new = _with_constants(compiled(node, code, cut.body), found)
         made_function = _Function(new, f.__globals__, f.__name__, f.__defaults__, _cells(f, new))

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from anyshape.env.site import is_standard
+from anyshape.env.site import is_framework, is_standard
 from anyshape.rules.dispatch.body import body_of, warns
 from anyshape.symbolic import math_functions
 from anyshape.trace.record import outlet
@@ -91,12 +91,14 @@ _IN_MEMORY: Final = (io.BytesIO, io.StringIO)
 
 
 def _is_of_user(cell: types.CellType) -> bool:
-    """Whether a cell holds a function that would run unrecorded."""
+    """Whether a cell holds a function of the user's, which would run unrecorded."""
     try:
         held = cell.cell_contents
     except ValueError:
         return False
-    return type(held) is types.FunctionType and is_twinned(held.__code__)
+    if type(held) is not types.FunctionType or is_framework(held.__code__.co_filename):
+        return False
+    return is_twinned(held.__code__)
 
 
 class Builtins:
@@ -293,7 +295,8 @@ class Builtins:
             raise self._recorder.refusal(f"{f.__qualname__} calls a function that it wraps")
         if module.startswith(("torch", "anyshape")):
             direct = self._direct(body_of(f) if module == _FUNCTIONAL and warns(f) else f)
-            return direct if module == _FUNCTIONAL else functools.partial(self._calling, direct)
+            calls_back = module != _FUNCTIONAL and module.startswith("torch")
+            return functools.partial(self._calling, direct) if calls_back else direct
         if module in _VARYING or module.startswith("numpy.random"):
             return functools.partial(self._baked, f"{module}.{f.__name__}")
         if f.__code__.co_flags & inspect.CO_COROUTINE:

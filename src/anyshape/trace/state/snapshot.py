@@ -7,7 +7,8 @@ was there cannot be restored after an op in place has added to it: `can_restore`
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+import threading
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import torch
 
@@ -60,6 +61,11 @@ def _is_free(t: torch.Tensor, history: Any) -> bool:
     return history is None and getattr(t, VIEW_BASE) is None
 
 
+# torch waits for the lock of a generator without releasing Python's, and its holder may be in the
+# garbage collector, where threads switch: two that ask for a state at once may wait forever
+_taking_turns: Final = threading.RLock()
+
+
 class Snapshot:
     """The state of generators, and copies of the tensors that a call may write to.
 
@@ -73,9 +79,10 @@ class Snapshot:
         *,
         draws: bool = True,
     ) -> None:
-        self._cpu = torch.get_rng_state() if draws else None
-        self._cuda = _cuda_states() if draws else []
-        self._generators = [(g, g.get_state()) for g in generators]
+        with _taking_turns:
+            self._cpu = torch.get_rng_state() if draws else None
+            self._cuda = _cuda_states() if draws else []
+            self._generators = [(g, g.get_state()) for g in generators]
         self._tensors = [_Tensor.of(t) for t in tensors]
 
     @staticmethod
@@ -85,12 +92,13 @@ class Snapshot:
 
     def restore(self) -> None:
         """Put everything back."""
-        if self._cpu is not None:
-            torch.set_rng_state(self._cpu)
-        if self._cuda:
-            torch.cuda.set_rng_state_all(self._cuda)
-        for generator, state in self._generators:
-            generator.set_state(state)
+        with _taking_turns:
+            if self._cpu is not None:
+                torch.set_rng_state(self._cpu)
+            if self._cuda:
+                torch.cuda.set_rng_state_all(self._cuda)
+            for generator, state in self._generators:
+                generator.set_state(state)
         for kept in self._tensors:
             kept.restore()
 

@@ -16,6 +16,7 @@ import os
 import re
 import sysconfig
 import textwrap
+import threading
 import types
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -55,6 +56,9 @@ _REWRITTEN: Final = "@py"  # how the names begin that pytest gives to its own va
 _Place: TypeAlias = tuple[int, str]  # the first line and the name of a function
 _files: dict[str, tuple[int, dict[_Place, list[Function]]]] = {}  # with the number of lines
 _registered: dict[CodeType, Function] = {}
+# CPython has one counter of depth for all conversions between trees and objects, so that threads
+# that convert at the same time get a SystemError; no code of the user's runs meanwhile
+taking_turns: Final = threading.RLock()
 
 
 def register_source(code: CodeType, node: Function) -> None:
@@ -93,7 +97,8 @@ def _of_block(code: CodeType) -> Function | None:
         return None
     block = inspect.getblock(lines[code.co_firstlineno - 1 :])
     text = textwrap.dedent("".join(block))
-    tree = ast.parse(text)
+    with taking_turns:
+        tree = ast.parse(text)
     node = tree.body[0]
     if not isinstance(node, ast.FunctionDef) or node.name != code.co_name:
         return None
@@ -124,7 +129,8 @@ def _functions(file: str) -> dict[_Place, list[Function]]:
     if known is None or known[0] != len(lines):
         found: dict[_Place, list[Function]] = {}
         try:
-            tree = ast.parse("".join(lines))
+            with taking_turns:
+                tree = ast.parse("".join(lines))
         except SyntaxError:
             tree = ast.Module([], [])
         for n in ast.walk(tree):
@@ -148,13 +154,13 @@ def compiled(node: Function, code: CodeType, body: list[ast.stmt] | None = None)
         body = [_returned(node.body)] if isinstance(node, ast.Lambda) else node.body
     name = "_anyshape_function"  # not its own, which may be a global that it calls
     inner = function_node(name, _plain(node.args), body, node)
-    outer = ast.parse("def factory(): pass").body[0]
-    assert isinstance(outer, ast.FunctionDef)
-    outer.args.args = [ast.arg(name) for name in code.co_freevars]
-    outer.body = [inner]
+    free = [ast.arg(name) for name in code.co_freevars]
+    given = ast.arguments([], free, None, [], [], None, [])
+    outer = function_node("factory", given, [inner], node)
     tree = ast.fix_missing_locations(ast.Module([outer], []))
     flags = code.co_flags & _FUTURES
-    made: CodeType = compile(tree, code.co_filename, "exec", flags=flags, dont_inherit=True)
+    with taking_turns:
+        made: CodeType = compile(tree, code.co_filename, "exec", flags=flags, dont_inherit=True)
     for _ in range(2):
         made = next(c for c in reversed(made.co_consts) if isinstance(c, types.CodeType))
     return made.replace(co_name=code.co_name, co_qualname=code.co_qualname)
