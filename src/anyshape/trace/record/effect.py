@@ -342,7 +342,7 @@ def _is_of_user(f: Any) -> bool:
     if is_op(f):
         return qualified_name(f).partition("::")[0] not in _NAMESPACES
     home = getattr(f, "__module__", None) or "torch"
-    return getattr(f, "__func__", None) is APPLY or not home.startswith(_LIBRARIES)
+    return getattr(f, "__func__", None) is APPLY or home.partition(".")[0] not in _LIBRARIES
 
 
 _CHANGES: Final = EFFECTS - COMPUTED - OUTLETS - {build, new_object, unflatten, namespace_of, sleep}

@@ -11,7 +11,6 @@ from typing import Any, Final
 from anyshape.trace.record.atom import ATOMS, HEAP, Function
 from anyshape.trace.record.territory import is_twinned
 
-GENERATED: Final = "<string>"  # methods of dataclasses and named tuples, which read fields alone
 _HARMLESS: Final = frozenset(
     ("__init__", "__new__", "__init_subclass__", "__class_getitem__", "__set_name__", "__repr__",
      "__str__", "__post_init__", "__setattr__", "__delattr__", "__enter__", "__exit__",
@@ -27,10 +26,20 @@ def active_method(x: Any) -> str | None:
     for base in kind.__mro__:
         if base.__flags__ & HEAP:
             for name, f in vars(base).items():
-                if name.startswith("__") and name not in _HARMLESS and _is_users(f):
+                if name.startswith("__") and name not in _HARMLESS and _is_users(f, base):
                     return f"{base.__name__}.{name}"
     return None
 
 
-def _is_users(f: Any) -> bool:
-    return type(f) is Function and is_twinned(f.__code__) and f.__code__.co_filename != GENERATED
+def _is_users(f: Any, owner: type) -> bool:
+    return type(f) is Function and is_twinned(f.__code__) and not is_generated(f, owner)
+
+
+def is_generated(f: Any, owner: type) -> bool:
+    """Whether a method of a class was written by `dataclass` or `namedtuple`: it reads fields, and
+    at most assigns those of its own object. Any other function without a file is the user's.
+    """
+    own = vars(owner)
+    has_fields = "__dataclass_fields__" in own or "_fields" in own
+    is_own = has_fields and own.get(f.__name__) is f
+    return is_own and bool(f.__code__.co_filename == "<string>")

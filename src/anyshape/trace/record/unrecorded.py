@@ -20,7 +20,7 @@ from anyshape.trace.options import DONE
 from anyshape.trace.record import read as reads
 from anyshape.trace.record.atom import ATOMS, Function
 from anyshape.trace.record.method_name import CHANGING
-from anyshape.trace.record.passive import GENERATED
+from anyshape.trace.record.passive import is_generated
 from anyshape.trace.record.territory import is_twinned
 
 if TYPE_CHECKING:
@@ -34,8 +34,8 @@ _TO_CLASSES: Final = frozenset(("type", "__class__", "setattr", "delattr"))  # w
 
 def call_unrecorded(recorder: Reader, f: Any, /, *args: Any, **named: Any) -> Any:
     """Call a function without a twin: all that its arguments hold counts as read."""
-    owner = _owner_of_init(f, args)
-    if owner is not None:
+    owner = _owner(f, args)
+    if owner is not None and f.__name__ == "__init__" and dataclasses.is_dataclass(owner):
         return _init_dataclass(recorder, owner, f, args, named)
     survey(recorder, f, (*args, *named.values()))
     if recorder.options.effects != DONE and _has(f.__code__, _ATTRIBUTES):
@@ -64,7 +64,7 @@ def survey(recorder: Reader, f: Any, args: tuple[Any, ...] = ()) -> None:
             recorder.deep(value)
             if type(value) is Function and is_twinned(value.__code__):
                 todo.append(value)
-        if recorder.options.effects != DONE and f.__code__.co_filename != GENERATED:
+        if recorder.options.effects != DONE and _owner(f, args) is None:
             held = [x for x in (*values, *args) if _can_change(recorder, x)]
             _need_reader(recorder, f, has_owners=bool(held))
 
@@ -119,15 +119,10 @@ def _need_reader(recorder: Reader, f: Any, *, has_owners: bool) -> None:
 # ---------------------------------------------------------------------- dataclasses
 
 
-def _owner_of_init(f: Any, args: tuple[Any, ...]) -> Any:
-    """The dataclass whose generated `__init__` a function is; None if it is none."""
-    if f.__code__.co_filename != GENERATED or f.__name__ != "__init__" or not args:
-        return None
-    for cls in type(args[0]).__mro__:
-        own = vars(cls)
-        if own.get("__init__") is f:
-            return cls if "__dataclass_fields__" in own else None
-    return None
+def _owner(f: Any, args: tuple[Any, ...]) -> Any:
+    """The class of the first argument that a function was generated for; None if there is none."""
+    classes = type(args[0]).__mro__ if args else ()
+    return next((cls for cls in classes if is_generated(f, cls)), None)
 
 
 def _init_dataclass(

@@ -255,6 +255,24 @@ def helper_made_by_exec():
 
 
 @program
+def helper_made_by_exec_that_appends():
+    scope = {"seen": []}
+    exec("def helper(x):\n    seen.append(x.shape[0])\n    return x * 2\n", scope)
+    helper, seen = scope["helper"], scope["seen"]
+    return Case(lambda x: helper(x) + 1, looks_at=seen)
+
+
+@program
+def class_made_by_exec_that_counts():
+    scope = {"count": [0]}
+    lines = ["class Key:", " def __hash__(self):", "  count[0] += 1", "  return 1"]
+    exec("\n".join(lines), scope)
+    key, count = scope["Key"](), scope["count"]
+    table = {key: 2.0}
+    return Case(lambda x: x * table[key], looks_at=count)
+
+
+@program
 def helper_made_by_eval():
     o = Box(k=2.0)
 
