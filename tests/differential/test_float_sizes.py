@@ -54,6 +54,15 @@ def logarithms(x: torch.Tensor) -> Any:
     return x * math.log(n) + math.log2(n) + math.log10(n) + math.log(n, 3) + log2(n)
 
 
+def further_functions(x: torch.Tensor) -> Any:
+    n = x.size(0)
+    y = x * math.hypot(n, 3) + math.atan2(n, 2) + math.fmod(n, 3) + math.remainder(n, 4)
+    z = x + math.gcd(n, 12) + math.lcm(n, 4) + math.comb(n, 2) + math.factorial(n % 4)
+    w = x * math.log1p(n) + math.cbrt(n) + math.erf(n / 9) + math.lgamma(n + 1) + math.tanh(n)
+    v = x * math.modf(n / 3)[0] + math.frexp(n)[1] + math.fsum([n, 0.5]) + math.dist((n,), (2.5,))
+    return y, z, w, v, torch.zeros(math.gcd(n, 6)), torch.ones(int(math.hypot(n, 3)))
+
+
 def trigonometry(x: torch.Tensor) -> Any:
     return x * math.sin(x.size(0)) + math.cos(x.size(0)) + math.tan(x.size(0))
 
@@ -166,6 +175,7 @@ def below_a_limit(x: torch.Tensor) -> Any:
 
 PROGRAMS = [
     *(half_of_an_int, half_by_product, zeros, narrow, centre_crop, roundings, logarithms),
+    further_functions,
     *(trigonometry, exponential, roots, root_as_a_size, floor_division, divmods, modular_powers),
     *(bits, extremes, symbolic_extremes, rounded, conversions, results, numpy_scalars),
     *(numpy_functions, interpolated, below_a_limit),

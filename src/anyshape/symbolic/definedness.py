@@ -22,8 +22,8 @@ from anyshape.expr.boolean import disj, ge0, ne0, negate
 from anyshape.expr.constructor.comparison import compare
 from anyshape.expr.node import Expr
 from anyshape.expr.real import Real, real_const
+from anyshape.expr.table import op_math, op_numpy
 from anyshape.expr.table.op import OPS
-from anyshape.expr.table.op_numpy import ROWS
 from anyshape.expr.traverse import nodes_below
 
 if TYPE_CHECKING:
@@ -154,6 +154,6 @@ def _compare(sign: str, x: Real, bound: float) -> Bool:
 def _may_be_special(node: object) -> bool:
     if type(node) is not Real:
         return False
-    if node.op.name in ROWS:
+    if node.op.name in op_numpy.ROWS or node.op.name in op_math.ROWS:
         return node.span.nan or not -math.inf < node.span.lo <= node.span.hi < math.inf
     return node.op is real.SYMBOL or (node.op is real.CONST and not math.isfinite(node.args[0]))

@@ -175,9 +175,9 @@ class SymFloat(torch.SymFloat):
         """The value as an exact ratio, which this asks for."""
         return float(self).as_integer_ratio()
 
-    def is_integer(self) -> bool:
-        """Whether the value is a whole number, which this asks for."""
-        return float(self).is_integer()
+    def is_integer(self) -> Any:
+        """Whether the value is a whole number."""
+        return math_functions.is_whole(self)
 
     def __hash__(self) -> int:
         if self.env.asker.is_concrete:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from anyshape.domain import INF, Interval
+from anyshape.env import Env
 from anyshape.errors import ParseError
 from anyshape.expr import Bool, Expr, Pool, Real, evaluate, ge0, negate, parse, show, symbol
 from anyshape.expr.atom import can_raise, operand_interval
@@ -51,6 +52,7 @@ DIVIDES = Op(
     "b",
     value=lambda d, x: x % d == 0,
     partial=lambda d, _x: d.lo <= 0 <= d.hi,
+    truth=lambda d, _x: True if d.lo == d.hi == 1 else None,
     python="({1} % {0} == 0)",
     z3=lambda _z, d, x: x % d == 0,
 )
@@ -148,6 +150,19 @@ def test_a_condition() -> None:
     assert is_partial(b)
     assert parse(pool, "divides(x - x, y)").hint is None
     assert parse(pool, "ite(divides(x, y), 3, 4)").hint == 3
+
+
+def test_an_environment_takes_a_condition() -> None:
+    env = Env()
+    env.unbacked()
+    planted = parse(env.pool, "divides(3, u0)")
+    assert isinstance(planted, Bool)
+    assert env.decide(planted) is None
+    env.assume(planted)
+    assert env.decide(planted) is True
+    assert env.decide(negate(planted)) is False
+    assert env.decide(parse(env.pool, "divides(1, u0)")) is True  # type: ignore[arg-type]
+    assert [a.text for a in env.runtime_asserts] == ["divides(3, u0)"]
 
 
 def test_z3_reads_the_row() -> None:

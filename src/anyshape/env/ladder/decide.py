@@ -18,7 +18,7 @@ from anyshape.env.fact import Verdict
 from anyshape.env.knowledge.equality import form_bool
 from anyshape.env.ladder.question import FULL, RANGES, REPLACEMENTS, Question
 from anyshape.env.ladder.reading import by_range, sign_in
-from anyshape.env.ladder.real_comparison import by_spans
+from anyshape.env.ladder.real_comparison import by_row, by_spans
 from anyshape.env.ladder.reason import explain
 from anyshape.expr import boolean
 from anyshape.expr.boolean import RELATIONS
@@ -69,7 +69,7 @@ def ask(k: Knowledge, b: Bool) -> Answer:
         answer = b.answer = (k.version, op is boolean.TRUE, ("identity",))
         return answer
     q = Question(k)
-    return _keep(q, b, _LEAVES[op](q, b))
+    return _keep(q, b, _LEAVES.get(op, by_row)(q, b))
 
 
 def _is_answered(k: Knowledge, b: Bool) -> bool:
@@ -123,6 +123,7 @@ _LEAVES: Final = {
     boolean.NOT: _not,
     boolean.REAL: by_spans,
 }
+"""The conditions that have a rung of their own; the row of an op answers for the others."""
 
 
 # ---------------------------------------------------------------------- connectives

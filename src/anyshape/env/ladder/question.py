@@ -215,6 +215,4 @@ class Question:
             return told
         if b.op in RELATIONS:
             return self.inner(b.expr, b.op)
-        if b.op is boolean.REAL:
-            return by_spans(self, b)
-        return None
+        return by_spans(self, b) if b.op is boolean.REAL else None

@@ -1,4 +1,4 @@
-"""Comparisons with reals, decided by the spans of both sides."""
+"""Comparisons with reals, decided by the spans of both sides; other conditions, by their rows."""
 
 from __future__ import annotations
 
@@ -58,6 +58,17 @@ def by_spans(q: Question, b: Bool) -> bool | None:
         answer = True if a.hi < c.lo else False if a.lo >= c.hi else None
     else:
         answer = True if a.hi <= c.lo else False if a.lo > c.hi else None
+    if answer is not None:
+        q.why = ("real",)
+    return answer
+
+
+def by_row(q: Question, b: Bool) -> bool | None:
+    """The truth of a condition where the row of its op has bounds that decide it."""
+    spans = [span(operand) for operand in b.args]
+    if b.op.truth is None or any(s.nan for s in spans):
+        return None
+    answer: bool | None = b.op.truth(*spans)
     if answer is not None:
         q.why = ("real",)
     return answer

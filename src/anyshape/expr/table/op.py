@@ -1,10 +1,10 @@
-"""Every op by name: the rows of the five tables, for all that interprets expressions."""
+"""Every op by name: the rows of the six tables, for all that interprets expressions."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from anyshape.expr.table import op_condition, op_function, op_integer, op_numpy, op_real
+from anyshape.expr.table import op_condition, op_function, op_integer, op_math, op_numpy, op_real
 from anyshape.expr.table.op_condition import COMPARE
 from anyshape.expr.table.op_integer import (
     BIT_AND,
@@ -55,6 +55,6 @@ __all__ = [
 OPS: Final[dict[str, Op]] = {
     row.name: row
     for table in (op_integer, op_condition, op_real, op_function, op_numpy)
-    for row in (*vars(table).values(), *op_numpy.ROWS.values())
+    for row in (*vars(table).values(), *op_math.ROWS.values(), *op_numpy.ROWS.values())
     if isinstance(row, Op)
 }

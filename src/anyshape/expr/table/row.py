@@ -37,6 +37,7 @@ class Op:
     value     the value, from the operands' values; raises where Python does
     bounds    what holds every value, from the operands' bounds: an `Interval` of `Interval`s, and
               for reals a `Span` of `Span`s; not for conditions
+    truth     of a condition: True or False where the operands' spans decide it, else None
     partial   whether Python may raise for some operands within the bounds; never, if not given
     text      how it is written: a template for `show` and `parse`, or a function that returns a
               `Layout`; without one it is the call `name(operands)`, which `parse` reads by itself
@@ -63,6 +64,7 @@ class Op:
         "partial",
         "python",
         "takes",
+        "truth",
         "value",
         "z3",
     )
@@ -76,6 +78,7 @@ class Op:
         value: Callable[..., Any],
         python: str | Callable[..., Sequence[Piece]],
         bounds: Callable[..., Any] | None = None,
+        truth: Callable[..., bool | None] | None = None,
         partial: Callable[..., bool] | None = None,
         text: str | Callable[..., Layout] | None = None,
         level: int = ATOMIC,
@@ -88,6 +91,7 @@ class Op:
         self.gives = gives
         self.value = value
         self.bounds: Callable[..., Any] = bounds or _unbounded
+        self.truth = truth
         self.partial = partial
         self.is_call = text is None
         self.layout = _layout(name + "({*, })" if text is None else text, level)

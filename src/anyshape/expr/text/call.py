@@ -22,6 +22,7 @@ from anyshape.expr.order import compare
 from anyshape.expr.real import FLOAT, Real
 from anyshape.expr.rebuild import construct
 from anyshape.expr.table.op import GROUP, MAXIMUM, OPS
+from anyshape.expr.table.op_math import ROWS as MATH
 from anyshape.expr.table.op_numpy import ROWS as NUMPY
 from anyshape.expr.terms import content, terms
 
@@ -71,9 +72,11 @@ def call(name: str, args: list[Any]) -> Operand:
     """
     meanings = [f for f in (FUNCTIONS.get(name), _op(name)) if f is not None]
     if not meanings:
-        calls = [op.name for op in OPS.values() if op.is_call and op.name not in NUMPY]
+        others = NUMPY.keys() | MATH.keys()
+        calls = [op.name for op in OPS.values() if op.is_call and op.name not in others]
         known = ", ".join(sorted({*FUNCTIONS, *calls}))
-        raise ValueError(f"unknown function {name!r}; known: {known}, and NumPy's as np_*_float64")
+        tables = "those of math, and NumPy's as np_*_float64"
+        raise ValueError(f"unknown function {name!r}; known: {known}, {tables}")
     for meaning in meanings[:-1]:
         if all(isinstance(a, Expr) for a in args):
             return _applied(name, meaning, args)

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from anyshape.errors import UnsupportedError
 from anyshape.expr.node import Expr
+from anyshape.expr.table import op_math, op_numpy
 from anyshape.expr.table.op import SYMBOL, power_of
-from anyshape.expr.table.op_numpy import VALUES
 from anyshape.expr.terms import terms
 from anyshape.expr.text.pieces import ANY, MAX_TEXT, Layout, Part, write
 from anyshape.expr.traverse import nodes_below
@@ -29,7 +29,12 @@ if TYPE_CHECKING:
     from anyshape.expr.node import Operand
     from anyshape.expr.text.pieces import Piece
 
-SCOPE: Final[Mapping[str, Any]] = {"math": math, "power_of": power_of, "numpy_ops": VALUES}
+SCOPE: Final[Mapping[str, Any]] = {
+    "math": math,
+    "math_ops": op_math.VALUES,
+    "numpy_ops": op_numpy.VALUES,
+    "power_of": power_of,
+}
 """What the names in generated text mean."""
 
 LONG_SUM: Final = 100  # Python's compiler recurses over the terms of a sum
