@@ -193,6 +193,94 @@ def called_with_other_weights(x):
     return torch.func.functional_call(_linear, weights, (x,))
 
 
+def recomputed_in_recomputed(x):
+    def inner(y, reentrant):
+        return torch.utils.checkpoint.checkpoint(torch.exp, y, use_reentrant=reentrant) * 2
+
+    def outer(y):
+        return inner(y, True) + inner(y, False)
+
+    return torch.utils.checkpoint.checkpoint(outer, x, use_reentrant=False)
+
+
+def pulled_back(x):
+    out, pull_back = torch.func.vjp(lambda y: (y.sin() * 2, y.sum()), x)
+    return out, pull_back((torch.ones_like(x), torch.ones(())))
+
+
+def pushed_forward(x):
+    out, push = torch.func.linearize(lambda y, z: {"a": y.sin() * z}, x, x.cos())
+    return out, push(torch.ones_like(x), x)
+
+
+def without_mutations(x):
+    def change(y):
+        z = y.clone()
+        z[..., 0].add_(1)
+        return z
+
+    return torch.func.functionalize(change)(x)
+
+
+_ensemble = [torch.nn.Linear(4, 3) for _ in range(3)]
+
+
+def ensemble_of_models(x):
+    parameters, buffers = torch.func.stack_module_state(_ensemble)
+
+    def call(p, b, x):
+        return torch.func.functional_call(_ensemble[0], (p, b), (x,))
+
+    return torch.vmap(call, in_dims=(0, 0, None))(parameters, buffers, x)
+
+
+class Cube(torch.autograd.Function):
+    """A function with a rule of its own for batches."""
+
+    @staticmethod
+    def forward(x):
+        return x**3
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(inputs[0])
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 3 * ctx.saved_tensors[0] ** 2
+
+    @staticmethod
+    def vmap(info, in_dims, x):
+        return Cube.apply(x), in_dims[0]
+
+
+def batches_by_a_rule_of_the_user(x):
+    return torch.vmap(lambda row: Cube.apply(row) + 1)(x)
+
+
+def cond_of_the_same_sizes(x):
+    y = torch.cond(x.sum() > 0, lambda x: x + 1, lambda x: x * 2, (x,))
+    z = (x + y).view(-1)
+    return z * 2 if y.shape[0] == x.shape[0] else z
+
+
+def cond_of_two_sizes(x):
+    y = torch.cond(x.sum() > 0, lambda x: torch.cat([x, x]), lambda x: x + 1, (x,))
+    at_least, at_most = y.shape[0] >= x.shape[0], y.shape[0] <= 2 * x.shape[0]
+    return y if at_least and at_most else x
+
+
+def cond_of_known_sizes(x):
+    y = torch.cond(x.sum() > 0, lambda x: x.new_ones(2), lambda x: x.new_zeros(5), (x,))
+    return y + 1 if y.shape[0] > 1 and y.shape[0] < 6 and y.shape[0] != 3 else y
+
+
+def cond_of_numbers(x):
+    half, n = x.shape[0] / 2, x.shape[0]
+    a, b = torch.cond(x.sum() > 0, lambda: (half, n + 1), lambda: (half, 2 * n))
+    return x * a, x + b
+
+
 PROGRAMS = [
     cond_of_data,
     cond_of_other_sizes,
@@ -221,6 +309,16 @@ PROGRAMS = [
     transformed_outside,
     recomputed,
     called_with_other_weights,
+    recomputed_in_recomputed,
+    pulled_back,
+    pushed_forward,
+    without_mutations,
+    ensemble_of_models,
+    batches_by_a_rule_of_the_user,
+    cond_of_the_same_sizes,
+    cond_of_two_sizes,
+    cond_of_known_sizes,
+    cond_of_numbers,
 ]
 
 
@@ -293,13 +391,30 @@ def test_after_a_graph_break(f, eager):
     assert program.stats.traces >= 1
 
 
-def test_the_pullback_of_vjp(eager):
-    def f(x):
-        out, pull_back = torch.func.vjp(lambda y: (y.sin() * 2, y.sum()), x)
-        return out, pull_back((torch.ones_like(x), torch.ones(())))
+@pytest.mark.parametrize(
+    "f", [cond_of_the_same_sizes, cond_of_two_sizes, cond_of_known_sizes], ids=lambda f: f.__name__
+)
+@pytest.mark.parametrize("dim", ["rows", Dim.UNBACKED], ids=["backed", "unbacked"])
+def test_branches_on_the_sizes_of_a_result_are_proved(f, dim):
+    program = anyshape.export(
+        f, (torch.randn(3, 4),), dynamic_shapes=({0: dim},), control_flow="raise"
+    )
+    assert len(program.variants) == 1
 
-    agree(anyshape.export(f, (torch.randn(3, 4),), dynamic_shapes=({0: "n"},)), f, eager)
-    agree(anyshape.compile(f, dynamic="unbacked", fullgraph=True), f, eager)
+
+@pytest.mark.parametrize("reentrant", [True, False])
+def test_gradients_of_recomputed_parts(reentrant):
+    def f(x):
+        inner = torch.utils.checkpoint.checkpoint(torch.sin, x, use_reentrant=reentrant)
+        return torch.utils.checkpoint.checkpoint(torch.exp, inner, use_reentrant=reentrant)
+
+    compiled = anyshape.compile(f, dynamic=True)
+    for n in (3, 1, 5):
+        x = torch.randn(n, 4, requires_grad=True)
+        y = x.detach().clone().requires_grad_()
+        compiled(x).sum().backward()
+        f(y).sum().backward()
+        torch.testing.assert_close(x.grad, y.grad)
 
 
 def test_both_sides_are_in_the_program():

@@ -29,11 +29,10 @@ from anyshape.torch_compat.torch_function import DisableTorchFunction
 
 
 class Index:
-    """A parsed index: the view by its numbers and slices, and the tensors that gather from it."""
+    """An index without lists: the view by its numbers and slices, and the tensors that gather."""
 
     def __init__(self, meta: Meta, index: Any) -> None:
         parts = list(index) if isinstance(index, tuple) else [index]
-        parts = [_as_tensor(p) for p in parts]
         covered = sum(_covers(p) for p in parts)
         rank = len(meta.shape)
         if covered > rank:
@@ -202,6 +201,9 @@ def getitem(x: Any, index: Any) -> Any:
     parts = index if type(index) is tuple else (index,)
     if _is_basic(parts):
         return basic_index(meta, parts)
+    if current().gathers and all(is_tensor(p) or isinstance(p, int) for p in parts):
+        tensors = [p if is_tensor(p) else torch.full((), p, device=meta.device) for p in parts]
+        return Instead(torch.ops.aten.index.Tensor, (x, tensors), index_by_tensors(x, tensors))
     index = _normalized(index)
     parts = index if type(index) is tuple else (index,)
     result = basic_index(meta, parts) if _is_basic(parts) else Index(meta, index).result()
@@ -211,8 +213,9 @@ def getitem(x: Any, index: Any) -> Any:
 @rule("aten.index")
 def index_by_tensors(x: Any, indices: Any) -> Any:
     """The op behind an index with tensors; None stands for a whole dimension."""
-    found = getitem(x, tuple([slice(None) if part is None else part for part in indices]))
-    return found.out if type(found) is Instead else found
+    return Index(
+        meta_of(x), tuple([slice(None) if part is None else part for part in indices])
+    ).result()
 
 
 def _is_part(p: Any) -> bool:

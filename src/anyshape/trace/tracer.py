@@ -82,6 +82,7 @@ class Tracer(ModeRecorder):
         self.handles_errors = False
         self.depth = 0
         self.bodies = 0  # bodies of higher-order calls that are being traced
+        self.gathers = False  # whether an index that is a tensor stands for a batch of them
         self.whole = 0  # forwards of autograd functions that are recorded as one call
         self.closed = False
         self.failed = False  # whether a part of the program that ran has raised
@@ -481,6 +482,8 @@ when_registered(ROWS.clear)
 
 
 def _name_of(number: Any) -> Name:
+    if type(number) is SymFloat:
+        return Name(number.value.name)
     return number if type(number) is Name else Name(symbol_name(number.expr))
 
 

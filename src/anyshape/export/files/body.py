@@ -18,10 +18,7 @@ _FIELDS: Final = ("asserts", "nodes", "outputs", "parameters")
 def encode(body: Body, node: Any, arg: Any, outs: Any, obligation: Any) -> dict[str, Any]:
     """The data of a body, by the functions that write nodes, arguments, results and asserts."""
     given = {id(x) for x in body.given()}
-    parameters = [
-        {"symbol": str.__str__(x)} if type(x) is Name else outs(x) if id(x) in given else arg(x)
-        for x in body.parameters
-    ]
+    parameters = [outs(x) if type(x) is Name or id(x) in given else arg(x) for x in body.parameters]
     return {
         "asserts": [obligation(o) for o in body.asserts],
         "nodes": [node(n) for n in body.graph.nodes],

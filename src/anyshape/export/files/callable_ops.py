@@ -36,7 +36,7 @@ from anyshape.torch_compat.aten_op import (
 )
 from anyshape.torch_compat.thread_state import SET_GRAD_ENABLED, set_grad_enabled
 from anyshape.trace import execution_modes
-from anyshape.trace.higher_order.run import RUNNERS, pull_back, vjp
+from anyshape.trace.higher_order.run import RUNNERS
 from anyshape.trace.spelling import methods, path_of, paths
 
 _OWN: Final[dict[str, Any]] = {
@@ -56,7 +56,7 @@ _OWN: Final[dict[str, Any]] = {
     "torch.set_default_dtype": torch.set_default_dtype,
     "anyshape.set_seed": generator.set_seed,
     **outlet.OPS,
-    **{f"anyshape.{f.__name__}": f for f in RUNNERS if f not in (vjp, pull_back)},
+    **{f"anyshape.{f.__name__}": f for f in RUNNERS},
 }
 _PUBLIC: Final = """
     alias cartesian_prod cholesky_solve cross cumulative_trapezoid dsplit einsum

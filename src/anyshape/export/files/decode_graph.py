@@ -25,6 +25,7 @@ from anyshape.trace.capture import Captured
 from anyshape.trace.graph import CONSTANT, RESULT, SYMBOLIC, Name, Node, Value
 from anyshape.trace.graph import leaves as leaves_of
 from anyshape.trace.higher_order.body import parameter
+from anyshape.trace.higher_order.run import linearize, vjp
 from anyshape.trace.inputs import Inputs
 from anyshape.trace.tracer import Tracer
 
@@ -161,8 +162,8 @@ class GraphReader:
 
     def _parameter(self, data: Any, where: str) -> Value | Name:
         """A parameter of a body: a value or a symbol from around it, or one that it is given."""
-        if type(data) is dict and "value" in data and len(data) == 1:
-            found: Value = self.arg(data, where)
+        if type(data) is dict and len(data) == 1 and ("value" in data or "made" in data):
+            found: Value | Name = self.arg(data, where)
             return found
         if type(data) is not dict:
             checked.refuse(where, "a parameter", data)
@@ -188,6 +189,8 @@ class GraphReader:
             if depth > 0 and not data:  # an op may return no tensors, but no empty tuple among them
                 checked.refuse(where, "a result of a call", data)
             return tuple([self._outs(part, node, where, depth + 1) for part in data])
+        if type(data) is dict and "made" in data and node.func in (linearize, vjp):
+            return self.outlets.new(data, where)
         if type(data) is dict and "symbol" in data:
             (name,) = checked.fields(data, ("symbol",), where)
             if type(name) is not str or not self._is_symbol(name):
@@ -245,6 +248,8 @@ class GraphReader:
                 if value is None:
                     checked.refuse(where, "a value that is defined before", content)
                 return value
+            if tag == "made":
+                return self.outlets.made(data, where)
             if tag == "body":
                 return body.decode(content, where, self, depth + 1, self._parameter)
             if tag == "numpy":

@@ -195,6 +195,8 @@ class _Graph:
         kind = type(a)
         if kind is Value:
             return {"value": repr(a)}
+        if kind is Name:
+            return self._name(a)
         if kind is Body:
             return {
                 "body": body.encode(a, self._node, self._arg, self._outs, self.scope.obligation)

@@ -142,7 +142,11 @@ class Outlets:
             if outs is not None:
                 checked.refuse(where, "a call without a result", outs)
             return None
-        (number,) = checked.fields(outs, ("made",), where)
+        return self.new(outs, where)
+
+    def new(self, data: Any, where: str) -> Name:
+        """The name of something that is made here."""
+        (number,) = checked.fields(data, ("made",), where)
         name = Name(f"{_MADE}{checked.number(number, where, 0, 1 << 40)}")
         if name in self._made:
             raise LoadError(f"{where} defines {name} again")

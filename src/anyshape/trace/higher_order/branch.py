@@ -33,7 +33,7 @@ def cond(recorder: Recorder, pred: Any, true_fn: Any, false_fn: Any, operands: A
     second = trace_body(tracer, "torch.cond", lambda: other(*operands))
     if first.spec != second.spec:
         refuse_results("returns other containers than the other", [first.spec, second.spec])
-    joined = Joined(tracer, names_in(first.body, second.body))
+    joined = Joined(tracer, names_in(first, second))
     parts = [joined.part(list(pair)) for pair in zip(first.results, second.results, strict=True)]
     args = (pred, first.body, first.captures, second.body, second.captures)
     return tree.unflatten(record(tracer, run.cond, args, parts), first.spec)

@@ -61,7 +61,7 @@ def while_loop(
     )
     if len(tested.results) != 1:
         refuse_results("is no test: it returns several results", tested.results)
-    joined = Joined(tracer, names_in(tested.body, stepped.body))
+    joined = Joined(tracer, names_in(tested, stepped))
     parts = [_left(tracer, joined, before) for before in flat]
     args = (tested.body, tested.captures, stepped.body, stepped.captures, flat)
     return tree.unflatten(record(tracer, run.while_loop, args, parts), spec)
@@ -154,7 +154,7 @@ def map(recorder: Recorder, f: Any, xs: Any, *args: Any) -> Any:
     count = _need_rows(flat, lambda: "map: leading dimensions of xs must be equal and not 0")
     rows = [one_of(tracer, x) for x in flat]
     traced = trace_body(tracer, "map", lambda: call(tree.unflatten(rows, spec), *args), rows)
-    joined = Joined(tracer, names_in(traced.body))
+    joined = Joined(tracer, names_in(traced))
     parts = [_stacked(joined, count, x) for x in traced.results]
     made = record(tracer, run.map, (traced.body, traced.captures, flat), parts)
     return tree.unflatten(made, traced.spec)
@@ -186,7 +186,7 @@ def scan(
         [*carried, *rows],
         lambda results: _need_same("scan", carried, results[: len(start)]),
     )
-    joined = Joined(tracer, names_in(traced.body))
+    joined = Joined(tracer, names_in(traced))
     parts = [_left(tracer, joined, x) for x in start]
     parts += [_stacked(joined, count, x) for x in traced.results[len(start) :]]
     args = (traced.body, traced.captures, start, flat, len(start))

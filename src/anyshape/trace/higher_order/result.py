@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn
+import functools
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from anyshape.errors import UnsupportedError
+from anyshape.expr.boolean import disj, ge0
 from anyshape.expr.traverse import names_of
 from anyshape.refusal import refused
 from anyshape.rules.dispatch.result import Defined, Many
@@ -13,15 +15,17 @@ from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.layout import CONTIGUOUS, Layout, unsure
 from anyshape.tensor.meta import Meta
-from anyshape.tensor.size import surely_equal
+from anyshape.tensor.size import larger, smaller, surely_equal
 from anyshape.tensor.sym_tensor import SymTensor
-from anyshape.trace.graph import SYMBOLIC, Name, leaves
+from anyshape.trace.graph import SYMBOLIC, Name, leaves, operand_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from anyshape.trace.higher_order.body import Body
+    from anyshape.trace.higher_order.body import Traced
     from anyshape.trace.tracer import Tracer
+
+_KINDS: Final = {SymInt: int, SymFloat: float, SymBool: bool}
 
 
 def record(tracer: Tracer, func: Any, args: tuple[Any, ...], parts: Iterable[Any]) -> list[Any]:
@@ -30,11 +34,14 @@ def record(tracer: Tracer, func: Any, args: tuple[Any, ...], parts: Iterable[Any
     return made
 
 
-def names_in(*bodies: Body) -> set[str]:
-    """The names of the symbols that only the bodies define."""
-    nodes = [node for body in bodies for node in body.graph.nodes]
-    found = {str(x) for node in nodes for x in leaves(node.outs) if type(x) is Name}
-    return found | {str(x) for body in bodies for x in body.parameters if type(x) is Name}
+def names_in(*traced: Traced) -> set[str]:
+    """The names of the symbols that only the bodies know: their results and own parameters."""
+    found: set[str] = set()
+    for body, captures, _, _ in traced:
+        own = body.parameters[: len(body.parameters) - len(captures)]
+        outs = [leaf for node in body.graph.nodes for leaf in leaves(node.outs)]
+        found.update([str(x) for x in (*own, *outs) if type(x) is Name])
+    return found
 
 
 class Joined:
@@ -45,15 +52,26 @@ class Joined:
         self._inner = inner
 
     def size(self, sizes: list[Any]) -> Any:
-        """A size that stands for several: itself where they are equal, else a new one."""
+        """A size that stands for several: itself where they are equal, else a new one.
+
+        The new one is between the least and the greatest of them, and equal to one of them.
+        """
         first = sizes[0]
-        known = not any(self._is_inner(n) for n in sizes)
-        if known and all(surely_equal(first, n) for n in sizes[1:]):
+        are_known = not any(self._is_inner(n) for n in sizes)
+        if are_known and all(surely_equal(first, n) for n in sizes[1:]):
             return first
-        return self._tracer.fresh_size()
+        made = self._tracer.fresh_size()
+        if are_known:
+            env = self._tracer.env
+            is_one_of = [made == n for n in sizes]
+            least, most = functools.reduce(smaller, sizes), functools.reduce(larger, sizes)
+            for difference in (made - least, most - made):
+                env.learn(ge0(env.simplify(difference.expr)))
+            env.learn(disj(env.pool, [p.condition for p in is_one_of]))
+        return made
 
     def _is_inner(self, n: Any) -> bool:
-        return type(n) is SymInt and not self._inner.isdisjoint(names_of(n.expr))
+        return type(n) in SYMBOLIC and not self._inner.isdisjoint(names_of(operand_of(n)))
 
     def tensor(self, tensors: list[SymTensor], *, is_layout_known: bool = True) -> Meta:
         """The tensor that stands for several of one rank, dtype and device."""
@@ -79,14 +97,19 @@ class Joined:
         symbolic = any(type(n) in SYMBOLIC for n in numbers)
         if not symbolic and all(type(n) is type(first) and n == first for n in numbers):
             return first
-        kinds = {SymInt: int, SymFloat: float, SymBool: bool}
-        if {kinds.get(type(n), type(n)) for n in numbers} != {int}:
+        kinds = {_KINDS.get(type(n), type(n)) for n in numbers}
+        if kinds not in ({int}, {float}):
             refuse_results("returns numbers that differ", numbers)
-        if not any(self._is_inner(n) for n in numbers) and all(
-            surely_equal(first, n) for n in numbers
-        ):
+        are_known = not any(self._is_inner(n) for n in numbers)
+        env = self._tracer.env
+        if kinds == {float}:
+            operands = [operand_of(n) if type(n) is SymFloat else n for n in numbers]
+            if symbolic and are_known and all(r is operands[0] for r in operands):
+                return first
+            return Defined(SymFloat(env.real(), env))
+        if are_known and all(surely_equal(first, n) for n in numbers):
             return first
-        return Defined(SymInt(self._tracer.env.unbacked(), self._tracer.env))
+        return Defined(SymInt(env.unbacked(), env))
 
     def part(self, leaves_: list[Any]) -> Any:
         """A result that stands for one result of each body."""

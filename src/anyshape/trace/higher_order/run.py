@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
+from anyshape.torch_compat import flex_attention as flex
 from anyshape.torch_compat.higher_order import generic_associative_scan
 from anyshape.trace.higher_order.body import Body
 
@@ -121,12 +122,40 @@ def vjp(body: Function, captured: Values, xs: Values, count: int) -> Values:
         lambda *operands: _split(body([*operands, *captured]), count), *xs, has_aux=True
     )
     out, function, rest = found
-    return [*out, *rest, function]
+    return [*out, *rest, LinearMap(function)]
 
 
-def pull_back(function: Any, cotangents: Values) -> Values:
+class LinearMap:
+    """A function that `vjp` or `linearize` of torch has made, which no program computes itself."""
+
+    __slots__ = ("function",)
+
+    def __init__(self, function: Any) -> None:
+        self.function = function
+
+
+def pull_back(made: LinearMap, cotangents: Values) -> Values:
     """The pullback of `vjp` at cotangents."""
-    return list(function(tuple(cotangents)))
+    _need_map(made)
+    return list(made.function(tuple(cotangents)))
+
+
+def linearize(body: Function, captured: Values, xs: Values) -> Values:
+    """The results, all differentiable, and the tangents of them as a function of those of `xs`."""
+    _need_bodies(body)
+    out, function = torch.func.linearize(lambda *operands: tuple(body([*operands, *captured])), *xs)
+    return [*out, LinearMap(function)]
+
+
+def push_forward(made: LinearMap, tangents: Values) -> Values:
+    """The function that `linearize` has made at tangents."""
+    _need_map(made)
+    return list(made.function(*tangents))
+
+
+def _need_map(made: Any) -> None:
+    if type(made) is not LinearMap:
+        raise TypeError(f"expected a linear map, got {type(made).__name__}")
 
 
 def jvp(body: Function, captured: Values, xs: Values, tangents: Values, count: int) -> Values:
@@ -161,6 +190,42 @@ def jacobian(
     return [*[part for row in found for part in row], *rest]
 
 
+# ---------------------------------------------------------------------- attention
+
+
+def flex_attention(
+    score: Function,
+    for_score: Values,
+    mask: Function,
+    for_mask: Values,
+    query: Any,
+    key: Any,
+    value: Any,
+    scale: float,
+) -> Values:
+    """Attention with a body for each score and one for the mask."""
+    _need_bodies(score, mask)
+    found = flex.attend(
+        query,
+        key,
+        value,
+        lambda x, b, h, q, k: score([x, b, h, q, k, *for_score])[0],
+        lambda b, h, q, k: mask([b, h, q, k, *for_mask])[0],
+        scale,
+    )
+    return list(found)
+
+
+def create_mask(
+    body: Function, captured: Values, shape: tuple[int, ...], device: str, is_score: bool
+) -> Values:
+    """The mask that a body makes of scores or of indices."""
+    _need_bodies(body)
+    of_score = lambda x, b, h, q, k: body([x, b, h, q, k, *captured])[0]  # noqa: E731  torch counts its parameters
+    of_index = lambda b, h, q, k: body([b, h, q, k, *captured])[0]  # noqa: E731
+    return [flex.create_mask(of_score if is_score else of_index, *shape, device)]
+
+
 RUNNERS: Final = frozenset(
     (
         cond,
@@ -172,8 +237,12 @@ RUNNERS: Final = frozenset(
         grad,
         vjp,
         pull_back,
+        linearize,
+        push_forward,
         jvp,
         jacobian,
+        flex_attention,
+        create_mask,
     )
 )
 """All of them, by which programs with bodies are known."""

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from anyshape.torch_compat import higher_order
-from anyshape.trace.higher_order import branch, loop, transform
+from anyshape.torch_compat import flex_attention, higher_order
+from anyshape.trace.higher_order import attention, branch, loop, transform
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,6 +33,13 @@ def HIGHER_ORDER() -> Iterator[tuple[Any, Any]]:  # noqa: N802  as the table tha
         yield getattr(torch.func, name), functools.partial(transform.transform, name)
     yield torch.func.vjp, transform.vjp
     yield torch.func.jvp, transform.jvp
+    yield torch.func.linearize, transform.linearize
+    yield torch.func.functionalize, transform.functionalize
+    yield flex_attention.OPERATOR, attention.flex_attention
+    yield flex_attention.create_mask, attention.create_mask
+    yield flex_attention.SET_UP, attention.set_up
+    yield flex_attention.WARN_ONCE, attention.no_warning
+    yield torch.compile, attention.as_it_is
 
 
 def transformed(recorder: Recorder, f: Any) -> Any:

@@ -108,7 +108,7 @@ def _vmap(tracer: Tracer, name: str, f: Any, options: Any, args: Any, kwargs: An
     if any(type(x) is not SymTensor for x in traced.results):
         raise ValueError("vmap: the function must return tensors only")
     out_dims = _spread(options["out_dims"], traced.spec, None)
-    joined = Joined(tracer, names_in(traced.body))
+    joined = Joined(tracer, names_in(traced))
     parts = [_batch(joined, x, d, sizes[0]) for x, d in zip(traced.results, out_dims, strict=True)]
     given = (
         traced.body,
@@ -213,7 +213,7 @@ def _derive(tracer: Tracer, name: str, f: Any, options: Any, args: Any, kwargs: 
         options,
         variables,
     )
-    joined = Joined(tracer, names_in(traced.body))
+    joined = Joined(tracer, names_in(traced))
     results = [_plain(joined.part([x])) for x in traced.results]
     count = value.num_leaves
     given = (traced.body, traced.captures, variables.flat)
@@ -288,7 +288,7 @@ def jvp(
         raise RuntimeError("jvp: primals and tangents differ in structure")
     name, options = "torch.func.jvp", {"has_aux": has_aux}
     traced, value, aux = _run(tracer, name, lambda: f(*variables.arguments()), options, variables)
-    joined = Joined(tracer, names_in(traced.body))
+    joined = Joined(tracer, names_in(traced))
     results = [_plain(joined.part([x])) for x in traced.results]
     count = value.num_leaves
     given = (traced.body, traced.captures, variables.flat, slopes, count)
@@ -302,10 +302,13 @@ def _copy(meta: Meta) -> Meta:
     return Meta(meta.shape, meta.dtype, meta.layout, meta.device)
 
 
+# ---------------------------------------------------------------------- linear maps
+
+
 class PullBack:
     """The second result of `torch.func.vjp`; the object itself is made when the program runs."""
 
-    __slots__ = ("_name", "_primals", "_spec", "_tracer", "_value")
+    __slots__ = ("_name", "_primals", "_tracer", "_value")
 
     def __init__(self, tracer: Tracer, name: Name, primals: _Variables, value: Any) -> None:
         self._tracer = tracer
@@ -330,16 +333,67 @@ def vjp(recorder: Recorder, func: Any, *primals: Any, has_aux: bool = False) -> 
     options = {"has_aux": has_aux}
     name = "torch.func.vjp"
     traced, value, aux = _run(tracer, name, lambda: f(*variables.arguments()), options, variables)
-    joined = Joined(tracer, names_in(traced.body))
+    joined = Joined(tracer, names_in(traced))
     results = [_plain(joined.part([x])) for x in traced.results]
     count = value.num_leaves
     pulls = recorder.new_name()
-    made = record(
-        tracer,
-        run.vjp,
-        (traced.body, traced.captures, variables.flat, count),
-        [*results, Defined(pulls)],
-    )
+    given = (traced.body, traced.captures, variables.flat, count)
+    made = record(tracer, run.vjp, given, [*results, Defined(pulls)])
     out = tree.unflatten(made[:count], value)
     pull = PullBack(tracer, pulls, variables, value)
     return (out, pull, tree.unflatten(made[count:-1], aux)) if has_aux else (out, pull)
+
+
+class PushForward:
+    """The second result of `torch.func.linearize`; the object is made when the program runs."""
+
+    __slots__ = ("_name", "_primals", "_results", "_tracer", "_value")
+
+    def __init__(
+        self, tracer: Tracer, name: Name, primals: _Variables, results: list[Meta], value: Any
+    ) -> None:
+        self._tracer = tracer
+        self._name = name
+        self._primals = primals
+        self._results = results
+        self._value = value
+
+    def __call__(self, *tangents: Any) -> Any:
+        """Record the call; each tangent has the size, the dtype and the device of its primal."""
+        flat, spec = tree.flatten(tangents)
+        if spec != self._primals.spec:
+            raise RuntimeError(f"expected tangents of structure {self._primals.spec}, got {spec}")
+        for x, t in zip(self._primals.flat, flat, strict=True):
+            was, is_ = meta_of(x), meta_of(t)
+            same = (was.dtype, was.device, len(was.shape)) == (
+                is_.dtype,
+                is_.device,
+                len(is_.shape),
+            )
+            if not same:
+                raise RuntimeError(f"a tangent {is_} does not match its primal {was}")
+            for n, m in zip(was.shape, is_.shape, strict=True):
+                expect_equal(n, m, lambda: "linearize: a tangent differs in size from its primal")
+        parts = [_copy(m) for m in self._results]
+        made = record(self._tracer, run.push_forward, (self._name, flat), parts)
+        return tree.unflatten(made, self._value)
+
+
+def linearize(recorder: Recorder, func: Any, *primals: Any) -> Any:
+    """`torch.func.linearize`."""
+    tracer, f = recorder.tracer, recorder.hooks.ready(func)
+    variables = _Variables(tracer, primals, tuple(range(len(primals))))
+    name, options = "torch.func.linearize", {"has_aux": False}
+    traced, value, _ = _run(tracer, name, lambda: f(*variables.arguments()), options, variables)
+    joined = Joined(tracer, names_in(traced))
+    results = [_plain(joined.part([x])) for x in traced.results]
+    pushes = recorder.new_name()
+    given = (traced.body, traced.captures, variables.flat)
+    *out, _ = record(tracer, run.linearize, given, [*results, Defined(pushes)])
+    push = PushForward(tracer, pushes, variables, results, value)
+    return tree.unflatten(out, value), push
+
+
+def functionalize(recorder: Recorder, func: Any, *, remove: str = "mutations") -> Any:
+    """`torch.func.functionalize`: the results are those of the function itself."""
+    return recorder.hooks.ready(func)

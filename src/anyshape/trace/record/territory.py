@@ -22,6 +22,7 @@ _TWINNED: Final = (
     *[
         _TORCH + path.replace("/", os.sep)
         for path in (
+            "nn/attention/",
             "nn/modules/",
             "nn/utils/",
             "distributions/",
@@ -54,6 +55,8 @@ _TWINNED: Final = (
     ],
     *[f"<frozen {name}>" for name in ("_collections_abc", "os", "posixpath")],
 )
+_STACKING: Final = _TORCH + os.sep.join(("_functorch", "functional_call.py"))
+_STACKERS: Final = ("stack_module_state", "construct_stacked_leaf")  # they read modules
 _FOREIGN: Final = os.sep.join(("", "site-packages", ""))
 _LIBRARIES: Final = tuple(
     _FOREIGN + name + os.sep for name in ("numpy", "sympy", "scipy", "pandas", "_pytest", "pytest")
@@ -82,7 +85,7 @@ def is_twinned(code: CodeType) -> bool:
     known = _known.get(file)
     if known is None:
         known = _known[file] = _is_twinned(file)
-    return known
+    return known or (code.co_name in _STACKERS and file.endswith(_STACKING))
 
 
 def _is_twinned(file: str) -> bool:
