@@ -34,16 +34,22 @@ class _Unknown(Exception):
 
 
 def call_of(error: BaseException) -> tuple[Any, Any, Any] | None:
-    """The call of torch whose rule raised an error: function, arguments and keywords."""
+    """The call of torch whose rule raised an error: function, arguments and keywords.
+
+    None for an error that code outside this package raised, or that no rule was asked for.
+    """
     tb: TracebackType | None = error.__traceback__
+    call: tuple[Any, Any, Any] | None = None
     while tb is not None:
         frame = tb.tb_frame
-        if is_own(frame.f_code.co_filename) and frame.f_code.co_varnames[:1] != ("self",):
+        if not is_own(frame.f_code.co_filename):
+            call = None
+        elif call is None and frame.f_code.co_varnames[:1] != ("self",):
             found = frame.f_locals
             if all(name in found for name in _CALL):
-                return found["func"], found["args"], found["kwargs"]
+                call = found["func"], found["args"], found["kwargs"]
         tb = tb.tb_next
-    return None
+    return call
 
 
 def eager_class(func: Any, args: Any, kwargs: Any) -> type[BaseException] | None:

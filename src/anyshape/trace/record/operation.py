@@ -218,20 +218,31 @@ class Operations:
                 return ()
             call = call_of(error) if isinstance(error, ShapeError) else None
             if call is not None:
-                kind = eager_class(*call)
-                error.is_refusal = kind is None
-                if kind is None or not issubclass(kind, kinds):
-                    return ()
-                if is_named:
-                    raise self._recorder.unsupported("an error of an op is looked at")
-                return type(error)
+                return self._handled(error, call, kinds, is_named=is_named)
             bases: tuple[type, ...] = type(error).__mro__
             eagers = (k for k in _EAGER if k in bases)
             if not issubclass(next(eagers, RuntimeError), kinds):
                 return ()
             if is_named:
                 raise self._recorder.unsupported("an error of an op is looked at")
+        elif isinstance(error, Exception):
+            call = call_of(error)
+            if call is not None:
+                return self._handled(error, call, kinds, is_named=is_named)
         return kinds
+
+    def _handled(self, error: Exception, call: Any, kinds: Any, *, is_named: bool) -> Any:
+        """The class of an error that a rule raised, if the handler catches eager execution's."""
+        kind = eager_class(*call)
+        if isinstance(error, AnyshapeError):
+            error.is_refusal = kind is None
+        elif kind is None:
+            raise self._recorder.unsupported("an error of an op is handled")
+        if kind is None or not issubclass(kind, kinds):
+            return ()
+        if is_named:
+            raise self._recorder.unsupported("an error of an op is looked at")
+        return type(error)
 
     @property
     def does_effects(self) -> bool:
