@@ -22,6 +22,7 @@ from anyshape.symbolic.numpy_calls import with_shapes
 from anyshape.tensor.current import current
 from anyshape.tensor.observed import observed_grad, observed_offset, observed_strides
 from anyshape.tensor.size import plain, product
+from anyshape.tensor.wrapper import WrapperOperand
 from anyshape.torch_compat.tensor_subclass import (
     CONSTRUCTORS,
     IS_PARAMETER,
@@ -409,7 +410,10 @@ def _method(func: Any, name: str) -> Any:
         row = ROWS.get(func)
         if row is None or OpCall in listeners:
             return t._tracer.call(func, (t, *args), kwargs)
-        return row(t._tracer, func, (t, *args), kwargs)
+        try:
+            return row(t._tracer, func, (t, *args), kwargs)
+        except WrapperOperand:
+            return t._tracer.call_with_wrapper(func, (t, *args), kwargs)
 
     method.__name__ = name
     return method

@@ -1,4 +1,4 @@
-"""Names of TorchDynamo: backends by name, and the guards over tensors.
+"""Names of TorchDynamo: backends by name, the guards over tensors, and the functions in wrappers.
 
 `torch._dynamo` takes seconds to import, so that each name is imported when it is asked for.
 """
@@ -27,3 +27,16 @@ def tensor_guards(tensors: list[Any], sizes: list[Any], strides: list[Any]) -> A
     from torch._C._dynamo.guards import TensorGuards  # noqa: PLC0415
 
     return TensorGuards(*tensors, dynamic_dims_sizes=sizes, dynamic_dims_strides=strides)
+
+
+def original_of(f: Any) -> Any:
+    """The function that TorchDynamo has wrapped, as by `torch.compile`; None for other functions.
+
+    Both compute the same.
+    """
+    return getattr(f, "_torchdynamo_orig_callable", None)
+
+
+def is_disabled(f: Any) -> bool:
+    """Whether a function is kept out of compiled programs, by `torch.compiler.disable`."""
+    return bool(getattr(f, "_torchdynamo_disable", False))

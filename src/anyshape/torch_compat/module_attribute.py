@@ -59,3 +59,14 @@ def calls_forward(m: torch.nn.Module) -> bool:
     own = m.__dict__
     hooks = any(own[name] for name in CALL_HOOKS) or any(GLOBAL_HOOKS)
     return has_plain_call(m) and not hooks
+
+
+def own_call(kind: Any, call: Any) -> Any:
+    """The method that `call`, the `__call__` of a class of modules, comes down to.
+
+    A `GraphModule` of fx has one that only adds to the text of errors.
+    """
+    if not issubclass(kind, torch.fx.GraphModule) or call.__name__ != "call_wrapped":
+        return call
+    wrapper: Any = getattr(kind, "_wrapped_call")  # noqa: B009  not in torch's stubs
+    return torch.nn.Module.__call__ if wrapper.cls_call is None else wrapper.cls_call

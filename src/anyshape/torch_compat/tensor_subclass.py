@@ -6,6 +6,7 @@ from operator import attrgetter
 from typing import Any, Final
 
 import torch
+from torch._subclasses import FakeTensor
 
 make_subclass: Final = torch.Tensor._make_subclass
 """`make_subclass(cls, tensor)`: a tensor of a subclass over the memory of another. One call in C,
@@ -31,6 +32,17 @@ DATA_METHODS: Final = ("_typed_storage",)
 storage_id: Final = attrgetter("_cdata")
 """`storage_id(t.untyped_storage())`: equal for two tensors if and only if they share their memory.
 `data_ptr()` would not do: it is 0 for all tensors without data."""
+
+
+def is_wrapper(kind: Any) -> bool:
+    """Whether tensors of a class wrap other tensors, by torch's protocol.
+
+    `__tensor_flatten__` names them, `__tensor_unflatten__` makes one of others, and ops go to
+    `__torch_dispatch__`.
+
+    Fake tensors take part in the protocol and have no data, so they are none.
+    """
+    return hasattr(kind, "__tensor_flatten__") and kind is not FakeTensor
 
 
 def storage_use_count(storage: torch.UntypedStorage) -> int:

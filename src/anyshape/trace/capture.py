@@ -28,6 +28,7 @@ from anyshape.trace.size_chooser import BACKED, as_chooser
 from anyshape.trace.state.quiet import quietly
 from anyshape.trace.trace_mode import TraceMode
 from anyshape.trace.tracer import Tracer
+from anyshape.trace.wrapper import drop_unused
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -225,6 +226,7 @@ def trace_call(
             tracer.graph.outputs, out_spec = results_of(tracer, result)
             recorder.need_apart()
             recorder.texts.drop_unused(tracer.graph, tracer._start)
+            drop_unused(tracer.graph, tracer._start)
             tracer.handles_errors = recorder.catches
             tracer.settle()
             tracer.need_modes()

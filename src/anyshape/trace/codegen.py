@@ -144,6 +144,8 @@ class Program:
     def _expression(self, node: Node) -> str:
         """The call as a user would write it: an operator, an index, a method or a function."""
         args = node.args
+        if node.func is getattr:
+            return f"{args[0]}.{args[1]}"
         name = method_name(node.func) if args and type(args[0]) is Value else None
         if name is not None and not node.kwargs:
             sign = OPERATORS.get(name)

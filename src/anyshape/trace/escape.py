@@ -9,6 +9,7 @@ from anyshape.env.site import Site, is_framework
 from anyshape.errors import AnyshapeError, UnsupportedError
 from anyshape.refusal import refused
 from anyshape.tensor.sym_tensor import ESCAPED
+from anyshape.tensor.wrapper import WrapperOperand
 from anyshape.torch_compat.message import TORCHSCRIPT
 
 if TYPE_CHECKING:
@@ -19,9 +20,17 @@ _WRAPPED: Final = (ESCAPED, TORCHSCRIPT)
 
 @contextmanager
 def escapes_named() -> Iterator[None]:
-    """Give an escape that another layer of torch has wrapped its own name again."""
+    """Name what went around the tracer, also where another layer of torch has wrapped the error."""
     try:
         yield
+    except WrapperOperand as e:
+        site = _site_of(e)
+        raise refused(
+            UnsupportedError,
+            f"a tensor of class {e.kind.__name__} is used" + (f" at {site}" if site else ""),
+            why="it wraps other tensors, and only ops on it can be traced",
+            fix="use the tensors that it wraps",
+        ) from e
     except RuntimeError as e:
         text = str(e)
         if isinstance(e, AnyshapeError) or not any(sign in text for sign in _WRAPPED):

@@ -27,6 +27,7 @@ from anyshape.trace.record.effect import Held
 from anyshape.trace.record.owner import is_plain_object
 from anyshape.trace.record.read import is_array
 from anyshape.trace.scan import Scan, hidden_in
+from anyshape.trace.wrapper import is_held, value_of
 
 if TYPE_CHECKING:
     from anyshape.trace.record.recorder import Recorder
@@ -208,7 +209,7 @@ def output_of(tracer: Tracer, leaf: Any) -> Any:
             fix="return tensors in tuples, lists and dicts, or register the class with"
             f" {pytree.REGISTER}",
         )
-    return Scan(tracer).freeze(leaf)
+    return value_of(tracer, leaf) if is_held(leaf) else Scan(tracer).freeze(leaf)
 
 
 def _here() -> str:

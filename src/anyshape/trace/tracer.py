@@ -12,11 +12,10 @@ from anyshape.config import config
 from anyshape.env import Env
 from anyshape.env.site import capture as capture_site
 from anyshape.env.site import user_site
-from anyshape.errors import AnyshapeError, UnsupportedError
+from anyshape.errors import AnyshapeError
 from anyshape.events import Deviation, OpCall, emit, listeners
 from anyshape.expr.boolean import ge0
 from anyshape.expr.terms import terms
-from anyshape.refusal import refused
 from anyshape.rules.dispatch.resolve import resolve
 from anyshape.rules.dispatch.result import Defined, Done, Instead, Many
 from anyshape.rules.dispatch.table import when_registered
@@ -27,11 +26,13 @@ from anyshape.tensor.current import outside
 from anyshape.tensor.meta import Meta, meta_of_real
 from anyshape.tensor.size import same_expr
 from anyshape.tensor.sym_tensor import DUMMY, ROWS, SymTensor, make
+from anyshape.tensor.wrapper import WrapperOperand
 from anyshape.torch_compat.tensor_subclass import make_subclass
 from anyshape.torch_compat.thread_state import is_any_autocast_enabled
-from anyshape.torch_compat.torch_function import DisableTorchFunction, is_plain
+from anyshape.torch_compat.torch_function import DisableTorchFunction
 from anyshape.trace.aside import unrecorded
 from anyshape.trace.birth import Births, make_parameter, need_origin, note_foreign, settle
+from anyshape.trace.constant import need_plain_constant
 from anyshape.trace.graph import CONSTANT, INPUT, RESULT, Graph, Name, Node, Value, place_of
 from anyshape.trace.mode_recorder import ModeRecorder
 from anyshape.trace.numbering import number
@@ -42,6 +43,7 @@ from anyshape.trace.scan import PLAIN, Scan
 from anyshape.trace.timed_call import timed_call
 from anyshape.trace.trace_asker import TraceAsker
 from anyshape.trace.whole import need_backward
+from anyshape.trace.wrapper import call_with_wrapper
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -52,7 +54,6 @@ if TYPE_CHECKING:
 _is_grad_enabled: Final = torch.is_grad_enabled
 _is_inference: Final = torch.is_inference_mode_enabled
 _default_dtype: Final = torch.get_default_dtype
-_KINDS: Final = (torch.Tensor, torch.nn.Parameter)
 _DEFAULT: Final = TraceOptions()
 
 
@@ -97,6 +98,7 @@ class Tracer(ModeRecorder):
         self._sites = not config.do_not_emit_stack_traces
         self._fresh: list[tuple[SymInt, Any, tuple[Any, ...]]] = []
         self._lifted: dict[int, Value] = {}
+        self.wrappers: dict[int, tuple[Any, Value]] = {}  # tensors that wrap others, by id
         self._start = 0  # the first node of the part that is traced
         self._settled = 0  # constants of which it is known where they were born
         self.births = Births()
@@ -104,14 +106,19 @@ class Tracer(ModeRecorder):
 
     # ------------------------------------------------------------------ calls
 
+    call_with_wrapper = call_with_wrapper
+
     def call(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Record a call of a torch function and give what it returns."""
         row = ROWS.get(func)
         if row is None:
             row = ROWS[func] = resolve(func)
-        if OpCall in listeners:
-            return timed_call(self, row, func, args, kwargs)
-        return row(self, func, args, kwargs)
+        try:
+            if OpCall in listeners:
+                return timed_call(self, row, func, args, kwargs)
+            return row(self, func, args, kwargs)
+        except WrapperOperand:
+            return self.call_with_wrapper(func, args, kwargs)
 
     def record(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
         """Write a node for a call whose rule gave `out`; the tensors for its results."""
@@ -307,16 +314,7 @@ class Tracer(ModeRecorder):
 
     def _lift(self, tensor: torch.Tensor) -> Value:
         with DisableTorchFunction():
-            if type(tensor) not in _KINDS and torch.nn.parameter.is_lazy(tensor):
-                raise refused(
-                    UnsupportedError,
-                    f"an uninitialized {type(tensor).__name__}",
-                    fix="run the module once first",
-                )
-            if tensor.layout is not torch.strided or tensor.is_nested or tensor.is_quantized:
-                raise refused(UnsupportedError, f"a constant with layout {tensor.layout}")
-            if not is_plain(type(tensor)):
-                raise refused(UnsupportedError, f"a constant of class {type(tensor).__name__}")
+            need_plain_constant(tensor, self.options)
             meta = meta_of_real(tensor)
         need_origin(self, tensor)
         self.note(meta)
@@ -471,6 +469,7 @@ class Tracer(ModeRecorder):
         self.mode = None
         self.recorder = None
         self._lifted = {}
+        self.wrappers = {}
         self.births = Births()
 
     def unrecorded(self) -> AbstractContextManager[None]:

@@ -40,3 +40,16 @@ def test_importing_anyshape_imports_no_compiler():
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "[]"
+
+
+def test_functions_in_wrappers():
+    def f(x):
+        return x
+
+    compiled, kept_out = torch.compile(f), torch.compiler.disable(f)
+    assert dynamo.original_of(compiled) is f
+    assert dynamo.original_of(kept_out) is f
+    assert dynamo.original_of(f) is None
+    assert dynamo.is_disabled(kept_out)
+    assert not dynamo.is_disabled(compiled)
+    assert not dynamo.is_disabled(f)

@@ -41,3 +41,11 @@ def test_hooks_run_around_forward():
     module.register_forward_hook(lambda *_: None)
     module.register_forward_pre_hook(lambda *_: None)
     assert [len(module.__dict__[name]) for name in attribute.HOOKS] == [1, 1]
+
+
+def test_the_call_of_a_graph_module_is_that_of_modules():
+    kind = type(torch.fx.symbolic_trace(torch.nn.ReLU()))
+    assert kind.__call__ is not torch.nn.Module.__call__
+    assert attribute.own_call(kind, kind.__call__) is torch.nn.Module.__call__
+    plain = torch.nn.ReLU
+    assert attribute.own_call(plain, plain.__call__) is plain.__call__

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import torch
+from torch._subclasses import FakeTensor
+from torch.testing._internal.two_tensor import TwoTensor
 
 from anyshape.torch_compat import tensor_subclass
 
@@ -74,3 +76,9 @@ def test_storage_use_count_counts_the_tensors_over_a_storage():
     assert count(x.untyped_storage()) == 2
     view = x[1:]
     assert count(x.untyped_storage()) == count(view.untyped_storage()) == 3
+
+
+def test_wrapper_classes():
+    assert tensor_subclass.is_wrapper(TwoTensor)
+    assert not tensor_subclass.is_wrapper(FakeTensor)
+    assert not tensor_subclass.is_wrapper(torch.Tensor)

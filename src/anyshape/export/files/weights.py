@@ -14,7 +14,7 @@ import torch
 from anyshape.errors import LoadError, UnsupportedError
 from anyshape.export.files import checked
 from anyshape.torch_compat.tensor_subclass import storage_id
-from anyshape.torch_compat.torch_function import DisableTorchFunction
+from anyshape.torch_compat.torch_function import DisableTorchFunction, is_plain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,6 +63,11 @@ def _plain(t: torch.Tensor, name: str) -> torch.Tensor:
     if t.device.type == "meta" or t.is_quantized or t.layout is not torch.strided:
         raise UnsupportedError(
             f"cannot save the constant {name}", why=f"it is {t.dtype}, {t.layout}, on {t.device}"
+        )
+    if not is_plain(type(t)):
+        raise UnsupportedError(
+            f"cannot save the constant {name}",
+            why=f"it is a {type(t).__name__}, and a file holds no code of classes",
         )
     return t.detach().resolve_conj().resolve_neg()
 

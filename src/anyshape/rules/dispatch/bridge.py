@@ -13,7 +13,7 @@ import torch
 from anyshape.env.site import capture as capture_site
 from anyshape.errors import AnyshapeError, ArgumentError, ShapeError, UnsupportedError
 from anyshape.refusal import refused
-from anyshape.rules.dispatch.result import Defined, Done, Many
+from anyshape.rules.dispatch.result import Defined, Done, Many, Wrapped
 from anyshape.rules.dispatch.sym_node import number_of, to_stock
 from anyshape.rules.shared.operand import meta_of
 from anyshape.symbolic.sym_bool import SymBool
@@ -21,7 +21,7 @@ from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.current import current
 from anyshape.tensor.layout import CONTIGUOUS, Layout, dense_strides, strides_of, unsure
-from anyshape.tensor.meta import Meta
+from anyshape.tensor.meta import Meta, meta_of_real
 from anyshape.tensor.size import surely_equal
 from anyshape.tensor.sym_tensor import SymSize, SymTensor
 from anyshape.torch_compat.fake_kernel import (
@@ -32,7 +32,7 @@ from anyshape.torch_compat.fake_kernel import (
     set_context,
 )
 from anyshape.torch_compat.message import has_no_kernel
-from anyshape.torch_compat.tensor_subclass import storage_id
+from anyshape.torch_compat.tensor_subclass import is_wrapper, storage_id
 from anyshape.torch_compat.torch_function import DisableTorchFunction
 
 _META: Final = torch.device("meta")
@@ -41,8 +41,10 @@ _META: Final = torch.device("meta")
 class _Conversion:
     """Converts the operands of one call to torch's objects, and the results back to ours."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, keeps_grad: bool) -> None:
+        self.keeps_grad = keeps_grad  # whether operands require grad as they do outside
         self.seen: dict[int, tuple[Any, torch.Tensor]] = {}
+        self.wrappers: dict[int, tuple[Any, torch.Tensor]] = {}
         self.device: torch.device | None = None
         self.requested: torch.device | None = None
         self.base: Any = None
@@ -51,6 +53,8 @@ class _Conversion:
     def to_torch(self, x: Any) -> Any:
         """An operand as the kernel gets it: on the meta device, with torch's symbolic numbers."""
         kind = type(x)
+        if kind is not SymTensor and is_wrapper(kind):
+            return self._wrapper(x)
         if kind is SymTensor or isinstance(x, torch.Tensor):
             found = self.seen.get(id(x))
             if found is None:
@@ -71,26 +75,43 @@ class _Conversion:
             return _META
         return x
 
+    def _wrapper(self, x: Any) -> Any:
+        """A tensor of the class of `x` around tensors without data."""
+        found = self.wrappers.get(id(x))
+        if found is None:
+            names, context = x.__tensor_flatten__()
+            inner = {name: self._inner(getattr(x, name)) for name in names}
+            made = type(x).__tensor_unflatten__(inner, context, x.size(), x.stride())
+            found = self.wrappers[id(x)] = (x, made)
+        return found[1]
+
+    def _inner(self, x: Any) -> Any:
+        is_real = type(x) is not SymTensor and not is_wrapper(type(x))
+        return self._tensor(meta_of_real(x)) if is_real else self.to_torch(x)
+
     def _tensor(self, meta: Meta) -> torch.Tensor:
         if self.device is None or meta.shape:
             self.device = self.device if self.device and not meta.shape else meta.device
         sizes = [to_stock(n) for n in meta.shape]
+        grad = self.keeps_grad and bool(meta.requires_grad)
         if meta.layout is CONTIGUOUS:
-            return torch.empty(sizes, dtype=meta.dtype, device=_META)
+            return torch.empty(sizes, dtype=meta.dtype, device=_META, requires_grad=grad)
         strides = [to_stock(n) for n in strides_of(meta)]
-        return torch.empty_strided(sizes, strides, dtype=meta.dtype, device=_META)
+        return torch.empty_strided(
+            sizes, strides, dtype=meta.dtype, device=_META, requires_grad=grad
+        )
 
     def from_torch(self, x: Any) -> Any:
         """A result in the form of a rule's. Its layout is unverified, because devices differ."""
+        if is_wrapper(type(x)):
+            parts = {name: getattr(x, name) for name in x.__tensor_flatten__()[0]}
+            inner = {name: self._part(part) for name, part in parts.items()}
+            return Wrapped(self._meta(x), x, inner)
         if isinstance(x, torch.Tensor):
             if x.layout is not torch.strided:
                 raise refused(UnsupportedError, f"a result with layout {x.layout}")
             self._note_view(x)
-            shape = tuple([number_of(n) for n in x.shape])
-            strides = tuple([number_of(n) for n in x.stride()])
-            dense = all(map(surely_equal, strides, dense_strides(shape)))
-            layout = unsure(CONTIGUOUS if dense else Layout(strides=strides))
-            return Meta(shape, x.dtype, layout, self.requested or self.device)
+            return self._meta(x)
         if isinstance(x, tuple | list):
             kind = type(x)
             plain = kind in (tuple, list)
@@ -100,6 +121,21 @@ class _Conversion:
             number = number_of(x)
             return Defined(number) if current().claim(number) else number
         return x
+
+    def _part(self, x: torch.Tensor) -> Any:
+        """A tensor that a result wraps; `Done` if it is an operand."""
+        for original, converted in (*self.seen.values(), *self.wrappers.values()):
+            if x is converted:
+                return Done(original)
+        return self.from_torch(x)
+
+    def _meta(self, x: torch.Tensor) -> Meta:
+        shape = tuple([number_of(n) for n in x.shape])
+        strides = tuple([number_of(n) for n in x.stride()])
+        dense = all(map(surely_equal, strides, dense_strides(shape)))
+        layout = unsure(CONTIGUOUS if dense else Layout(strides=strides))
+        grad = x.requires_grad if self.keeps_grad else None
+        return Meta(shape, x.dtype, layout, self.requested or self.device, grad)
 
     def _note_view(self, x: torch.Tensor) -> None:
         if self.is_new:
@@ -115,19 +151,22 @@ def run_meta_kernel(
 ) -> tuple[Any, Any]:
     """The result of torch's meta kernel in the form of a rule's, and the operand it is a view of.
 
+    `func` may also be a class that makes a tensor around its operands.
+
     `misfit`: there is a rule, and its signature does not accept the call. A `TypeError` of torch
     then means that the call is wrong.
     """
-    conversion = _Conversion()
+    conversion = _Conversion(keeps_grad=isinstance(func, type))
     name = getattr(func, "__name__", str(func))
     try:
         with DisableTorchFunction(), torch.no_grad(), enable_python_dispatcher():
             positional, named = conversion.to_torch(args), conversion.to_torch(kwargs)
-            if not conversion.seen and conversion.requested is None:
+            operands = {**conversion.seen, **conversion.wrappers}
+            if not operands and conversion.requested is None:
                 conversion.requested = torch.get_default_device()
-            out = _run(func, positional, named, is_factory=not conversion.seen)
+            out = _run(func, positional, named, is_factory=not operands)
             conversion.is_new = returns_new_tensors(func)
-            for original, converted in conversion.seen.values():
+            for original, converted in operands.values():
                 if out is converted and not conversion.is_new and not name.endswith("_"):
                     return Done(original), None
             result = conversion.from_torch(out)
@@ -144,7 +183,7 @@ def run_meta_kernel(
         if strange or has_no_kernel(str(e)):
             raise _unsupported(name, _brief(e)) from e
         raise ShapeError(f"{name}: {_brief(e)}") from e
-    is_call = type(result) in (Meta, Many, Defined)
+    is_call = type(result) in (Meta, Many, Defined, Wrapped)
     return (result if is_call else Done(result)), conversion.base
 
 

@@ -24,6 +24,7 @@ from anyshape.rules.dispatch.call_form import normalized, reordered, takes
 from anyshape.rules.dispatch.op_name import NOT_OPS, PYTHON_OPERATORS, REFLECTED, REFUSED
 from anyshape.rules.dispatch.result import Done, Instead, Many
 from anyshape.rules.dispatch.signature import warn_out_of_date
+from anyshape.rules.dispatch.sym_node import to_ours
 from anyshape.rules.dispatch.table import PURE, RANDOM, RULES, USER, Rule
 from anyshape.rules.dispatch.user import run_user_rule
 from anyshape.rules.shared.broadcast import fits
@@ -443,7 +444,7 @@ _VIEWS: Final = frozenset(("T", "mT", "H", "mH", "real", "imag", "data"))  # att
 def _plain(tracer: Any, func: Any, args: Any, kwargs: Any) -> Any:
     """A function that is not an op: it runs immediately."""
     with DisableTorchFunction():
-        return func(*args, **kwargs)
+        return to_ours(func(*args, **kwargs))
 
 
 def _number_function(tracer: Any, func: Any, args: Any, kwargs: Any) -> Any:

@@ -50,3 +50,18 @@ class Many:
     def __init__(self, parts: Iterable[Any], build: Callable[[list[Any]], Any] = tuple) -> None:
         self.parts = list(parts)
         self.build = build
+
+
+class Wrapped:
+    """A tensor of a class that wraps others.
+
+    `made` is what the class made of tensors without data. `inner` has the tensors in it by the
+    names of their attributes: results, or `Done` with an operand.
+    """
+
+    __slots__ = ("inner", "made", "meta")
+
+    def __init__(self, meta: Any, made: Any, inner: dict[str, Any]) -> None:
+        self.meta = meta
+        self.made = made
+        self.inner = inner

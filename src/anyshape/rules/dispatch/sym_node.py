@@ -27,6 +27,7 @@ from anyshape.symbolic.sym_int import SymInt, specialize
 from anyshape.tensor.layout import CHANNELS_LAST_2D, CHANNELS_LAST_3D, Layout, is_contiguous
 from anyshape.tensor.meta import Meta
 from anyshape.tensor.size import plain
+from anyshape.tensor.sym_tensor import size_of
 
 _SYMBOLIC: Final = (SymInt, SymBool, SymFloat)
 
@@ -345,3 +346,11 @@ def to_stock(x: Any) -> Any:
     if kind is SymBool:
         return torch.SymBool(BridgeNode(x))  # type: ignore[no-untyped-call]
     return x
+
+
+def to_ours(x: Any) -> Any:
+    """A number or a shape with torch's numbers as one with ours; anything else as it is."""
+    if type(x) in (tuple, torch.Size) and not all(type(part) is int for part in x):
+        parts = tuple([to_ours(part) for part in x])
+        return size_of(parts) if type(x) is torch.Size else parts
+    return number_of(x)

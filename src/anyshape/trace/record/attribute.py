@@ -81,7 +81,7 @@ class Attributes:
 
     def _of_tensor(self, t: torch.Tensor, name: str) -> Any:
         value = getattr(t, name)
-        if type(t) is not SymTensor and not callable(value):
+        if type(t) is not SymTensor and not callable(value) and not self._recorder.is_born(t):
             self._recorder.outside(t)
             if type(value) in ATOMS or isinstance(value, torch.Tensor):
                 self._recorder.note(reads.ATTRIBUTE, t, name, value)

@@ -27,9 +27,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from anyshape.env.site import is_framework, is_standard
+from anyshape.env.site import is_framework, is_standard, is_torch
 from anyshape.rules.dispatch.body import body_of, warns
 from anyshape.symbolic import math_functions
+from anyshape.torch_compat.dynamo import is_disabled, original_of
 from anyshape.trace.record import outlet
 from anyshape.trace.record import read as reads
 from anyshape.trace.record.atom import ATOMS, CONTAINERS, HEAP, SYMBOLIC
@@ -292,6 +293,12 @@ class Builtins:
         """What to call for a Python function that has no twin."""
         module = f.__module__ or ""
         if any(map(_is_of_user, f.__closure__ or ())):
+            kept_out = self._recorder.replays and is_disabled(f)
+            if is_torch(f.__code__.co_filename) and not kept_out:
+                original = original_of(f)
+                if original is None:
+                    return self._recorder.twin(f, wraps=True)
+                return self._calls.ready(self._recorder.outside(original))
             raise self._recorder.refusal(f"{f.__qualname__} calls a function that it wraps")
         if module.startswith(("torch", "anyshape")):
             direct = self._direct(body_of(f) if module == _FUNCTIONAL and warns(f) else f)

@@ -15,7 +15,8 @@ import torch
 from anyshape.tensor import current
 from anyshape.tensor.sym_tensor import SymTensor
 from anyshape.torch_compat.aten_op import is_op
-from anyshape.torch_compat.module_attribute import CALL_HOOKS, CALL_IMPL, GLOBAL_HOOKS
+from anyshape.torch_compat.module_attribute import CALL_HOOKS, CALL_IMPL, GLOBAL_HOOKS, own_call
+from anyshape.torch_compat.tensor_subclass import is_wrapper
 from anyshape.torch_compat.torch_function import DisableTorchFunction
 from anyshape.torch_compat.torch_script import ScriptFunction, script_source
 from anyshape.trace import tree
@@ -25,6 +26,7 @@ from anyshape.trace.record.atom import ATOMS, CONTAINERS, SYMBOLIC, Function
 from anyshape.trace.record.builtin import Builtins
 from anyshape.trace.record.territory import is_twinned
 from anyshape.trace.twin.twin import is_twin
+from anyshape.trace.wrapper import call_with_wrapper
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -260,7 +262,7 @@ class Calls:
         """What calling a module calls: its forward, if there are no hooks around it."""
         recorder = self._recorder
         kind = recorder.kind(m)
-        call = recorder.lookup(kind, "__call__")
+        call = own_call(kind, recorder.lookup(kind, "__call__"))
         if call is not _Module.__dict__["__call__"]:
             return functools.partial(self.ready(call), m)
         return self._called(m, kind)
@@ -279,6 +281,8 @@ class Calls:
 
     def _class(self, cls: type) -> Any:
         if cls.__module__ == "builtins" or issubclass(cls, torch.Tensor):
+            if not self._recorder.replays and is_wrapper(cls):
+                return functools.partial(self._wrapper, cls)
             return functools.partial(self._builtins.make, cls)
         call = type(cls).__call__
         if type(call) is Function and is_twinned(call.__code__):
@@ -307,6 +311,12 @@ class Calls:
             elif type(init) is Function or init is not object.__init__:
                 init(o, *args, **named)
         return o
+
+    def _wrapper(self, cls: Any, /, *args: Any, **named: Any) -> Any:
+        """A new tensor of a class that wraps others."""
+        self._recorder.lookup(cls, "__new__")
+        self._recorder.lookup(cls, "__init__")
+        return call_with_wrapper(self._recorder.tracer, cls, args, named)
 
     # ------------------------------------------------------------------ others
 

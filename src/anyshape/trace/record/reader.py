@@ -388,16 +388,16 @@ class Reader:
 
     # ------------------------------------------------------------------ twins
 
-    def twin(self, f: Any) -> Any:
-        """The function to call in place of one of the user's."""
+    def twin(self, f: Any, *, wraps: bool = False) -> Any:
+        """The function to call in place of one of the user's, or of one that `wraps` one."""
         found = self._twins.get(f)
-        return self._twin(f) if found is None else found
+        return self._twin(f, wraps) if found is None else found
 
-    def _twin(self, f: Any) -> Any:
+    def _twin(self, f: Any, wraps: bool) -> Any:
         code = f.__code__
         if is_twin(code):
             return f
-        new = twin_code(code) if is_twinned(code) else None
+        new = twin_code(code) if wraps or is_twinned(code) else None
         if new is None:
             if is_twinned(code):
                 found = self._twins[f] = functools.partial(call_unrecorded, self, f)
