@@ -16,7 +16,7 @@ from anyshape.refusal import refused
 from anyshape.rules.dispatch.result import Done, Instead, Many
 from anyshape.rules.dispatch.table import rule
 from anyshape.rules.shared.broadcast import broadcast
-from anyshape.rules.shared.operand import dim_of, is_tensor, meta_of, shape_of
+from anyshape.rules.shared.operand import call_method, dim_of, is_tensor, meta_of, shape_of
 from anyshape.symbolic.functions import check, sym_or
 from anyshape.symbolic.sym_bool import SymBool
 from anyshape.symbolic.sym_int import SymInt
@@ -38,7 +38,6 @@ from anyshape.tensor.size import (
 from anyshape.tensor.sym_tensor import SymTensor
 from anyshape.torch_compat.torch_function import DisableTorchFunction
 
-_FACTORIES = (torch.tensor, torch.as_tensor, torch.scalar_tensor)
 _ITEM = torch.Tensor.item
 
 
@@ -75,9 +74,10 @@ def item(x: Any) -> Any:
     for n in meta.shape:
         if not is_one(n):
             expect_equal(n, 1, lambda: f"item() of a tensor of shape {text(meta.shape)}")
-    constant = _constant(x)
-    if constant is not None:
-        return Done(constant)
+    data = literal_of(x)
+    if data is not None:
+        with DisableTorchFunction():
+            return Done(data.item())
     return Done(_item(x, meta.dtype))
 
 
@@ -98,21 +98,9 @@ def constrain_range(size: Any, *, min: Any = None, max: Any = None) -> Any:
     return Done(None)
 
 
-def _constant(x: Any) -> Any:
-    """The number that a tensor was made from, if it was not mutated since."""
-    if type(x) is not SymTensor:
-        return None
-    value = x._value
-    node = value.node
-    if node is None or node.func not in _FACTORIES or value.root.version or value.meta.shape:
-        return None
-    (data, *rest) = node.args or (None,)
-    if rest or node.kwargs.keys() - {"device"} or type(data) not in (int, float, bool):
-        return None
-    if type(data) is float:
-        with DisableTorchFunction():
-            return torch.tensor(data, dtype=meta_of(x).dtype).item()
-    return data
+def literal_of(x: Any) -> torch.Tensor | None:
+    """The data of a tensor that the program itself says; None for others."""
+    return current().literal(x._value) if type(x) is SymTensor else None
 
 
 def _item(x: Any, dtype: torch.dtype) -> Any:
@@ -154,11 +142,15 @@ def tolist(x: Any) -> Any:
     meta = meta_of(x)
     if not meta.shape:
         return item(x)
+    data = literal_of(x)
+    if data is not None:
+        with DisableTorchFunction():
+            return Done(data.tolist())
     rows = int(meta.shape[0])
     if len(meta.shape) > 1:
-        return Done([row.tolist() for row in x.unbind(0)])
+        return Done([call_method(row, "tolist") for row in call_method(x, "unbind", 0)])
     if meta.dtype.is_floating_point or meta.dtype.is_complex:
-        return Done([t.item() for t in x.unbind(0)])
+        return Done([call_method(t, "item") for t in call_method(x, "unbind", 0)])
     tracer = current()
 
     def mint() -> list[Any]:
@@ -198,6 +190,10 @@ def allclose(x: Any, other: Any, *args: Any, **kwargs: Any) -> Any:
 def _unbacked_bool(func: Any, args: Any, kwargs: Any = None) -> Any:
     """A boolean that the call returns at run time."""
     tracer = current()
+    data = [literal_of(x) for x in args[:2]]
+    if all(x is not None for x in data):
+        with DisableTorchFunction():
+            return func(*data, *args[2:], **(kwargs or {}))
     n = tracer.mint(func, args, kwargs, min=0, max=1)
     return n == 1
 
@@ -211,6 +207,10 @@ def count_true(mask: Any) -> Any:
     n = plain(product(shape_of(mask)))
     if type(n) is int and n == 0:
         return 0
+    data = literal_of(mask)
+    if data is not None:
+        with DisableTorchFunction():
+            return _count(data)
 
     def mint() -> Any:
         known = {"max": n} if type(n) is int else {}

@@ -14,7 +14,7 @@ from anyshape.rules.dispatch.result import Done, Instead
 from anyshape.rules.dispatch.table import rule
 from anyshape.rules.shared.basic_index import basic_index
 from anyshape.rules.shared.broadcast import broadcast
-from anyshape.rules.shared.operand import dim_of, is_tensor, meta_of, shape_of
+from anyshape.rules.shared.operand import call_method, dim_of, is_tensor, meta_of, shape_of
 from anyshape.rules.shared.promote import INT, category
 from anyshape.rules.shared.slices import normalize_index, slice_of
 from anyshape.rules.subview import is_dense, selected, sliced
@@ -259,7 +259,7 @@ def select(x: Any, dim: Any, index: Any) -> Any:
     meta = meta_of(x)
     dim = dim_of(dim, len(meta.shape))
     if is_tensor(index):
-        index = index.item()
+        index = call_method(index, "item")
     return selected(meta, dim, normalize_index(index, meta.shape[dim], dim))
 
 

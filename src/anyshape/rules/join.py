@@ -8,7 +8,14 @@ from anyshape.errors import DimError, ShapeError
 from anyshape.rules.cast import format_layout, format_of
 from anyshape.rules.dispatch.result import Done, Many
 from anyshape.rules.dispatch.table import rule
-from anyshape.rules.shared.operand import dim_of, is_tensor, meta_of, shape_of, sizes_of
+from anyshape.rules.shared.operand import (
+    call_method,
+    dim_of,
+    is_tensor,
+    meta_of,
+    shape_of,
+    sizes_of,
+)
 from anyshape.rules.shared.promote import promote_types
 from anyshape.rules.shared.slices import clamp_index
 from anyshape.rules.subview import is_dense, selected, sliced
@@ -113,10 +120,12 @@ def _at_least_all(rank: int) -> Any:
         if len(tensors) == 1 and is_tensor(tensors[0]):
             (x,) = tensors
             if not shape_of(x):
-                return Done(x.reshape((1,) * rank))
+                return Done(call_method(x, "reshape", (1,) * rank))
             if len(shape_of(x)) == 1 and rank > 1:
-                x = x.unsqueeze(0)
-            return Done(x.unsqueeze(-1) if len(shape_of(x)) == 2 and rank == 3 else x)
+                x = call_method(x, "unsqueeze", 0)
+            if len(shape_of(x)) == 2 and rank == 3:
+                x = call_method(x, "unsqueeze", -1)
+            return Done(x)
         return Done(tuple([at_least(t).value for t in sizes_of(tensors)]))
 
     return at_least
@@ -258,7 +267,7 @@ def tensor_split(
         indices_or_sections = other if indices_or_sections is None else indices_or_sections
     given = indices_or_sections
     if is_tensor(given):
-        given = given.tolist()
+        given = call_method(given, "tolist")
     meta = meta_of(x)
     dim = dim_of(dim, len(meta.shape))
     n = meta.shape[dim]
@@ -331,7 +340,7 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> Any:
         place = 1 - i if swap and i < 2 else i
         ones = [1] * len(given)
         ones[place] = -1
-        results.append(t.view(ones).expand(sizes))
+        results.append(call_method(call_method(t, "view", ones), "expand", sizes))
     return Done(tuple(results))
 
 

@@ -11,7 +11,7 @@ from anyshape.errors import ShapeError
 from anyshape.rules.dispatch.result import Done, Instead
 from anyshape.rules.dispatch.table import rule
 from anyshape.rules.shared.broadcast import broadcast, seen_equal
-from anyshape.rules.shared.operand import dim_of, dims_of, meta_of, shape_of, sizes_of
+from anyshape.rules.shared.operand import call_method, dim_of, dims_of, meta_of, shape_of, sizes_of
 from anyshape.rules.subview import is_dense
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.current import current
@@ -461,7 +461,7 @@ def broadcast_tensors(*tensors: Any) -> Any:
     """All expanded to their common shape."""
     given = sizes_of(tensors)
     shape = broadcast(*[shape_of(x) for x in given])
-    return Done(tuple([x.expand(shape) for x in given]))
+    return Done(tuple([call_method(x, "expand", shape) for x in given]))
 
 
 @rule("broadcast_shapes")

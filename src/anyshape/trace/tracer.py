@@ -34,6 +34,7 @@ from anyshape.trace.aside import unrecorded
 from anyshape.trace.birth import Births, make_parameter, need_origin, note_foreign, settle
 from anyshape.trace.constant import need_plain_constant
 from anyshape.trace.graph import CONSTANT, INPUT, RESULT, Graph, Name, Node, Value, place_of
+from anyshape.trace.literal import literal
 from anyshape.trace.mode_recorder import ModeRecorder
 from anyshape.trace.numbering import number
 from anyshape.trace.observation import Observations
@@ -456,6 +457,10 @@ class Tracer(ModeRecorder):
     def number(self, value: Value) -> Any:
         """A key that is equal for values that are surely equal: made by the same calls."""
         return number(self, value)
+
+    def literal(self, value: Value) -> torch.Tensor | None:
+        """The data of a value that the program itself says; None for others."""
+        return literal(self, value)
 
     def close(self) -> None:
         """End the trace: a tensor that outlives it raises when it is used."""

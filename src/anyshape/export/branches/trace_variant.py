@@ -72,6 +72,8 @@ class VariantTrace:
             checks = {**checks, **tree.found}
         if tree.beyond is not None:
             raise _too_many(*tree.beyond)
+        for tracer in tracers:
+            _need_guards(start, tracer)
         if all(t.error is not None for t in tracers if not t.has_ended):
             raise next(t.error for t in tracers if t.error is not None)
         return _joined(start, tree, tracers)
@@ -100,9 +102,8 @@ class VariantTrace:
 
 
 def _joined(start: BranchTracer, tree: Tree, tracers: list[BranchTracer]) -> Branching:
-    """The program of all segments; what a path needs of the inputs, all need."""
+    """The program of all segments."""
     for tracer in tracers:
-        _need_guards(start, tracer)
         for flag in _ASKED:
             setattr(start, flag, getattr(start, flag) or getattr(tracer, flag))
         start.handles_errors = start.handles_errors or tracer.recorder.catches
@@ -132,7 +133,7 @@ def _need_unread(tracer: BranchTracer, others: list[BranchTracer]) -> None:
 
 
 def _need_guards(start: BranchTracer, tracer: BranchTracer) -> None:
-    """Let the start of a program have the guards of a path."""
+    """Let the start of a program have the guards of a path: what one needs, all need."""
     env = start.env
     known = {str(fact.condition) for fact in env._guards}
     for fact in tracer.env._guards:

@@ -31,6 +31,11 @@ def meta_of(x: Any) -> Meta:
     return meta
 
 
+def call_method(x: Any, name: str, *args: Any) -> Any:
+    """`x.name(*args)` as a call of the graph, also of a real tensor, which would compute it."""
+    return current().call(getattr(torch.Tensor, name), (x, *args), {})
+
+
 def shape_of(x: Any) -> tuple[Any, ...]:
     """The shape of a tensor."""
     return meta_of(x).shape

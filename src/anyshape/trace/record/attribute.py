@@ -217,6 +217,8 @@ class Attributes:
         if type(get) is Function:
             return self.calls.ready(get)(raw, o, type(o))
         value = getattr(o, name)
+        if isinstance(o, tuple):  # an item of a named tuple
+            return recorder.outside(value) if recorder.is_outside(o) else value
         if not recorder.is_born(o) and (type(value) in ATOMS or type(o) is Function):
             recorder.note(reads.ATTRIBUTE, o, name, value)
         return value
@@ -254,9 +256,10 @@ class Attributes:
             if name in shadow:
                 if is_born:
                     return shadow[name]
-                found = table[name] if shadow is table else MISSING
+                is_assigned = shadow is not table and shadow[name] is not table.get(name, MISSING)
+                found = MISSING if is_assigned else table[name]
                 recorder.registered(m, own, tables, name, found)
-                if shadow is not table:
+                if is_assigned:
                     return shadow[name]
                 value = self._known[id(m), name] = recorder.input_at(table, name, found)
                 return value

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from anyshape.symbolic.sym_int import SymInt
+from anyshape.tensor.sym_tensor import SymTensor
 from anyshape.trace.record import effect
 from anyshape.trace.record import read as reads
 from anyshape.trace.record.atom import ATOMS, CONTAINERS, SYMBOLIC, Function
@@ -267,6 +268,8 @@ class Containers:
         """`len(o)`."""
         if type(o) is str:
             return len(self.calls.operators.plain(o))
+        if type(o) is SymTensor and o._meta.shape:
+            return o._meta.shape[0]  # which stays symbolic
         method = self._special(o, "__len__")
         if method is not None:
             return method()
