@@ -109,3 +109,48 @@ def test_sizes_that_every_side_of_a_branch_refuses_are_refused() -> None:
         assert torch.equal(program(noise, sample), step(noise, sample))
     with pytest.raises(anyshape.AnyshapeError):
         program(torch.ones(3, 2), torch.ones(4, 2))
+
+
+def too_small(x: torch.Tensor) -> torch.Tensor:
+    height, width = x.shape
+    if height <= 2 or width <= 2:
+        raise ValueError(f"got {(height, width)}, that is {x.shape}, or %d" % height)
+    return x * 2
+
+
+def test_texts_of_errors_do_not_split_the_sizes() -> None:
+    spec = ({0: "n", 1: "m"},)
+    program = anyshape.export(
+        too_small, (torch.ones(5, 6),), dynamic_shapes=spec, allow_partial=True
+    )
+    assert program.is_complete
+    texts = {str(refused.error) for refused in program.refused}
+    assert texts == {"got (n, m), that is torch.Size([n, m]), or n"}
+    for n, m in ((3, 3), (8, 9)):
+        assert torch.equal(program(torch.ones(n, m)), torch.full((n, m), 2.0))
+    for n, m in ((2, 50), (50, 0), (1, 1)):
+        with pytest.raises(anyshape.AnyshapeError, match="too_small raises for"):
+            program(torch.ones(n, m))
+
+
+def test_an_example_that_raises_gets_the_error_of_eager_execution() -> None:
+    x = torch.ones(2, 6)
+    with pytest.raises(ValueError, match="got") as eager:
+        too_small(x)
+    with pytest.raises(ValueError, match="got") as traced:
+        anyshape.export(too_small, (x,), dynamic_shapes=({0: "n", 1: "m"},))
+    assert str(traced.value) == str(eager.value)
+
+
+def test_a_handler_sees_the_text_of_eager_execution() -> None:
+    def handled(x: torch.Tensor) -> torch.Tensor:
+        try:
+            return too_small(x)
+        except ValueError as e:
+            return x + len(str(e))
+
+    auto = {0: anyshape.Dim.AUTO}
+    program = anyshape.export(handled, (torch.ones(2, 6),), dynamic_shapes=(auto,))
+    for n in (2, 1, 0, 7):
+        x = torch.ones(n, 6)
+        assert torch.equal(program(x), handled(x))

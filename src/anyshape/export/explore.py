@@ -135,7 +135,12 @@ def explore(
     found = Exploration()
     options = TraceOptions(REFUSED, lists_deviations, is_export=True, lists_effects=lists_effects)
     trace_of = functools.partial(VariantTrace, fn, args, kwargs, branches=branches, options=options)
-    first = trace_of(lambda: SizeSymbols(spec, {})).run()
+    trace = trace_of(lambda: SizeSymbols(spec, {}))
+    try:
+        first = trace.run()
+    except Exception as e:
+        trace.spell(e, by_name=False)
+        raise
     found.variants.append(first)
     search = _Search(first)
     while (values := search.uncovered()) is not None:
@@ -154,6 +159,7 @@ def explore(
             guards = trace.tracer.env.guards  # of the branch that raised
             if not guards:
                 raise
+            trace.spell(e, by_name=True)
             refused = Refused(guards, e, guard_function(guards, search.names))
             found.refused.append(refused)
             if refused.is_refusal:

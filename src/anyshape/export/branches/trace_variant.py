@@ -49,7 +49,7 @@ class VariantTrace:
         self._chooser = chooser
         self._branches = branches
         self._options = options
-        self.tracer = Tracer(options=self._options, previous=previous)
+        self.tracer = self._failed = Tracer(options=self._options, previous=previous)
         self._previous = previous
 
     def run(self) -> Captured:
@@ -60,7 +60,7 @@ class VariantTrace:
         while True:
             tree = Tree(checks)
             start = BranchTracer(tree, None, self._options, self._previous)
-            self.tracer = self._previous = start
+            self.tracer = self._failed = self._previous = start
             try:
                 return self._traced(start, start.raised)
             except Exception:
@@ -75,8 +75,15 @@ class VariantTrace:
         for tracer in tracers:
             _need_guards(start, tracer)
         if all(t.error is not None for t in tracers if not t.has_ended):
-            raise next(t.error for t in tracers if t.error is not None)
+            self._failed = next(t for t in tracers if t.error is not None)
+            assert self._failed.error is not None
+            raise self._failed.error
         return _joined(start, tree, tracers)
+
+    def spell(self, error: Exception, *, by_name: bool) -> None:
+        """Give the error of a trace its text, with the sizes by name or by their values."""
+        if self._failed.recorder is not None:
+            self._failed.recorder.texts.spell(error, by_name=by_name)
 
     def _traced(self, tracer: Tracer, raised: Any = None) -> Captured:
         args, kwargs = self._call
@@ -94,6 +101,7 @@ class VariantTrace:
                 captured = self._traced(tracer, tracer.raised)
             except Exception:
                 if not tracer.has_ended:
+                    self._failed = tracer
                     raise
             else:
                 if not tracer.has_ended:

@@ -75,8 +75,8 @@ class Recorder(Owners):
 
     @property
     def keeps_errors(self) -> bool:
-        """Whether an error is a part of the program: its text may be known only when it runs."""
-        return self.is_refusing and bool(self.tracer.is_cut)
+        """Whether an error stands for those of other sizes: its text does not specialize."""
+        return self.is_refusing
 
     @property
     def has_outlets(self) -> bool:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import torch
 
+from anyshape.symbolic.functions import hint
 from anyshape.symbolic.sym_bool import SymBool
 from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt, specialize
@@ -113,6 +114,26 @@ class Texts:
             text = text.replace(found, effect.show(_value(value), how, spec))
         need_plain(self._recorder.tracer, text)
         return text
+
+    def spell(self, error: BaseException, *, by_name: bool) -> None:
+        """Replace the marks in an error that leaves the trace: by names, or by likely values."""
+        if self.are_used:
+            error.args = tuple([self._spelled(x, by_name) for x in error.args])
+
+    def _spelled(self, x: Any, by_name: bool) -> Any:
+        if type(x) in NUMBERS:
+            known = None if by_name else hint(x)
+            return self._recorder.tracer.env.text(operand_of(x)) if known is None else known
+        if type(x) is not str:
+            return x
+        for found in dict.fromkeys(self._found(x)):
+            _, value, how, spec = self._marks[found]
+            if type(value) is SymTensor:
+                continue
+            known = None if by_name else hint(value)
+            named = self._recorder.tracer.env.text(operand_of(value))
+            x = x.replace(found, named if known is None else effect.show(known, how, spec))
+        return x
 
     def _found(self, text: str) -> list[str]:
         """The marks in a text, in order."""
