@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import linecache
 import os
 import sys
@@ -17,7 +18,17 @@ if TYPE_CHECKING:
 _OWN: Final = str(Path(__file__).resolve().parents[1]) + os.sep
 _PROGRAMS: Final = str(Path(_OWN, "cli")) + os.sep  # the programs in there are users of the rest
 _STANDARD: Final = str(Path(os.__file__).resolve().parent) + os.sep
-_TORCH: Final = os.sep.join(("", "site-packages", "torch", ""))
+
+
+def home_of(package: str) -> str:
+    """The folder of an installed package, which is not imported; NUL, which no file name begins
+    with, where there is none.
+    """
+    spec = importlib.util.find_spec(package)
+    return "\0" if spec is None or spec.origin is None else os.path.dirname(spec.origin) + os.sep
+
+
+_TORCH: Final = home_of("torch")
 
 
 class Site(NamedTuple):
@@ -78,9 +89,16 @@ def is_own(filename: str) -> bool:
     return filename.startswith(_OWN) and not filename.startswith(_PROGRAMS)
 
 
+def in_package(module: str | None, package: str) -> bool:
+    """Whether a module, by its full name, is a package or lies within it; `torch_extras` does not
+    lie within `torch`.
+    """
+    return module is not None and (module == package or module.startswith(f"{package}."))
+
+
 def is_torch(filename: str) -> bool:
     """Whether a file belongs to torch."""
-    return _TORCH in filename
+    return filename.startswith(_TORCH)
 
 
 def is_standard(filename: str) -> bool:

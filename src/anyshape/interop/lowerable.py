@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 from torch.nn import functional as F  # noqa: N812  as everybody calls it
 
+from anyshape.env.site import in_package
 from anyshape.errors import BackendError
 from anyshape.rules.dispatch.table import RANDOM
 from anyshape.rules.generator import STATE_CHANGES
@@ -90,9 +91,8 @@ def _read_outside(function: types.FunctionType) -> Iterator[str]:
 
 
 def _is_fixed(x: Any) -> bool:
-    return isinstance(x, types.ModuleType | types.BuiltinFunctionType) or getattr(
-        x, "__module__", ""
-    ).startswith("torch")
+    fixed = types.ModuleType | types.BuiltinFunctionType
+    return isinstance(x, fixed) or in_package(getattr(x, "__module__", None), "torch")
 
 
 def unused_draws(graph: Graph) -> list[Value]:

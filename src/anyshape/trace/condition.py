@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 import torch
 
+from anyshape.env.site import in_package
 from anyshape.expr.text.python import SCOPE, source
 from anyshape.rules.dispatch.autocast import autocast_state
 from anyshape.tensor.layout import dense_strides, has_strides
@@ -395,7 +396,7 @@ def same_value(x: Any, example: Any) -> bool:
         return True
     if isinstance(x, float):
         return bool(x.hex() == example.hex())  # the signs of 0 differ
-    of_user = not type(x).__module__.startswith("anyshape.")  # a class that a file names has values
+    of_user = not in_package(type(x).__module__, "anyshape")  # a class that a file names has values
     if type(type(x).__eq__) is FunctionType and not isinstance(x, Enum) and of_user:
         return False  # objects of the user's are known by identity
     try:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
 import pytest
+import torch
 
 import anyshape
 from anyshape import ShapeEnv, check, config
@@ -44,8 +46,9 @@ def test_frames_of_the_framework_are_skipped() -> None:
         (str(PACKAGE / "cli" / "demo.py"), False),
         (f"{PACKAGE}_extra/module.py", False),
         (f"{PACKAGE}.py", False),
-        ("/usr/lib/python3/site-packages/torch/__init__.py", True),
-        ("/usr/lib/python3/site-packages/torchvision/ops.py", False),
+        (torch.__file__, True),
+        (f"{os.path.dirname(torch.__file__)}vision/ops.py", False),
+        ("project/site-packages/torch/model.py", False),
         ("<frozen importlib._bootstrap>", True),
         ("<stdin>", False),
         ("project/model.py", False),
@@ -54,6 +57,25 @@ def test_frames_of_the_framework_are_skipped() -> None:
 def test_what_belongs_to_the_framework(name: str, framework: bool) -> None:
     for _ in range(2):
         assert is_framework(name) is framework
+
+
+def test_the_folder_of_a_package() -> None:
+    assert torch.__file__ == site.home_of("torch") + "__init__.py"
+    assert not torch.__file__.startswith(site.home_of("no_such_package"))
+
+
+@pytest.mark.parametrize(
+    ("module", "inside"),
+    [
+        ("torch", True),
+        ("torch.nn", True),
+        ("torchvision.ops", False),
+        ("torch_x", False),
+        (None, False),
+    ],
+)
+def test_modules_of_a_package(module: str | None, inside: bool) -> None:
+    assert site.in_package(module, "torch") is inside
 
 
 def test_no_user_at_all(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
+from anyshape.env.site import in_package
 from anyshape.trace.record.territory import is_twinned
 from anyshape.trace.twin.twin import twin_code
 
@@ -69,4 +70,4 @@ def _is_compiled(f: types.FunctionType) -> bool:
 
 def _has_own_code(m: torch.nn.Module) -> bool:
     """Whether a module is more than one op of torch."""
-    return next(m.children(), None) is not None or not type(m).__module__.startswith("torch.")
+    return next(m.children(), None) is not None or not in_package(type(m).__module__, "torch")

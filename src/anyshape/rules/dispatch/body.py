@@ -15,6 +15,7 @@ from typing import Any, Final
 import torch
 
 from anyshape.env.site import capture as capture_site
+from anyshape.env.site import in_package, is_torch
 from anyshape.errors import UnsupportedError
 from anyshape.refusal import refused
 from anyshape.tensor.current import current
@@ -87,7 +88,7 @@ def _told(func: types.FunctionType, x: Any) -> Any:
         return _Overlay(warnings, {"warn": _warn})
     if type(x) is types.FunctionType and x is not func and warns(x):
         return body_of(x) if x.__module__ == func.__module__ else x
-    if type(x) is types.ModuleType and x.__name__.startswith("torch."):
+    if type(x) is types.ModuleType and in_package(x.__name__, "torch"):
         named = {n: vars(x).get(n) for n in func.__code__.co_names}
         found = {n: f for n, f in named.items() if type(f) is types.FunctionType and warns(f)}
         return _Overlay(x, {n: body_of(f) for n, f in found.items()}) if found else x
@@ -100,7 +101,7 @@ def _dispatches(func: types.FunctionType) -> bool:
 
 def _content(cell: Any) -> Any:
     inner = cell.cell_contents
-    torch_own = isinstance(inner, types.FunctionType) and inner.__module__.startswith("torch")
+    torch_own = isinstance(inner, types.FunctionType) and is_torch(inner.__code__.co_filename)
     return body_of(inner) if torch_own else inner
 
 

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from anyshape.env.site import is_framework, is_standard, is_torch
+from anyshape.env.site import in_package, is_framework, is_own, is_standard, is_torch
 from anyshape.rules.dispatch.body import body_of, warns
 from anyshape.symbolic import math_functions
 from anyshape.torch_compat.dynamo import is_disabled, original_of
@@ -180,7 +180,7 @@ class Builtins:
             return self._slot(f, owner)
         if owner is None or type(owner) is types.ModuleType:
             name = owner.__name__ if owner is not None else str(getattr(f, "__module__", ""))
-            if name.startswith("torch"):
+            if in_package(name, "torch"):
                 return self._direct(f)
             if name in _VARYING:
                 return functools.partial(self._baked, f"{name}.{f.__name__}")
@@ -188,7 +188,7 @@ class Builtins:
                 return functools.partial(self._effect, f"{name}.{f.__name__}")
             return functools.partial(self._plain, f)
         if isinstance(owner, type):
-            if owner.__module__.startswith("torch"):
+            if in_package(owner.__module__, "torch"):
                 return self._direct(f)
             if owner.__module__ == "datetime" and f.__name__ in ("now", "utcnow", "today"):
                 return functools.partial(self._baked, f"datetime.{f.__name__}")
@@ -203,7 +203,7 @@ class Builtins:
             return functools.partial(self._context_variable, f)
         if isinstance(owner, torch.Generator):
             return functools.partial(generator_method, self._recorder, owner, f.__name__)
-        if isinstance(owner, torch.Tensor) or type(owner).__module__.startswith("torch"):
+        if isinstance(owner, torch.Tensor) or in_package(type(owner).__module__, "torch"):
             return self._direct(f)
         return self._of_object(f, owner)
 
@@ -233,7 +233,7 @@ class Builtins:
         """A method, written in C, of some object."""
         recorder = self._recorder
         module = type(owner).__module__
-        if module in _VARYING or module.startswith("numpy.random"):
+        if module in _VARYING or in_package(module, "numpy.random"):
             return functools.partial(self._baked, f"{type(owner).__name__}.{f.__name__}")
         if is_array(owner):
             if f.__name__ in _ARRAY_CHANGES and not recorder.may_write(owner):
@@ -300,15 +300,18 @@ class Builtins:
                     return self._recorder.twin(f, wraps=True)
                 return self._calls.ready(self._recorder.outside(original))
             raise self._recorder.refusal(f"{f.__qualname__} calls a function that it wraps")
-        if module.startswith(("torch", "anyshape")):
-            direct = self._direct(body_of(f) if module == _FUNCTIONAL and warns(f) else f)
-            calls_back = module != _FUNCTIONAL and module.startswith("torch")
-            return functools.partial(self._calling, direct) if calls_back else direct
-        if module in _VARYING or module.startswith("numpy.random"):
+        file = f.__code__.co_filename
+        if is_own(file):
+            return self._direct(f)
+        if is_torch(file):
+            if module == _FUNCTIONAL:
+                return self._direct(body_of(f) if warns(f) else f)
+            return functools.partial(self._calling, self._direct(f))
+        if module in _VARYING or in_package(module, "numpy.random"):
             return functools.partial(self._baked, f"{module}.{f.__name__}")
         if f.__code__.co_flags & inspect.CO_COROUTINE:
             return functools.partial(self._effect, f.__name__)
-        if is_standard(f.__code__.co_filename) and module.partition(".")[0] not in _PURE:
+        if is_standard(file) and module.partition(".")[0] not in _PURE:
             return functools.partial(self._effect, f"{module}.{f.__name__}")
         return functools.partial(self._plain, f)
 
@@ -389,7 +392,7 @@ class Builtins:
         """A new object of a class in C, or of one without methods of the user's to make it."""
         if issubclass(cls, BaseException) and self._recorder.keeps_errors:
             return self._recorder.born(cls(*args, **named))
-        if issubclass(cls, torch.Tensor) or cls.__module__.startswith("torch"):
+        if issubclass(cls, torch.Tensor) or in_package(cls.__module__, "torch"):
             made = cls(*args, **named)
             recorder = self._recorder
             is_tensor = isinstance(made, torch.Tensor)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
+from anyshape.env.site import in_package
 from anyshape.tensor import current
 from anyshape.tensor.sym_tensor import SymTensor
 from anyshape.torch_compat.aten_op import is_op
@@ -145,7 +146,7 @@ class Calls:
             return self.ready(make)(*args)
         if kind in _DIRECT or is_op(f):
             return self._builtins.descriptor(f)
-        if kind.__module__.startswith("anyshape."):
+        if in_package(kind.__module__, "anyshape"):
             if hasattr(f, "__wrapped__"):
                 return self.ready(f.__wrapped__)
             if hasattr(f, "__func__"):
@@ -160,7 +161,7 @@ class Calls:
             self._recorder.kind(f)
             self._recorder.lookup(kind, "__call__")
             return functools.partial(self.ready(call), f)
-        if kind.__module__.startswith("torch") or isinstance(f, torch.Tensor):
+        if in_package(kind.__module__, "torch") or isinstance(f, torch.Tensor):
             return f if not self._recorder.shadows else functools.partial(self._shadowed, f)
         return functools.partial(self._builtins.foreign, f)
 
@@ -329,7 +330,7 @@ class Calls:
 def _is_random(f: Any) -> bool:
     """Whether a callable of NumPy draws random numbers."""
     home = getattr(f, "__module__", None) or type(getattr(f, "__self__", None)).__module__
-    return str(home).startswith("numpy.random")
+    return in_package(str(home), "numpy.random")
 
 
 def _is_plain(x: Any) -> bool:

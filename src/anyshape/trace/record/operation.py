@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
+from anyshape.env.site import in_package
 from anyshape.errors import AnyshapeError, ShapeError
 from anyshape.symbolic.sym_bool import SymBool
 from anyshape.symbolic.sym_int import SymInt, specialize
@@ -277,7 +278,7 @@ class Operations:
         enter = getattr(kind, "__enter__", None)
         leave = getattr(kind, "__exit__", None)
         if type(enter) is not Function or type(leave) is not Function:
-            if self._recorder.is_outside(o) and not kind.__module__.startswith("torch"):
+            if self._recorder.is_outside(o) and not in_package(kind.__module__, "torch"):
                 raise self._recorder.refusal(f"a {kind.__name__} is entered")
             return o
         if not self.calls.is_recorded(enter) and not self.calls.is_recorded(leave):

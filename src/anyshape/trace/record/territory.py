@@ -11,13 +11,13 @@ import sys
 import sysconfig
 from typing import TYPE_CHECKING, Any, Final
 
-from anyshape.env.site import is_framework, is_own
+from anyshape.env.site import home_of, is_framework, is_own
 
 if TYPE_CHECKING:
     from types import CodeType
 
 _STANDARD: Final = sysconfig.get_paths()["stdlib"] + os.sep
-_TORCH: Final = os.sep.join(("", "site-packages", "torch", ""))
+_TORCH: Final = home_of("torch")
 _TWINNED: Final = (
     *[
         _TORCH + path.replace("/", os.sep)
@@ -57,9 +57,8 @@ _TWINNED: Final = (
 )
 _STACKING: Final = _TORCH + os.sep.join(("_functorch", "functional_call.py"))
 _STACKERS: Final = ("stack_module_state", "construct_stacked_leaf")  # they read modules
-_FOREIGN: Final = os.sep.join(("", "site-packages", ""))
 _LIBRARIES: Final = tuple(
-    _FOREIGN + name + os.sep for name in ("numpy", "sympy", "scipy", "pandas", "_pytest", "pytest")
+    home_of(name) for name in ("numpy", "sympy", "scipy", "pandas", "_pytest", "pytest")
 )
 _known: dict[str, bool] = {}
 
@@ -85,12 +84,12 @@ def is_twinned(code: CodeType) -> bool:
     known = _known.get(file)
     if known is None:
         known = _known[file] = _is_twinned(file)
-    return known or (code.co_name in _STACKERS and file.endswith(_STACKING))
+    return known or (code.co_name in _STACKERS and file == _STACKING)
 
 
 def _is_twinned(file: str) -> bool:
     if is_own(file):
         return False
     if is_framework(file):
-        return any(part in file for part in _TWINNED)
-    return not any(part in file for part in _LIBRARIES)
+        return file.startswith(_TWINNED)
+    return not file.startswith(_LIBRARIES)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 from torch.nn import functional as F  # noqa: N812  as everybody calls it
 
+from anyshape.env.site import in_package
 from anyshape.rules.dispatch.as_number import MAKERS, as_numbers
 from anyshape.rules.generator import recorded, set_seed
 from anyshape.symbolic.sym_bool import SymBool
@@ -107,7 +108,7 @@ def _has_override(f: Any, recorder: Recorder, *args: Any) -> Any:
     would differ, and the kernel is refused.
     """
     home = sys._getframe(1).f_globals.get("__name__", "")
-    if home.startswith("torch.nn.modules") and not is_any_autocast_enabled():
+    if in_package(home, "torch.nn.modules") and not is_any_autocast_enabled():
         return f(*args)
     given = args[0] if f is torch.overrides.has_torch_function else args
     others = [a for a in given if type(a) is not SymTensor]
