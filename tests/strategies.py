@@ -204,7 +204,10 @@ REAL_ROWS = (
             ("real_mod", 2),
             ("real_max", 2),
             ("real_min", 3),
-            *((name, 1) for name in ("log", "log2", "log10", "exp", "sin", "cos", "tan")),
+            *(
+                (name, 1)
+                for name in ("log", "log2", "log10", "exp", "sin", "cos", "tan", "sign_of")
+            ),
         )
     ),
     Row("ir", lambda x, y: real.apply("real_max", x, y), max),

@@ -20,15 +20,15 @@ class Asker:
 
     `is_concrete`: hashes and texts of symbolic numbers specialize on their values; otherwise
     `shown` has the texts that were given out. `found_equal` memoizes pairs of equal sizes.
-    `numpy_integers` are integers that NumPy made; `met_arrays` tells that any integer may be one.
+    `met_arrays` tells that any integer may be one of NumPy's, and `met_scalars` that some are.
     """
 
-    __slots__ = ("found_equal", "is_concrete", "met_arrays", "numpy_integers", "shown")
+    __slots__ = ("found_equal", "is_concrete", "met_arrays", "met_scalars", "shown")
 
     def __init__(self, *, is_concrete: bool = False) -> None:
         self.is_concrete = is_concrete
         self.met_arrays = False
-        self.numpy_integers: set[Expr] = set()
+        self.met_scalars = False
         self.shown: set[str] = set()
         self.found_equal: set[tuple[Expr, Expr]] = set()
 

@@ -17,6 +17,7 @@ Everything is in terms of `Expr` and `Bool`; `anyshape.symbolic` wraps this for 
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Final
 
 from anyshape.config import config
@@ -40,8 +41,9 @@ from anyshape.errors import ConstraintError, RuntimeAssertError
 from anyshape.events import Answer, Assert, Guard, SymbolCreation, emit, listeners
 from anyshape.expr import Bool, Pool, eq0, evaluate, ge0, negate, symbol
 from anyshape.expr.constructor.comparison import equals
-from anyshape.expr.real import ANY, CONST, Real, real_symbol
+from anyshape.expr.real import ANY, CONST, Real, apply, real_symbol
 from anyshape.expr.table.op import SYMBOL
+from anyshape.expr.table.op_function import SIGN
 from anyshape.expr.terms import refresh, terms
 from anyshape.expr.traverse import symbols_of
 
@@ -264,12 +266,14 @@ class Env:
         return value
 
     def real_value(self, r: Real) -> float:
-        """The value of a real: its hint, which is then guarded, or an error."""
+        """The value of a real: its hint, which is then guarded with its sign, or an error."""
         value: float | None = r.hint
         if value is None:
             raise data_dependent(self, equals(r, 0.0), f"turn {self.text(r)} into a float")
         if r.op != CONST:
             self.guard(equals(r, value))
+            if not value:
+                self.guard(equals(apply(SIGN, r), math.copysign(1.0, value)))
         return value
 
     def guard_or(self, p: Bool, fallback: bool) -> bool:

@@ -20,6 +20,7 @@ from anyshape.expr.atom import can_raise
 from anyshape.expr.real import Real
 from anyshape.expr.text.show import show
 from anyshape.expr.traverse import names_of, nodes_below
+from anyshape.symbolic.numpy_scalar import scalar_of
 from anyshape.symbolic.sym_float import SymFloat
 from anyshape.trace.graph import SYMBOLIC, Name, Value, operand_of
 from anyshape.trace.record.effect import Held
@@ -169,7 +170,9 @@ class _Comparison:
     def _same_number(self, mine: Any, other: Any) -> bool:
         """Whether two numbers, at least one of which is symbolic, have the same value."""
         kinds = {type(x) for x in (mine, other)}
-        if SymFloat in kinds and (len(kinds) > 1 or mine.scalar != other.scalar):
+        if SymFloat in kinds and len(kinds) > 1:
+            return False
+        if scalar_of(mine) != scalar_of(other):
             return False
         if not kinds <= {*SYMBOLIC, int, bool}:
             return False

@@ -161,11 +161,13 @@ class _Writer:
             flat.append(self.placeholder(leaf.name))
             if leaf.value is not None:
                 self.note(flat[-1], leaf.value)
-        for name, i, dim, factor, constant in inputs.binds:
+        for name, i, dim, factor, constant, kind in inputs.binds:
             node = flat[i] if dim is None else self.call(torch.Tensor.size, (flat[i], dim))
             if factor != 1 or constant:
                 shifted = self.call(operator.sub, (node, constant))
                 node = self.call(operator.floordiv, (shifted, factor))
+            if kind is not None:
+                node = self.call(kind, (node,))
             self.nodes[name] = node
 
     def take_symbols(self, inputs: Inputs, fixed: Mapping[str, int]) -> None:

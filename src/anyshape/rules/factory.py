@@ -14,8 +14,8 @@ from anyshape.rules.dispatch.table import rule
 from anyshape.rules.pointwise import like
 from anyshape.rules.shared.operand import is_tensor, meta_of, shape_of, sizes_of
 from anyshape.rules.shared.promote import complex_of, number_dtype, promote_types
-from anyshape.symbolic.operand import is_numpy
-from anyshape.symbolic.sym_float import SymFloat
+from anyshape.symbolic.numpy_scalar import NumpyBool, scalar_of
+from anyshape.symbolic.operand import is_numpy, is_symbolic
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.current import current
 from anyshape.tensor.layout import CONTIGUOUS, Layout
@@ -191,7 +191,7 @@ def as_tensor(
 def _is_array(data: Any) -> bool:
     """Whether data has memory of its own: an array of another library, a buffer."""
     plain = (list, tuple, int, float, complex, torch.SymBool)
-    return not is_tensor(data) and not isinstance(data, plain)
+    return not is_tensor(data) and not isinstance(data, plain) and not is_symbolic(data)
 
 
 def _from_array(data: Any, dtype: Any, device: Any, requires_grad: bool, *, copy: bool) -> Done:
@@ -250,8 +250,8 @@ def _nested(data: Any) -> tuple[tuple[Any, ...], torch.dtype]:
                 expect_equal(n, m, lambda: "rows of different lengths do not make a tensor")
             dtype = promote_types(dtype, found)
         return (len(data), *shape), dtype
-    if type(data) is SymFloat and data.scalar:
-        return (), getattr(torch, data.scalar)
+    if scalar_of(data):
+        return (), torch.bool if type(data) is NumpyBool else getattr(torch, scalar_of(data))
     if isinstance(data, int | float | complex | torch.SymBool) and not is_numpy(data):
         return (), number_dtype(data)
     with DisableTorchFunction():

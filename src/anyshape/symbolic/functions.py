@@ -24,6 +24,7 @@ from anyshape.expr.node import Expr
 from anyshape.expr.table.op_real import REAL_MAX, REAL_MIN
 from anyshape.refusal import refused
 from anyshape.symbolic.definedness import applied
+from anyshape.symbolic.numpy_scalar import NumpyBool, NumpyInt
 from anyshape.symbolic.operand import expr_of, is_numpy, node_of, number, to_real
 from anyshape.symbolic.sym_bool import SymBool, condition_of
 from anyshape.symbolic.sym_float import SymFloat
@@ -96,6 +97,8 @@ def check(condition: Truth, message: str | Callable[[], str] | None = None) -> N
 def hint(value: Any, fallback: Any = None) -> Any:
     """A likely value of a symbolic number, for heuristics: never guarded, never a proof."""
     kind = type(value)
+    if kind is NumpyInt or kind is NumpyBool:
+        return hint(value.item(), fallback)
     if kind is SymInt:
         found = value.env.hint_of(value.expr)
     elif kind is SymFloat:

@@ -4,14 +4,12 @@ NumPy calls `__array_ufunc__` for an operand that has one. An operand is weak (a
 whose precision adapts) or strong (a scalar of NumPy). The precision of a result follows from these
 as in NumPy 2:
 
-    strong float p, weak numbers                p
-    strong floats p and q                       the wider one
-    an int64, a strong float of any precision   float64
-    no strong float                             float64, or int64 if all are integers
+    strong numbers, weak numbers    that of the strong ones, promoted
+    no strong number                float64, or int64 if all are integers
 
-Operands are converted to that precision first. Integers of NumPy are `SymInt`s, which do not show
-that they are strong. The asker keeps those that NumPy made and whether NumPy made an array of
-integers; where one that may be NumPy's meets a narrower float, the program is refused.
+Operands are converted to that precision first. Integers of NumPy are `NumpyInt`s. Those that come
+out of an array do not show that they are strong: the asker knows whether NumPy made an array of
+integers, and where one that may be NumPy's meets a narrower float, the program is refused.
 
 What is not here (arrays, other types, `out=`) is computed by NumPy at values that are specialized.
 """
@@ -38,16 +36,26 @@ from anyshape.expr.table.op_numpy import (
     WIDTHS,
 )
 from anyshape.refusal import refused
+from anyshape.symbolic.numpy_scalar import (
+    RANGES,
+    NumpyBool,
+    NumpyInt,
+    at_values,
+    is_unbounded,
+    is_within,
+    made_by_numpy,
+    scalar_name,
+)
 from anyshape.symbolic.operand import env_of, index_of, is_symbolic, node_of, number, to_real
 from anyshape.symbolic.sym_bool import SymBool
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from anyshape.env import Env
 
 _INT64: Final = "int64"
-_STRONG: Final = (_INT64, *WIDTHS)
+_STRONG: Final = frozenset((*RANGES, *WIDTHS))
 _SIGNS: Final = {
     "+": "add",
     "-": "subtract",
@@ -63,6 +71,15 @@ _SIGNS: Final = {
     ">": "greater",
     ">=": "greater_equal",
 }
+_OPERATORS: Final = {
+    "add": operator.add,
+    "subtract": operator.sub,
+    "multiply": operator.mul,
+    "divide": operator.truediv,
+    "floor_divide": operator.floordiv,
+    "remainder": operator.mod,
+    "power": operator.pow,
+}
 _COMPARISONS: Final = {name: sign for sign, name in _SIGNS.items() if sign[0] in "=!<>"}
 
 
@@ -76,7 +93,9 @@ class _Operand(NamedTuple):
 def _operand(x: Any) -> _Operand | None:
     """What an operand is; None for what only NumPy handles."""
     if is_symbolic(x):
-        return None if type(x) is SymBool else _Operand(x, getattr(x, "scalar", ""))
+        if type(x) is SymBool or type(x) is NumpyBool:
+            return None
+        return _Operand(x.item() if type(x) is NumpyInt else x, getattr(x, "scalar", ""))
     if type(x) in (int, float):
         return _Operand(x, "")
     dtype = str(getattr(x, "dtype", ""))
@@ -196,12 +215,11 @@ def _rounded_to(precision: str, x: Real) -> Real:
 
 
 def _precision(env: Env, operands: list[_Operand]) -> str:
-    """The precision of a float result."""
-    strong = [o.strong for o in operands if o.strong]
-    floats = [WIDTHS.index(dtype) for dtype in strong if dtype in WIDTHS]
-    if not floats or _INT64 in strong:
-        return FLOAT64_NAME
-    precision = WIDTHS[max(floats)]
+    """The precision of a float result; empty where NumPy decides by the function."""
+    strong = {o.strong for o in operands if o.strong}
+    if strong.isdisjoint(WIDTHS):
+        return FLOAT64_NAME if strong <= {_INT64} else ""
+    precision = _promoted(strong)
     weak = [o.number for o in operands if not o.strong]
     if precision != FLOAT64_NAME and any(map(_may_be_strong, weak)):
         raise refused(
@@ -219,17 +237,30 @@ def _may_be_strong(x: Any) -> bool:
     e = node_of(x, x.env) if is_symbolic(x) else None
     if type(e) is not Expr:
         return False
-    asker = x.env.asker
-    if asker.met_arrays or e in asker.numpy_integers:
-        return True
-    return bool(asker.numpy_integers) and e not in [s.expr for s in x.env.symbols.values()]
+    return bool(x.env.asker.met_arrays)
 
 
-def _strong(n: Any) -> Any:
-    """An integer that NumPy made."""
-    if is_symbolic(n):
-        n.env.asker.numpy_integers.add(n.expr)
-    return n
+def _promoted(strong: set[str]) -> str:
+    """The dtype of a result of operands of these dtypes."""
+    if len(strong) == 1:
+        return next(iter(strong))
+    import numpy as np  # noqa: PLC0415  it is here, for these are its own
+
+    return str(np.result_type(*strong))
+
+
+def _strong(n: Any, operands: Sequence[_Operand]) -> Any:
+    """An integer that NumPy made of operands; None where only NumPy can.
+
+    Arithmetic of sizes, and of other integers without bounds, is taken not to overflow 64 bits.
+    """
+    dtype = _promoted({o.strong for o in operands if o.strong} or {_INT64})
+    if dtype not in RANGES:
+        return None
+    if dtype == _INT64 and any(is_unbounded(o.number) for o in operands):
+        return NumpyInt(n.expr, n.env) if is_symbolic(n) else made_by_numpy(n)
+    weak = [o.number for o in operands if not o.strong]
+    return made_by_numpy(n, dtype) if all(is_within(x, dtype) for x in weak) else None
 
 
 def _converted(env: Env, operand: _Operand, precision: str) -> Real:
@@ -250,16 +281,18 @@ def _call(name: str, operands: list[_Operand]) -> Any:
     integers = not any(isinstance(o.number, float) for o in operands)
     if integers and sign is not None:
         x, y = [node_of(o.number, env) for o in operands]
-        return SymBool(compare(sign, x, y), env)  # type: ignore[arg-type]  # both are numbers
+        return NumpyBool(compare(sign, x, y), env)  # type: ignore[arg-type]  # both are numbers
     if integers and name in _INTEGERS:
-        return _strong(_INTEGERS[name](*[o.number for o in operands]))
+        return _strong(_INTEGERS[name](*[o.number for o in operands]), operands)
     function = _float_function(name)
     if function is None and sign is None:
         return None
     precision = _precision(env, operands)
+    if precision not in WIDTHS:
+        return None
     reals = [_converted(env, o, precision) for o in operands]
     if sign is not None:
-        return SymBool(compare(sign, *reals), env)
+        return NumpyBool(compare(sign, *reals), env)
     assert function is not None
     return SymFloat(function(precision, *reals), env, precision)
 
@@ -270,7 +303,8 @@ def operator_call(sign: str, left: Any, right: Any) -> Any:
     if None in operands or sign not in _SIGNS:
         return NotImplemented
     name = OPERATOR_POWER if sign == "**" else _SIGNS[sign]
-    return _call(name, operands)  # type: ignore[arg-type]  # none is None
+    made = _call(name, operands)  # type: ignore[arg-type]  # none is None
+    return NotImplemented if made is None else made
 
 
 def array_ufunc(_number: Any, ufunc: Any, method: str, *inputs: Any, **named: Any) -> Any:
@@ -278,19 +312,21 @@ def array_ufunc(_number: Any, ufunc: Any, method: str, *inputs: Any, **named: An
     operands = [_operand(x) for x in inputs]
     name = {"true_divide": "divide"}.get(ufunc.__name__, ufunc.__name__)
     if method != "__call__" or named or None in operands:
-        return _specialized(getattr(ufunc, method), inputs, named)
+        return at_values(getattr(ufunc, method), *inputs, **named)
     known = [o for o in operands if o is not None]
-    if name == "power" and _is_by_operator():
-        name = OPERATOR_POWER
+    by_hand: Any = ufunc
+    if name in _OPERATORS and _is_by_operator():
+        by_hand = _OPERATORS[name]  # which warns where the function does not
+        name = OPERATOR_POWER if name == "power" else name
     if name in _KEPT and isinstance(known[0].number, int):
         if hasattr(ufunc(1), "__index__"):
-            return _strong(known[0].number)
-        return _specialized(ufunc, inputs, named)
+            return _strong(known[0].number, known)
+        return at_values(ufunc, *inputs, **named)
     try:
         made = _call(name, known)
     except (ArithmeticError, ValueError):
         made = None
-    return _specialized(ufunc, inputs, named) if made is None else made
+    return at_values(by_hand, *inputs) if made is None else made
 
 
 def _is_by_operator() -> bool:
@@ -309,15 +345,34 @@ def array_function(_number: Any, function: Any, _types: Any, args: Any, named: A
         import numpy as np  # noqa: PLC0415  it is here, for it called
 
         return np.minimum(np.maximum(x, low), high)
-    return _specialized(function, args, named)
+    return at_values(function, *args, **named)
+
+
+def lifted(x: Any, other: Any) -> Any:
+    """A scalar of NumPy as a constant symbolic one, where the other operand is symbolic; else `x`.
+
+    NumPy hands an operator of such operands over as a function, which differs in the last bits and
+    in warnings.
+    """
+    scalar = scalar_name(x)
+    if not scalar or not is_symbolic(other):
+        return x
+    env = env_of(other)
+    if scalar in RANGES:
+        return NumpyInt(env.pool.const(int(x)), env, scalar)
+    from anyshape.symbolic.sym_float import SymFloat  # noqa: PLC0415  it calls this module
+
+    return SymFloat(real_const(env.pool, float(x)), env, scalar)
 
 
 def rounded(x: Any, digits: Any = 0) -> Any:
     """`np.round` of a symbolic number."""
     from anyshape.symbolic.sym_float import SymFloat  # noqa: PLC0415  it calls this module
 
+    if type(x) is NumpyInt:
+        return at_values(round, x, digits)
     if isinstance(x, int):
-        return _strong(round(x, digits))
+        return _strong(round(x, digits), [_Operand(x, "")])
     precision = x.scalar or FLOAT64_NAME
     places = index_of(digits, x.env)
     return SymFloat(real.apply(FUNCTIONS["round", precision], x.value, places), x.env, precision)
@@ -331,7 +386,7 @@ def with_shapes(function: Any, args: Any, named: Any) -> Any:
     made = function(*plain, **named)
     if is_symbolic(made):
         asker.met_arrays = before
-        return _strong(made)
+        return _strong(made, [_Operand(made, "")])
     return made
 
 
@@ -339,20 +394,3 @@ def note_array(n: Any) -> Any:
     """NumPy looks for this attribute where it makes an array of the number."""
     n.env.asker.met_arrays = True
     raise AttributeError("__array_interface__")
-
-
-def _specialized(function: Any, inputs: Any, named: dict[str, Any]) -> Any:
-    values = [_value(x) if is_symbolic(x) else x for x in inputs]
-    return function(*values, **{k: _value(x) if is_symbolic(x) else x for k, x in named.items()})
-
-
-def _value(x: Any) -> Any:
-    if isinstance(x, int):
-        return int(x)
-    if type(x) is SymBool:
-        return bool(x)
-    if not x.scalar:
-        return float(x)
-    import numpy as np  # noqa: PLC0415  it is here, for the number is one of its own
-
-    return getattr(np, x.scalar)(float(x))

@@ -21,7 +21,7 @@ from anyshape.expr.constructor import rounding
 from anyshape.expr.table.op_real import ROUND_TO
 from anyshape.expr.text.show import show
 from anyshape.refusal import refused
-from anyshape.symbolic import math_functions, numpy_calls
+from anyshape.symbolic import math_functions, numpy_calls, numpy_scalar
 from anyshape.symbolic.arithmetic import comparison, methods, operate
 from anyshape.symbolic.definedness import applied, need_finite
 from anyshape.symbolic.format import layout_of
@@ -151,6 +151,11 @@ class SymFloat(torch.SymFloat):
     def __int__(self) -> int:
         return specialize(self.__trunc__())
 
+    def __getattr__(self, name: str) -> Any:
+        if not self.scalar:
+            raise AttributeError(f"'float' object has no attribute {name!r}")
+        return numpy_scalar.attribute_of(self, name)
+
     def conjugate(self) -> SymFloat:
         """The number itself."""
         return self
@@ -165,7 +170,7 @@ class SymFloat(torch.SymFloat):
         return self.__sym_float__()
 
     real = property(conjugate)
-    imag = property(lambda _: 0.0)
+    imag = property(lambda x: numpy_scalar.scalar_class(x.scalar)(0.0) if x.scalar else 0.0)
 
     def hex(self) -> str:
         """The value as hexadecimal text, which this asks for."""

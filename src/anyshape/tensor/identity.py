@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import torch
 
+from anyshape.symbolic.numpy_scalar import NumpyBool, NumpyInt, scalar_class, scalar_of
 from anyshape.symbolic.sym_bool import SymBool
 from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
@@ -22,6 +23,8 @@ _SAMPLES: Final[dict[type, Any]] = {
     SymBool: True,
     SymFloat: 1.0,
     SymSize: torch.Size(()),
+    NumpyInt: None,
+    NumpyBool: None,
 }
 _TENSOR: Final = torch.empty(0)
 _PARAMETER: Final = torch.nn.Parameter(_TENSOR, requires_grad=False)
@@ -36,7 +39,13 @@ def type_of(x: Any) -> type:
     if kind is SymTensor:
         x._tracer.asked_class = True
         return class_of(x)
-    return type(_SAMPLES[kind]) if kind in _SAMPLES else kind
+    return type(_sample(x)) if kind in _SAMPLES else kind
+
+
+def _sample(x: Any) -> Any:
+    """A plain number or size of the class that a traced one has in eager execution."""
+    scalar = scalar_of(x)
+    return scalar_class(scalar)(1) if scalar else _SAMPLES[type(x)]
 
 
 def is_instance(x: Any, classes: Any) -> bool:
@@ -45,7 +54,7 @@ def is_instance(x: Any, classes: Any) -> bool:
     if kind not in _TRACED:
         return isinstance(x, classes)
     if kind in _SAMPLES:
-        return isinstance(_SAMPLES[kind], classes)
+        return isinstance(_sample(x), classes)
     if isinstance(classes, tuple):
         return any(is_instance(x, c) for c in classes)
     if type(classes) is _LEGACY:

@@ -408,12 +408,13 @@ _KEPT: Final = {
 def _method(func: Any, name: str) -> Any:
     def method(t: SymTensor, *args: Any, **kwargs: Any) -> Any:
         row = ROWS.get(func)
-        if row is None or OpCall in listeners:
-            return t._tracer.call(func, (t, *args), kwargs)
+        tracer = t._tracer
+        if row is None or OpCall in listeners or tracer.env.asker.met_scalars:
+            return tracer.call(func, (t, *args), kwargs)
         try:
-            return row(t._tracer, func, (t, *args), kwargs)
+            return row(tracer, func, (t, *args), kwargs)
         except WrapperOperand:
-            return t._tracer.call_with_wrapper(func, (t, *args), kwargs)
+            return tracer.call_with_wrapper(func, (t, *args), kwargs)
 
     method.__name__ = name
     return method

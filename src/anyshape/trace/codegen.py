@@ -29,6 +29,7 @@ from anyshape.expr.table.op import SYMBOL
 from anyshape.expr.terms import terms
 from anyshape.expr.text.python import SCOPE, source
 from anyshape.expr.traverse import nodes_below
+from anyshape.symbolic.numpy_scalar import scalar_of
 from anyshape.symbolic.sym_bool import SymBool
 from anyshape.tensor.sym_tensor import SymSize
 from anyshape.trace.execution_modes import MODE_CHANGES, keep_modes
@@ -202,7 +203,7 @@ class Program:
         if kind in _LITERAL:
             return repr(a)
         if kind in SYMBOLIC:
-            return source(operand_of(a), SAME)
+            return number_source(a)
         if kind is SymSize:
             return f"torch.Size({self._arg(tuple(a))})"
         if kind is tuple:
@@ -294,7 +295,7 @@ def _pattern(outs: Any) -> str:
 
 def number_source(x: Any) -> str:
     """The text of a symbolic number that a program returns."""
-    text, scalar = source(operand_of(x), SAME), getattr(x, "scalar", "")
+    text, scalar = source(operand_of(x), SAME), scalar_of(x)
     return f"numpy_scalar({scalar!r}, {text})" if scalar else text
 
 

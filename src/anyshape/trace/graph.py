@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from anyshape.errors import AnyshapeError
+from anyshape.symbolic.numpy_scalar import NumpyBool, NumpyInt
 from anyshape.symbolic.sym_bool import SymBool
 from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
@@ -30,7 +31,7 @@ RESULT: Final = "result"
 _PREFIX: Final = {INPUT: "i", CONSTANT: "c", RESULT: "v"}
 _NONE: Final[dict[str, Any]] = {}
 _CONTAINERS: Final = (tuple, list, dict, slice)
-SYMBOLIC: Final = (SymInt, SymBool, SymFloat)
+SYMBOLIC: Final = (SymInt, SymBool, SymFloat, NumpyInt, NumpyBool)
 
 
 class Value:
@@ -191,9 +192,9 @@ def place_of(n: SymInt, outs: Any) -> tuple[Value, int] | None:
 def operand_of(number: Any) -> Any:
     """The expression, condition or real behind a symbolic number."""
     kind = type(number)
-    if kind is SymInt:
+    if kind is SymInt or kind is NumpyInt:
         return number.expr
-    return number.condition if kind is SymBool else number.value
+    return number.value if kind is SymFloat else number.condition
 
 
 def op_name(func: Any) -> str:

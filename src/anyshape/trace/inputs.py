@@ -8,6 +8,7 @@ import torch
 
 from anyshape.config import config
 from anyshape.errors import ArgumentError
+from anyshape.symbolic.numpy_scalar import RANGES, NumpyInt, scalar_name
 from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.layout import CONTIGUOUS, Layout, dense_order
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 class Bind(NamedTuple):
     """The value of a symbol: `(the size - constant) / factor`, of a leaf and a dimension; the leaf
-    itself where `dim` is None.
+    itself where `dim` is None, as a number of Python of the class `kind`, if it is one of NumPy.
     """
 
     name: str
@@ -35,16 +36,21 @@ class Bind(NamedTuple):
     dim: int | None
     factor: int = 1
     constant: int = 0
+    kind: type[int] | type[float] | None = None
 
     def read(self, flat: Sequence[Any]) -> Any:
         """The value for a call."""
         x = flat[self.leaf] if self.dim is None else flat[self.leaf].size(self.dim)
+        if self.kind is not None:
+            return self.kind(x)
         return x if self.factor == 1 and not self.constant else (x - self.constant) // self.factor
 
     def text(self, size: str = "") -> str:
         """The same as Python, where `size` is the source of the leaf or its size."""
         if not size:
             size = f"flat[{self.leaf}]" + ("" if self.dim is None else f".size({self.dim})")
+        if self.kind is not None:
+            return f"{self.kind.__name__}({size})"
         if self.factor == 1 and not self.constant:
             return size
         return f"({size} - {self.constant}) // {self.factor}"
@@ -222,7 +228,8 @@ class Inputs:
         return size
 
     def _number(self, tracer: Tracer, i: int, x: Any, choose: SizeChooser) -> Any:
-        if type(x) not in (int, float, bool):
+        scalar = scalar_name(x)
+        if type(x) not in (int, float, bool) and not scalar:
             return x
         spot = Spot(i, self.names[i], None, x)
         kind = choose(spot)
@@ -235,10 +242,16 @@ class Inputs:
         if kind == STATIC:
             return x
         env = tracer.env
-        if type(x) is float:
-            real = env.real(known.get("hint", x) if kind == BACKED else None, source=self.names[i])
-            self.binds.append(Bind(real.args[0], i, None))
-            return SymFloat(real, env)
+        if scalar in RANGES:
+            low, high = RANGES[scalar]
+            e = env.backed(int(x), source=self.names[i], size=False, min=low, max=high)
+            self.binds.append(Bind(symbol_name(e), i, None, kind=int))
+            return NumpyInt(e, env, scalar)
+        if type(x) is float or scalar:
+            hint = known.get("hint", float(x)) if kind == BACKED or scalar else None
+            real = env.real(hint, source=self.names[i])
+            self.binds.append(Bind(real.args[0], i, None, kind=float if scalar else None))
+            return SymFloat(real, env, scalar)
         if type(x) is bool:
             known = {"min": 0, "max": 1, "hint": int(known.get("hint", x))}
             x = int(x)

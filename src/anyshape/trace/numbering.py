@@ -14,7 +14,7 @@ from anyshape.rules.dispatch.table import PURE
 from anyshape.symbolic.sym_bool import SymBool
 from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
-from anyshape.trace.graph import Value, leaves
+from anyshape.trace.graph import SYMBOLIC, Value, leaves, operand_of
 
 if TYPE_CHECKING:
     from anyshape.trace.graph import Node
@@ -62,4 +62,6 @@ def _key(tree: Any, tracer: Tracer) -> Any:
         return tree.condition
     if kind is SymFloat:
         return tree.value
+    if kind in SYMBOLIC:
+        return (kind, tree.scalar, operand_of(tree))
     return (kind, tree)

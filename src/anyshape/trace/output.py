@@ -16,12 +16,10 @@ import torch
 from anyshape.env.site import capture as capture_site
 from anyshape.errors import UnsupportedError
 from anyshape.refusal import refused
-from anyshape.symbolic.sym_bool import SymBool
-from anyshape.symbolic.sym_float import SymFloat
-from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.sym_tensor import SymSize, SymTensor
 from anyshape.torch_compat import pytree
 from anyshape.trace import tree
+from anyshape.trace.graph import SYMBOLIC
 from anyshape.trace.record.atom import ATOMS
 from anyshape.trace.record.effect import Held
 from anyshape.trace.record.owner import is_plain_object
@@ -34,7 +32,7 @@ if TYPE_CHECKING:
     from anyshape.trace.tracer import Tracer
     from anyshape.trace.tree import Level
 
-_TRACED_TYPES: Final = (SymTensor, SymSize, SymInt, SymFloat, SymBool)
+_TRACED_TYPES: Final = (SymTensor, SymSize, *SYMBOLIC)
 _LEAF: Final = pytree.tree_structure(0)
 _UNFINISHED: Final = (types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType)
 
@@ -200,7 +198,7 @@ def output_of(tracer: Tracer, leaf: Any) -> Any:
         raise refused(
             UnsupportedError, f"the program returns a {type(leaf).__name__}, which goes on"
         )
-    hidden = hidden_in(leaf, (SymTensor, SymInt, SymFloat, SymBool))
+    hidden = hidden_in(leaf, (SymTensor, *SYMBOLIC))
     if hidden is not None and type(leaf) is not type(hidden):
         raise refused(
             UnsupportedError,

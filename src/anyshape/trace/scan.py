@@ -10,6 +10,7 @@ import torch
 
 from anyshape.errors import UnsupportedError
 from anyshape.refusal import refused
+from anyshape.symbolic.numpy_scalar import NumpyBool, NumpyInt
 from anyshape.symbolic.sym_bool import SymBool
 from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
@@ -35,6 +36,8 @@ PLAIN: Final = frozenset(
         SymInt,
         SymBool,
         SymFloat,
+        NumpyInt,
+        NumpyBool,
         Value,
     }
 )

@@ -16,9 +16,11 @@ from anyshape.errors import AnyshapeError
 from anyshape.events import Deviation, OpCall, emit, listeners
 from anyshape.expr.boolean import ge0
 from anyshape.expr.terms import terms
+from anyshape.rules.dispatch.as_number import NOT_NUMBERS
 from anyshape.rules.dispatch.resolve import resolve
 from anyshape.rules.dispatch.result import Defined, Done, Instead, Many
 from anyshape.rules.dispatch.table import when_registered
+from anyshape.symbolic.numpy_scalar import number_of
 from anyshape.symbolic.sym_bool import SymBool
 from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
@@ -47,8 +49,6 @@ from anyshape.trace.whole import need_backward
 from anyshape.trace.wrapper import call_with_wrapper
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
     from anyshape.env.site import Site
     from anyshape.expr import Expr
 
@@ -107,13 +107,15 @@ class Tracer(ModeRecorder):
 
     # ------------------------------------------------------------------ calls
 
-    call_with_wrapper = call_with_wrapper
+    call_with_wrapper, number, literal, unrecorded = call_with_wrapper, number, literal, unrecorded
 
     def call(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Record a call of a torch function and give what it returns."""
         row = ROWS.get(func)
         if row is None:
             row = ROWS[func] = resolve(func)
+        if self.env.asker.met_scalars and func not in NOT_NUMBERS:
+            args, kwargs = number_of(args), number_of(kwargs)
         try:
             if OpCall in listeners:
                 return timed_call(self, row, func, args, kwargs)
@@ -454,14 +456,6 @@ class Tracer(ModeRecorder):
         """Whether the program has done something outside itself."""
         return self.recorder is not None and self.recorder.effects > 0
 
-    def number(self, value: Value) -> Any:
-        """A key that is equal for values that are surely equal: made by the same calls."""
-        return number(self, value)
-
-    def literal(self, value: Value) -> torch.Tensor | None:
-        """The data of a value that the program itself says; None for others."""
-        return literal(self, value)
-
     def close(self) -> None:
         """End the trace: a tensor that outlives it raises when it is used."""
         self.closed = True
@@ -476,10 +470,6 @@ class Tracer(ModeRecorder):
         self._lifted = {}
         self.wrappers = {}
         self.births = Births()
-
-    def unrecorded(self) -> AbstractContextManager[None]:
-        """Forget the nodes that are written inside; what only they would give is refused."""
-        return unrecorded(self)
 
 
 when_registered(ROWS.clear)

@@ -12,6 +12,8 @@ from anyshape.env.site import user_locals
 from anyshape.errors import ConstraintError, DataDependentError
 from anyshape.expr.boolean import ge0, ne0
 from anyshape.expr.real import real_const
+from anyshape.expr.table.op_function import SIGN
+from anyshape.expr.table.op_real import Span
 from anyshape.expr.traverse import names_of
 
 
@@ -43,6 +45,21 @@ def test_reals() -> None:
     assert len(env.guards) == 2
     with pytest.raises(DataDependentError):
         env.real_value(env.real())
+
+
+def test_the_signs_of_zero_differ() -> None:
+    for zero in (0.0, -0.0):
+        env = Env()
+        sign = math.copysign(1.0, zero)
+        assert math.copysign(1.0, env.real_value(env.real(zero, source="x"))) == sign
+        assert [g.text for g in env.guards] == [f"x == {zero}", f"sign_of(x) == {sign}"]
+
+
+@pytest.mark.parametrize("ends", [(1.0, 2.0), (-3.0, -1.0), (-1.0, 0.0)])
+def test_bounds_of_a_sign(ends: tuple[float, float]) -> None:
+    low, high = [math.copysign(1.0, x) for x in ends]
+    assert SIGN.bounds(Span(*ends, False)) == Span(low, high, False)
+    assert SIGN.bounds(Span(*ends, True)) == Span(-1.0, 1.0, False)
 
 
 def test_the_word_of_an_op() -> None:

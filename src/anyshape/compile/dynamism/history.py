@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
+from anyshape.symbolic.numpy_scalar import scalar_name
+
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence
 
@@ -82,6 +84,8 @@ def _values(x: Any) -> tuple[Hashable, dict[int | None, Any]]:
         return (x.dim(), x.dtype), dict(enumerate(x.shape))
     if type(x) in (int, float):
         return type(x).__name__, {None: x}
+    if scalar_name(x):
+        return type(x).__name__, {None: x.item()}
     return None, {}
 
 

@@ -21,6 +21,7 @@ from anyshape.domain import INF
 from anyshape.env.ladder.reason import interval_text
 from anyshape.errors import ArgumentError, RuntimeAssertError
 from anyshape.expr import eq0
+from anyshape.symbolic.numpy_scalar import scalar_name
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.trace.marks import marks_of
 from anyshape.trace.size_chooser import BACKED, STATIC, UNBACKED, Known
@@ -44,8 +45,8 @@ class Policy:
     """The policy of one compiled function.
 
     `dynamic` is None: static at first, then what has changed is backed; True: all backed; False:
-    all static; "unbacked": sizes and integers unbacked, floats, which programs test for their
-    range, backed.
+    all static; "unbacked": sizes and integers unbacked; floats, which programs test for their
+    range, and scalars of NumPy, which have one, backed.
     """
 
     def __init__(self, dynamic: bool | str | None = None, history: History | None = None) -> None:
@@ -104,7 +105,8 @@ class Policy:
             return BACKED if self.history.is_dynamic(source, dim, x) else STATIC
         if self.dynamic is False:
             return STATIC
-        return BACKED if self.dynamic is True or type(x) is float else UNBACKED
+        is_backed = self.dynamic is True or type(x) is float or scalar_name(x)
+        return BACKED if is_backed else UNBACKED
 
 
 def _static(source: str, dim: int | None, x: Any) -> str:
@@ -170,6 +172,7 @@ class Choice:
 
 def _may_vary(x: Any) -> bool:
     """Whether a number may be a symbol."""
+    x = x.item() if scalar_name(x) else x
     if type(x) is float:
         return math.isfinite(x)
     return type(x) is int and -_INT64 <= x < _INT64

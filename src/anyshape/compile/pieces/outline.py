@@ -31,6 +31,11 @@ _LOAD: Final = ast.Load()
 CALLEE: Final = b"anyshape callee"  # stands for the function that finds what to call
 
 
+def standing_for(sign: bytes) -> ast.expr:
+    """What is called in place of a marker; the compiler warns where a plain constant is called."""
+    return ast.BoolOp(ast.Or(), [ast.Constant(sign), ast.Constant(None)])
+
+
 def marker(number: int) -> bytes:
     """What stands for a piece in the code of the function."""
     return b"anyshape piece %d" % number
@@ -185,7 +190,7 @@ class Outline:
         piece = function_node(self._node.name, arguments, body, group[0])
         self._pieces.append(ast.fix_missing_locations(piece))
         call = ast.Call(
-            ast.Constant(marker(len(self._pieces) - 1)), [ast.Name(n, _LOAD) for n in takes], []
+            standing_for(marker(len(self._pieces) - 1)), [ast.Name(n, _LOAD) for n in takes], []
         )
         made: ast.stmt = ast.Expr(call)
         if returns:
@@ -259,7 +264,7 @@ class _Routed(ast.NodeTransformer):
     def visit_Call(self, n: ast.Call) -> Any:
         self.generic_visit(n)
         if not (isinstance(n.func, ast.Name) and n.func.id in ("super", "locals")):
-            found = ast.Call(ast.Constant(CALLEE), [n.func], [])
+            found = ast.Call(standing_for(CALLEE), [n.func], [])
             n.func = ast.fix_missing_locations(ast.copy_location(found, n.func))
         return n
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import types
-import warnings
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
@@ -28,7 +27,6 @@ from anyshape.trace.twin.source import (
     function_node,
     register_source,
     source_of,
-    taking_turns,
 )
 from anyshape.trace.twin.twin import owner_of
 
@@ -128,9 +126,7 @@ class Pieces:
             inner.__module__ = f.__module__
             found[marker(number)] = compiled_piece = make(inner)
             self._pieces.append(compiled_piece)
-        with taking_turns, warnings.catch_warnings():
-            warnings.simplefilter("ignore", SyntaxWarning)  # a constant is called
-            new = _with_constants(compiled(node, code, cut.body), found)
+        new = _with_constants(compiled(node, code, cut.body), found)
         made_function = _Function(new, f.__globals__, f.__name__, f.__defaults__, _cells(f, new))
         made_function.__kwdefaults__ = f.__kwdefaults__
         made_function.__qualname__ = f.__qualname__

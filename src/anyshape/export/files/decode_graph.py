@@ -15,6 +15,7 @@ from anyshape.export.files.outlet import OUTLETS, Outlets
 from anyshape.export.files.scope import ScopeReader
 from anyshape.export.files.stand_in import Member
 from anyshape.expr.table.op_numpy import WIDTHS
+from anyshape.symbolic.numpy_scalar import BOOL, RANGES, NumpyBool, NumpyInt
 from anyshape.symbolic.sym_bool import SymBool
 from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
@@ -254,8 +255,13 @@ class GraphReader:
                 return body.decode(content, where, self, depth + 1, self._parameter)
             if tag == "numpy":
                 scalar, text = checked.items(content, where, 2)
-                checked.one_of(scalar, WIDTHS, where)
-                return SymFloat(self.scope.real(text), self.tracer.env, scalar)
+                checked.one_of(scalar, (*WIDTHS, *RANGES, BOOL), where)
+                env = self.tracer.env
+                if scalar == BOOL:
+                    return NumpyBool(self.scope.bool(text), env)
+                if scalar in RANGES:
+                    return NumpyInt(self.scope.int(text), env, scalar)
+                return SymFloat(self.scope.real(text), env, scalar)
             if tag in _SYMBOLIC:
                 make, read = _SYMBOLIC[tag]
                 return make(getattr(self.scope, read)(content), self.tracer.env)

@@ -16,6 +16,7 @@ from anyshape.export.files.scope import ScopeWriter, Sites
 from anyshape.export.files.stand_in import Member, member_of
 from anyshape.export.files.written_out import WrittenOut
 from anyshape.expr.node import Expr
+from anyshape.symbolic.numpy_scalar import scalar_of
 from anyshape.symbolic.sym_bool import SymBool
 from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
@@ -201,8 +202,8 @@ class _Graph:
             return {
                 "body": body.encode(a, self._node, self._arg, self._outs, self.scope.obligation)
             }
-        if kind is SymFloat and a.scalar:
-            return {"numpy": [a.scalar, self.scope.text(a.value)]}
+        if scalar_of(a):
+            return {"numpy": [scalar_of(a), self.scope.text(operand_of(a))]}
         if kind in SYMBOLIC:
             return {_SYMBOLIC[kind]: self.scope.text(operand_of(a))}
         if kind not in _KNOWN:  # an instance of a subclass is saved as one of these

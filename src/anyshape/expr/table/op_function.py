@@ -133,3 +133,23 @@ def _trigonometric(name: str, value: Callable[[float], float], largest: float) -
 SIN: Final = _trigonometric("sin", math.sin, 1.0)
 COS: Final = _trigonometric("cos", math.cos, 1.0)
 TAN: Final = _trigonometric("tan", math.tan, INF)
+
+# ---------------------------------------------------------------------- the sign
+
+
+def _sign(x: Span) -> Span:
+    if x.nan or x.lo <= 0 <= x.hi:
+        return Span(-1.0, 1.0, False)
+    sign = math.copysign(1.0, x.lo)
+    return Span(sign, sign, False)
+
+
+SIGN: Final = Op(
+    "sign_of",
+    "r",
+    REAL,
+    value=lambda x: math.copysign(1.0, x),
+    bounds=_sign,
+    python="math.copysign(1.0, {0})",
+)
+"""1.0 or -1.0: what tells 0.0 from -0.0, which are equal."""

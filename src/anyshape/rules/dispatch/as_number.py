@@ -13,6 +13,7 @@ import torch
 
 from anyshape.symbolic.operand import is_numpy
 from anyshape.tensor.current import current
+from anyshape.tensor.identity import type_of
 from anyshape.tensor.sym_tensor import SymTensor
 
 CLASSES: Final[dict[type, torch.dtype]] = {
@@ -43,6 +44,11 @@ _METHODS: Final = """
 """
 MAKERS: Final = frozenset(_MAKERS.split())
 """Ops all of whose arguments are numbers or sizes."""
+NOT_NUMBERS: Final = frozenset(
+    (torch.tensor, torch.as_tensor, torch.asarray, torch.Tensor.new_tensor,
+     torch.split, torch.Tensor.split)
+)  # fmt: skip
+"""Functions to which a scalar of NumPy is no number: it is data of its dtype, or an error."""
 METHODS: Final = frozenset(_METHODS.split())
 """Ops on one tensor all of whose other arguments are numbers or sizes, or tensors with
 dimensions."""
@@ -62,6 +68,15 @@ def as_numbers(
     return numbers, named
 
 
+def need_sizes(sizes: Any) -> None:
+    """What `split` needs, which takes other integers than Python's for a tuple."""
+    if is_numpy(sizes):
+        raise TypeError(
+            "split_with_sizes(): argument 'split_sizes' (position 2) must be tuple of ints, not"
+            f" numpy.{type_of(sizes).__name__}"
+        )
+
+
 def _differ(a: Any, b: Any) -> bool:
     return any(x is not y for x, y in zip(a, b, strict=True))
 
@@ -79,4 +94,6 @@ def _number(x: Any, tensors: bool) -> Any:
         return x if shape or not tensors else current().call(torch.Tensor.item, (x,), {})
     if isinstance(x, Enum) and isinstance(x, int):
         return int(x)
-    return x.item() if is_numpy(x) and getattr(x, "shape", None) == () else x
+    if not is_numpy(x) or getattr(x, "shape", None) != ():
+        return x
+    return float(x) if type(x).__name__ == "bool" else x.item()  # torch takes it for a float

@@ -16,7 +16,7 @@ import torch
 from anyshape.env.site import capture as capture_site
 from anyshape.errors import ArgumentError, ShapeError, UnsupportedError
 from anyshape.refusal import refused
-from anyshape.rules.dispatch.as_number import MAKERS, METHODS, as_numbers, with_dtype
+from anyshape.rules.dispatch.as_number import MAKERS, METHODS, as_numbers, need_sizes, with_dtype
 from anyshape.rules.dispatch.autocast import cast_operands
 from anyshape.rules.dispatch.body import run_body
 from anyshape.rules.dispatch.bridge import run_meta_kernel
@@ -223,6 +223,8 @@ def _run_maker(found: Rule, tracer: Any, func: Any, args: Any, kwargs: Any) -> A
 
 def _run_sized(found: Rule, tracer: Any, func: Any, args: Any, kwargs: Any) -> Any:
     """An op that takes a tensor, and then numbers and sizes."""
+    if found.name == "split":
+        need_sizes(args[1] if len(args) > 1 else kwargs.get("split_size"))
     numbers = as_numbers(args, kwargs, 1)
     return _run(found, tracer, func, *((args, kwargs) if numbers is None else numbers))
 

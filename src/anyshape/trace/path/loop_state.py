@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import torch
 
 from anyshape.env.site import is_own
-from anyshape.symbolic.sym_bool import SymBool
-from anyshape.symbolic.sym_float import SymFloat
+from anyshape.symbolic.numpy_scalar import scalar_of
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.current import current
 from anyshape.tensor.sym_tensor import SymSize, SymTensor
@@ -27,7 +26,7 @@ from anyshape.torch_compat.branch import branches_in_loops
 from anyshape.torch_compat.bytecode import hides_state, iterations
 from anyshape.torch_compat.call_frame import MODULE_CALL
 from anyshape.trace.capture import trace_call
-from anyshape.trace.graph import RESULT, Value, leaves
+from anyshape.trace.graph import RESULT, SYMBOLIC, Value, leaves
 from anyshape.trace.record.territory import is_filled, is_library
 
 if TYPE_CHECKING:
@@ -58,7 +57,7 @@ class Unsettled(Exception):
 
 _PLAIN: Final = (int, float, bool, str, bytes, type(None), torch.dtype, torch.device, type(...))
 _SAME: Final = (torch.Tensor, torch.nn.Module, types.BuiltinFunctionType, types.ModuleType)
-_SYMBOLIC: Final = (SymTensor, SymBool, SymInt, SymFloat)
+_SYMBOLIC: Final = (SymTensor, *SYMBOLIC)
 _TRUTHS: Final = frozenset(kind.__bool__.__code__ for kind in _SYMBOLIC)  # of `__bool__`
 _WITHOUT_ELEMENTS: Final = (*_PLAIN, *_SYMBOLIC, torch.Tensor, torch.nn.Parameter)
 
@@ -193,8 +192,8 @@ class _Reader:
                 number = self._numbers[id(value)]
                 self.values.append(value)
             return ("tensor", number)
-        if kind in (SymInt, SymBool, SymFloat):
-            return (kind, Spelled(repr(x)), getattr(x, "scalar", ""))
+        if kind in SYMBOLIC:
+            return (kind, Spelled(repr(x)), scalar_of(x))
         if kind in _PLAIN:
             return (kind, x.hex() if kind is float else x)
         if kind in (tuple, SymSize):

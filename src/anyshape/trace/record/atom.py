@@ -8,13 +8,14 @@ from typing import Final
 
 import torch
 
+from anyshape.symbolic.numpy_scalar import NumpyBool, NumpyInt
 from anyshape.symbolic.sym_bool import SymBool
 from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.sym_tensor import SymSize, SymTensor
 
 Function: Final = types.FunctionType
-SYMBOLIC: Final = frozenset({SymTensor, SymInt, SymFloat, SymBool, SymSize})
+SYMBOLIC: Final = frozenset({SymTensor, SymSize, SymInt, SymFloat, SymBool, NumpyInt, NumpyBool})
 ATOMS: Final = frozenset(
     {
         *SYMBOLIC,

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from anyshape.symbolic.sym_int import SymInt
+from anyshape.symbolic.numpy_scalar import INTEGERS, value_of
 from anyshape.tensor.sym_tensor import SymTensor
+from anyshape.trace.graph import SYMBOLIC as NUMBERS
 from anyshape.trace.record import effect
 from anyshape.trace.record import read as reads
 from anyshape.trace.record.atom import ATOMS, CONTAINERS, SYMBOLIC, Function
@@ -63,8 +64,8 @@ class Containers:
             return o[key] if kind is not str else self.calls.operators.plain(o)[key]
         recorder = self._recorder
         if recorder.is_born(o):
-            if type(key) is SymInt and isinstance(o, dict):
-                key = int(key)
+            if type(key) in INTEGERS and isinstance(o, dict):
+                key = value_of(key)
             return self._of_born(o, key)
         if isinstance(o, type):
             return self._of_class(o, key)
@@ -72,7 +73,7 @@ class Containers:
         if method is not None:
             return method(key)
         if isinstance(o, dict):
-            return self._of_dict(o, int(key) if type(key) is SymInt else key)
+            return self._of_dict(o, value_of(key) if type(key) in INTEGERS else key)
         if id(o) in recorder.shadows:
             return recorder.content(o)[key]
         if isinstance(o, list | deque | bytearray):
@@ -160,6 +161,8 @@ class Containers:
 
     def hashed(self, key: Any) -> Any:
         """A key that Python is about to hash, and to compare with others of its class."""
+        if type(key) in NUMBERS:
+            return value_of(key)
         if type(key) not in ATOMS:
             effects = self._recorder.effects
             self.compared(key, ())
@@ -207,8 +210,8 @@ class Containers:
             self.compared(key, o)
         if isinstance(o, list | tuple | deque) and self.has_equality(key, o):
             return any(self._equal(x, key) for x in recorder.content(o))
-        if type(key) is SymInt and isinstance(o, dict | set | frozenset):
-            key = int(key)
+        if type(key) in INTEGERS and isinstance(o, dict | set | frozenset):
+            key = value_of(key)
         shadow = recorder.shadows.get(id(o))
         if shadow is not None and not (isinstance(o, dict) and self._is_base(o, key)):
             return key in recorder.content(o)
@@ -366,15 +369,15 @@ class Containers:
         if recorder.may_write(o) or type(o) in ATOMS or not isinstance(o, CONTAINERS):
             if not recorder.may_write(o) and recorder.is_outside(o) and not _is_tensor(o):
                 raise recorder.refusal(f"an item of a {type(o).__name__} is assigned")
-            if type(key) is SymInt and isinstance(o, dict):
-                key = int(key)
+            if type(key) in INTEGERS and isinstance(o, dict):
+                key = value_of(key)
             recorder.before_change(o)
             o[key] = value
             if recorder.is_published(o):
                 recorder.repeat(o, effect.set_item, recorder.operand(key), recorder.operand(value))
             return
         if type(key) in SYMBOLIC:
-            key = int(key)
+            key = value_of(key)
         owner = recorder.dict_owner(o)
         if owner is not None:
             self.calls.attributes.assign(owner, key, value)

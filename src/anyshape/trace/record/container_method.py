@@ -7,7 +7,7 @@ import types
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
-from anyshape.symbolic.sym_int import SymInt
+from anyshape.symbolic.numpy_scalar import INTEGERS, value_of
 from anyshape.trace.record import effect
 from anyshape.trace.record.atom import ATOMS, CONTAINERS, Function
 from anyshape.trace.record.effect import Held
@@ -53,8 +53,8 @@ class ContainerMethods:
         args, named = self._prepared(name, args, named)
         if isinstance(o, dict | set) and args:
             args = (self._containers.calls.operators.plain(args[0]), *args[1:])
-            if type(args[0]) is SymInt:
-                args = (int(args[0]), *args[1:])
+            if type(args[0]) in INTEGERS:
+                args = (value_of(args[0]), *args[1:])
             elif type(args[0]) not in ATOMS:
                 self._containers.compared(args[0], o)
         if (
@@ -86,8 +86,8 @@ class ContainerMethods:
         """A call that changes nothing."""
         recorder = self._recorder
         args = tuple([self._containers.calls.operators.plain(a) for a in args])
-        if args and type(args[0]) is SymInt:
-            args = (int(args[0]), *args[1:])
+        if args and type(args[0]) in INTEGERS:
+            args = (value_of(args[0]), *args[1:])
         if any(self._containers.is_overridden(o, used) for used in _USED.get(name, ())):
             return effect.native(recorder.content(o), name)(*args, **named)
         if name == "get" and isinstance(o, dict):

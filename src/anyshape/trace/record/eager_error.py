@@ -13,13 +13,12 @@ import torch
 
 from anyshape.env.site import is_own
 from anyshape.symbolic.functions import hint
-from anyshape.symbolic.sym_bool import SymBool
-from anyshape.symbolic.sym_float import SymFloat
-from anyshape.symbolic.sym_int import SymInt, specialize
+from anyshape.symbolic.numpy_scalar import value_of
 from anyshape.tensor.layout import strides_of
 from anyshape.tensor.sym_tensor import SymSize, SymTensor
 from anyshape.torch_compat.pytree import tree_flatten, tree_unflatten
 from anyshape.torch_compat.torch_function import DisableTorchFunction
+from anyshape.trace.graph import SYMBOLIC
 from anyshape.trace.state.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -88,7 +87,7 @@ def _stand_in(x: Any) -> Any:
         return slice(*map(_stand_in, (x.start, x.stop, x.step)))
     if kind is SymSize:
         return torch.Size([_known(n) for n in x])
-    return _known(x) if kind in (SymInt, SymFloat, SymBool) else x
+    return _known(x) if kind in SYMBOLIC else x
 
 
 def _zeros(sizes: Any, strides: Any, dtype: Any, device: Any) -> torch.Tensor:
@@ -100,7 +99,7 @@ def _zeros(sizes: Any, strides: Any, dtype: Any, device: Any) -> torch.Tensor:
 
 def _known(n: Any) -> Any:
     value = hint(n)
-    if value is None or type(value) in (SymInt, SymFloat, SymBool):
+    if value is None or type(value) in SYMBOLIC:
         raise _Unknown
     return value
 
@@ -114,9 +113,5 @@ def _pin(x: Any) -> None:
     elif kind is slice:
         for n in (x.start, x.stop, x.step):
             _pin(n)
-    elif kind is SymInt:
-        specialize(x)
-    elif kind is SymBool:
-        bool(x)
-    elif kind is SymFloat:
-        float(x)
+    elif kind in SYMBOLIC:
+        value_of(x)

@@ -10,6 +10,7 @@ import torch
 
 from anyshape.symbolic import functions
 from anyshape.symbolic.arithmetic import power_modulo
+from anyshape.symbolic.numpy_scalar import NumpyBool, NumpyInt
 from anyshape.symbolic.operand import is_symbolic
 from anyshape.symbolic.sym_bool import SymBool
 from anyshape.symbolic.sym_float import SymFloat
@@ -58,6 +59,8 @@ class Meanings:
             return functions.sym_ite(x, 1, 0)
         if kind is SymInt:
             return x
+        if kind is NumpyInt or kind is NumpyBool:
+            return self.int_(x.item())
         if kind is SymFloat:
             return x.__trunc__()
         for name in ("__int__", "__index__", "__trunc__"):
@@ -70,6 +73,8 @@ class Meanings:
         """`float`."""
         x = self._operators.plain(_item(x))
         kind = type(x)
+        if kind is NumpyInt or kind is NumpyBool:
+            return self.float_(x.item())
         if kind is SymBool:
             x = functions.sym_ite(x, 1, 0)
         if type(x) in (SymInt, SymFloat):

@@ -14,13 +14,15 @@ import torch
 
 from anyshape.env.site import in_package
 from anyshape.errors import AnyshapeError, ShapeError
-from anyshape.symbolic.sym_bool import SymBool
-from anyshape.symbolic.sym_int import SymInt, specialize
+from anyshape.symbolic.numpy_calls import lifted
+from anyshape.symbolic.numpy_scalar import at_values, scalar_of, value_of
+from anyshape.symbolic.operand import is_symbolic
+from anyshape.trace.graph import SYMBOLIC
 from anyshape.trace.options import DONE
 from anyshape.trace.record.atom import ATOMS, CONTAINERS, HEAP, Function
 from anyshape.trace.record.eager_error import call_of, eager_class
 from anyshape.trace.record.read import is_array
-from anyshape.trace.record.text import NUMBERS, SHOWN, Deferred
+from anyshape.trace.record.text import SHOWN, Deferred
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -96,14 +98,24 @@ class Operations:
 
     def _native(self, plain: Any, a: Any, b: Any) -> Any:
         """An operator of two objects without methods of the user's for it."""
-        if is_array(a) and isinstance(b, torch.Tensor):
+        if is_array(a) and type(a).__hash__ is None and isinstance(b, torch.Tensor):
             raise self._recorder.unsupported("an array of NumPy meets a tensor on its right")
         if self._by_identity(plain, a, b):
             return self._recorder.is_same(a, b) is (plain is operator.eq)
         if plain is operator.mul:
             a, b = self._times(b, a), self._times(a, b)
+        if is_array(a) or is_array(b):
+            return self._by_numpy(plain, a, b)
         result = plain(self.operand(a), self.operand(b))
         return self._recorder.born(result) if type(result) in _NEW else result
+
+    def _by_numpy(self, plain: Any, a: Any, b: Any) -> Any:
+        """An operator of a scalar or an array of NumPy, which does not warn."""
+        a, b = lifted(self.operand(a), b), lifted(self.operand(b), a)
+        tensor = isinstance(a, torch.Tensor) or isinstance(b, torch.Tensor)
+        if tensor or is_symbolic(a) or is_symbolic(b):
+            return plain(a, b)
+        return at_values(plain, a, b)
 
     def _times(self, repeated: Any, n: Any) -> Any:
         """The number of times that a sequence is repeated, where an object gives it."""
@@ -162,12 +174,14 @@ class Operations:
 
     def _number(self, o: Any) -> Any:
         """A value to be shown: that of a number, where the trace may ask for it."""
+        if scalar_of(o):
+            return value_of(o)
         if self._recorder.defers_text:
             return self._recorder.texts.deferred(o)
         kind = type(o)
-        if kind not in NUMBERS or not o.env.asker.is_concrete:
+        if kind not in SYMBOLIC or not o.env.asker.is_concrete:
             return o
-        return specialize(o) if kind is SymInt else bool(o) if kind is SymBool else float(o)
+        return value_of(o)
 
     def text(self, o: Any, conversion: int) -> Any:
         """The value that a format string shows."""
@@ -343,7 +357,9 @@ def _unary(plain: Any, name: str) -> Callable[..., Any]:
         if type(a) in ATOMS:
             return plain(a)
         method = self.special(a, name)
-        return plain(a) if method is None else method()
+        if method is not None:
+            return method()
+        return at_values(plain, a) if is_array(a) else plain(a)
 
     return unary
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import torch
 
+from anyshape.symbolic.operand import is_symbolic
 from anyshape.trace.record.equality import same
 
 if TYPE_CHECKING:
@@ -57,7 +58,8 @@ class Read(NamedTuple):
 
 def is_array(x: Any) -> bool:
     """Whether an object is an array of NumPy, or one that shows its memory as such."""
-    return hasattr(x, "tobytes") and hasattr(x, "strides") and not isinstance(x, type)
+    shows_memory = hasattr(x, "tobytes") and hasattr(x, "strides")
+    return shows_memory and not isinstance(x, type) and not is_symbolic(x)
 
 
 def content_of(c: Any) -> Any:

@@ -14,19 +14,19 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import torch
 
 from anyshape.symbolic.functions import hint
+from anyshape.symbolic.numpy_scalar import scalar_of, value_of
 from anyshape.symbolic.sym_bool import SymBool
 from anyshape.symbolic.sym_float import SymFloat
-from anyshape.symbolic.sym_int import SymInt, specialize
+from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.sym_tensor import SymSize, SymTensor
-from anyshape.trace.graph import Graph, Name, leaves, operand_of
+from anyshape.trace.graph import SYMBOLIC, Graph, Name, leaves, operand_of
 from anyshape.trace.output import need_plain
 from anyshape.trace.record import effect
 
 if TYPE_CHECKING:
     from anyshape.trace.record.recorder import Recorder
 
-NUMBERS: Final = (SymInt, SymFloat, SymBool)
-SHOWN: Final = (*NUMBERS, SymSize, SymTensor)
+SHOWN: Final = (SymInt, SymFloat, SymBool, SymSize, SymTensor)
 _CONVERSION: Final = re.compile(r"%(\(\w*\))?[#0\- +]*(?:\*|\d+)?(?:\.(?:\*|\d+))?[hlL]?(.)", re.S)
 
 
@@ -72,13 +72,19 @@ class Texts:
         return text
 
     def deferred(self, x: Any) -> Any:
-        """A value to be shown, which gives a mark if only the run knows its text."""
+        """A value to be shown, which gives a mark if only the run knows its text.
+
+        Scalars of NumPy are shown at their values.
+        """
+        if scalar_of(x):
+            return value_of(x)
         return Deferred(self, x) if type(x) in SHOWN else x
 
     def percent(self, text: str, operand: Any) -> Any:
         """The operands of `text % operand` and the text, in which marks stand for symbolic ones."""
         parts = [m for m in _CONVERSION.finditer(text) if m[2] != "%"]
         values = list(operand) if type(operand) is tuple else [operand]
+        values = [value_of(x) if scalar_of(x) else x for x in values]
         if len(values) != len(parts) or any(m[1] or "*" in m[0] for m in parts):
             return text, operand
         pieces, end, rest = [], 0, []
@@ -121,7 +127,7 @@ class Texts:
             error.args = tuple([self._spelled(x, by_name) for x in error.args])
 
     def _spelled(self, x: Any, by_name: bool) -> Any:
-        if type(x) in NUMBERS:
+        if type(x) in SYMBOLIC:
             known = None if by_name else hint(x)
             return self._recorder.tracer.env.text(operand_of(x)) if known is None else known
         if type(x) is not str:
@@ -192,4 +198,4 @@ def _plain(x: Any) -> str:
 
 
 def _value(x: Any) -> Any:
-    return specialize(x) if type(x) is SymInt else bool(x) if type(x) is SymBool else float(x)
+    return value_of(x)

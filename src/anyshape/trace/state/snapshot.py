@@ -7,8 +7,7 @@ was there cannot be restored after an op in place has added to it: `can_restore`
 
 from __future__ import annotations
 
-import threading
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
@@ -17,6 +16,7 @@ from anyshape.refusal import refused
 from anyshape.torch_compat.tensor_subclass import VIEW_BASE
 from anyshape.torch_compat.tensor_version import set_version, version_of
 from anyshape.trace.graph import leaves
+from anyshape.trace.state.undisturbed import undisturbed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -61,11 +61,6 @@ def _is_free(t: torch.Tensor, history: Any) -> bool:
     return history is None and getattr(t, VIEW_BASE) is None
 
 
-# torch waits for the lock of a generator without releasing Python's, and its holder may be in the
-# garbage collector, where threads switch: two that ask for a state at once may wait forever
-_taking_turns: Final = threading.RLock()
-
-
 class Snapshot:
     """The state of generators, and copies of the tensors that a call may write to.
 
@@ -79,10 +74,9 @@ class Snapshot:
         *,
         draws: bool = True,
     ) -> None:
-        with _taking_turns:
-            self._cpu = torch.get_rng_state() if draws else None
-            self._cuda = _cuda_states() if draws else []
-            self._generators = [(g, g.get_state()) for g in generators]
+        given = [torch.default_generator] if draws else []
+        self._generators = [(g, undisturbed(g.get_state)) for g in (*given, *generators)]
+        self._cuda = _cuda_states() if draws else []
         self._tensors = [_Tensor.of(t) for t in tensors]
 
     @staticmethod
@@ -92,13 +86,10 @@ class Snapshot:
 
     def restore(self) -> None:
         """Put everything back."""
-        with _taking_turns:
-            if self._cpu is not None:
-                torch.set_rng_state(self._cpu)
-            if self._cuda:
-                torch.cuda.set_rng_state_all(self._cuda)
-            for generator, state in self._generators:
-                generator.set_state(state)
+        for generator, state in self._generators:
+            undisturbed(generator.set_state, state)
+        if self._cuda:
+            undisturbed(torch.cuda.set_rng_state_all, self._cuda)
         for kept in self._tensors:
             kept.restore()
 
@@ -111,4 +102,4 @@ def generators_in(nodes: Iterable[Node]) -> list[torch.Generator]:
 
 def _cuda_states() -> list[torch.Tensor]:
     started: bool = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
-    return torch.cuda.get_rng_state_all() if started else []
+    return undisturbed(torch.cuda.get_rng_state_all) if started else []

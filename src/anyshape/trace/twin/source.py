@@ -16,11 +16,13 @@ import os
 import re
 import sysconfig
 import textwrap
-import threading
 import types
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from anyshape.trace.state.undisturbed import undisturbed
+
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import CodeType
 
 Function: TypeAlias = ast.FunctionDef | ast.Lambda
@@ -56,9 +58,6 @@ _REWRITTEN: Final = "@py"  # how the names begin that pytest gives to its own va
 _Place: TypeAlias = tuple[int, str]  # the first line and the name of a function
 _files: dict[str, tuple[int, dict[_Place, list[Function]]]] = {}  # with the number of lines
 _registered: dict[CodeType, Function] = {}
-# CPython has one counter of depth for all conversions between trees and objects, so that threads
-# that convert at the same time get a SystemError; no code of the user's runs meanwhile
-taking_turns: Final = threading.RLock()
 
 
 def register_source(code: CodeType, node: Function) -> None:
@@ -97,13 +96,21 @@ def _of_block(code: CodeType) -> Function | None:
         return None
     block = inspect.getblock(lines[code.co_firstlineno - 1 :])
     text = textwrap.dedent("".join(block))
-    with taking_turns:
-        tree = ast.parse(text)
+    tree = _parsed(text)
     node = tree.body[0]
     if not isinstance(node, ast.FunctionDef) or node.name != code.co_name:
         return None
     ast.increment_lineno(tree, code.co_firstlineno - 1)
     return node if _is_of(node, code) else None
+
+
+def _parsed(text: str) -> ast.Module:
+    flags = ast.PyCF_ONLY_AST
+    convert: Callable[..., Any] = compile
+    tree: ast.Module = undisturbed(
+        convert, text, "<unknown>", "exec", flags=flags, dont_inherit=True
+    )
+    return tree
 
 
 def _of_file(code: CodeType) -> Function | None:
@@ -129,8 +136,7 @@ def _functions(file: str) -> dict[_Place, list[Function]]:
     if known is None or known[0] != len(lines):
         found: dict[_Place, list[Function]] = {}
         try:
-            with taking_turns:
-                tree = ast.parse("".join(lines))
+            tree = _parsed("".join(lines))
         except SyntaxError:
             tree = ast.Module([], [])
         for n in ast.walk(tree):
@@ -159,8 +165,9 @@ def compiled(node: Function, code: CodeType, body: list[ast.stmt] | None = None)
     outer = function_node("factory", given, [inner], node)
     tree = ast.fix_missing_locations(ast.Module([outer], []))
     flags = code.co_flags & _FUTURES
-    with taking_turns:
-        made: CodeType = compile(tree, code.co_filename, "exec", flags=flags, dont_inherit=True)
+    made: CodeType = undisturbed(
+        compile, tree, code.co_filename, "exec", flags=flags, dont_inherit=True
+    )
     for _ in range(2):
         made = next(c for c in reversed(made.co_consts) if isinstance(c, types.CodeType))
     return made.replace(co_name=code.co_name, co_qualname=code.co_qualname)
