@@ -11,6 +11,7 @@ from anyshape.errors import ArgumentError
 from anyshape.events import phase
 from anyshape.export.draft import problems_of
 from anyshape.export.explore import explore
+from anyshape.export.lazy_module import initialize_lazy_modules
 from anyshape.export.program import ExportedProgram
 from anyshape.export.spec import dynamic_shapes as specs
 from anyshape.export.spec.specialized_dim import need_no_violation
@@ -60,7 +61,8 @@ def export(  # noqa: PLR0913  each is an option of its own
         raise ArgumentError(f"on_deviation cannot be {on_deviation!r}", fix="use follow or raise")
     if control_flow not in _CONTROL_FLOW:
         raise ArgumentError(f"control_flow cannot be {control_flow!r}", fix="use tree or raise")
-    kwargs = kwargs or {}
+    args, kwargs = tuple(args), kwargs or {}  # a named tuple too
+    initialize_lazy_modules(fn, args, kwargs)
     spec = specs.read(fn, args, kwargs, dynamic_shapes)
     name = _name(fn)
     folder = config.profile if profile is None else profile

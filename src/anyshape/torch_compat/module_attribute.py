@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import torch
 from torch.nn.modules import module as _module
+from torch.nn.modules.lazy import LazyModuleMixin
 
 PARAMETERS: Final = "_parameters"
 """Name to parameter, or None."""
@@ -70,3 +71,8 @@ def own_call(kind: Any, call: Any) -> Any:
         return call
     wrapper: Any = getattr(kind, "_wrapped_call")  # noqa: B009  not in torch's stubs
     return torch.nn.Module.__call__ if wrapper.cls_call is None else wrapper.cls_call
+
+
+def is_uninitialized(m: torch.nn.Module) -> bool:
+    """Whether a module is lazy and was not called yet: its first call gives it its parameters."""
+    return isinstance(m, LazyModuleMixin) and hasattr(m, "_initialize_hook")

@@ -45,6 +45,18 @@ def is_wrapper(kind: Any) -> bool:
     return hasattr(kind, "__tensor_flatten__") and kind is not FakeTensor
 
 
+def is_fake(x: Any) -> bool:
+    """Whether a tensor is one of torch's tensors without data, whose sizes are numbers."""
+    return isinstance(x, FakeTensor) and all(type(n) is int for n in x.shape)
+
+
+def kind_of(tensor: torch.Tensor) -> type:
+    """The class of a tensor, or of the one that a fake tensor stands for."""
+    if not isinstance(tensor, FakeTensor):
+        return type(tensor)
+    return torch.nn.Parameter if isinstance(tensor, torch.nn.Parameter) else torch.Tensor
+
+
 def storage_use_count(storage: torch.UntypedStorage) -> int:
     """The number of references to a storage: one per tensor over it, and one for `storage` itself.
 

@@ -18,6 +18,7 @@ from anyshape.expr.text.python import SCOPE, source
 from anyshape.rules.dispatch.autocast import autocast_state
 from anyshape.tensor.layout import dense_strides, has_strides
 from anyshape.tensor.size import text
+from anyshape.torch_compat.tensor_subclass import kind_of
 from anyshape.torch_compat.thread_state import is_any_autocast_enabled
 from anyshape.torch_compat.torch_function import function_mode_depth
 from anyshape.trace.codegen import SAME, defined, truth
@@ -153,7 +154,7 @@ def class_of(example: Any) -> Any:
     """The class of an example, or of the tensor that it stands for."""
     if not isinstance(example, torch.Tensor):
         return example.kind
-    return getattr(type(example), "stands_for", type(example))
+    return getattr(type(example), "stands_for", kind_of(example))
 
 
 class StaticSize(NamedTuple):

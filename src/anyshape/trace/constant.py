@@ -9,7 +9,7 @@ import torch
 from anyshape.errors import UnsupportedError
 from anyshape.refusal import refused
 from anyshape.tensor.wrapper import WrapperOperand
-from anyshape.torch_compat.tensor_subclass import is_wrapper
+from anyshape.torch_compat.tensor_subclass import is_fake, is_wrapper
 from anyshape.torch_compat.torch_function import is_plain
 from anyshape.trace.options import REPLAYED
 
@@ -28,7 +28,7 @@ def need_plain_constant(tensor: torch.Tensor, options: TraceOptions) -> None:
         )
     if tensor.layout is not torch.strided or tensor.is_nested or tensor.is_quantized:
         raise refused(UnsupportedError, f"a constant with layout {tensor.layout}")
-    if is_plain(kind):
+    if is_plain(kind) or (is_fake(tensor) and options.effects != REPLAYED):
         return
     if is_wrapper(kind) and options.effects != REPLAYED:
         raise WrapperOperand(kind)

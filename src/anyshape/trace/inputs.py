@@ -14,7 +14,9 @@ from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.layout import CONTIGUOUS, Layout, dense_order
 from anyshape.tensor.meta import Meta
 from anyshape.tensor.sym_tensor import SymTensor
+from anyshape.torch_compat.tensor_subclass import is_fake, kind_of
 from anyshape.trace.graph import GIVEN, Name
+from anyshape.trace.options import REPLAYED
 from anyshape.trace.size_chooser import BACKED, STATIC, UNBACKED, Known, Spot
 from anyshape.trace.tracer import symbol_name
 
@@ -77,7 +79,7 @@ class Kind:
     """What the input contract has to know of a tensor that was an example, without its data."""
 
     def __init__(self, t: torch.Tensor) -> None:
-        self.kind = type(t)
+        self.kind = kind_of(t)
         self.dtype = t.dtype
         self.device = t.device
         self.requires_grad = t.requires_grad
@@ -178,7 +180,8 @@ class Inputs:
     def _tensor(self, tracer: Tracer, i: int, t: torch.Tensor, choose: SizeChooser) -> SymTensor:
         if type(t) is SymTensor:
             raise ArgumentError(f"{self.names[i]} is a traced tensor of another trace")
-        why = untraceable(t)
+        is_example = tracer.options.effects != REPLAYED and is_fake(t)  # its data is not needed
+        why = None if is_example else untraceable(t)
         if why is not None:
             raise ArgumentError(f"{self.names[i]} {why}; only plain strided tensors can be traced")
         shape = tuple(
@@ -187,8 +190,9 @@ class Inputs:
         )
         meta = Meta(shape, t.dtype, _layout(t), t.device, t.requires_grad)
         stand_in = tracer.input(meta)
-        if type(t) is not torch.Tensor:
-            stand_in._kind = type(t)
+        kind = kind_of(t)
+        if kind is not torch.Tensor:
+            stand_in._kind = kind
         self.leaves.append(Leaf(self.names[i], stand_in._value, t, shape))
         return stand_in
 

@@ -35,7 +35,8 @@ from anyshape.torch_compat.torch_function import DisableTorchFunction
 from anyshape.trace.aside import unrecorded
 from anyshape.trace.birth import Births, make_parameter, need_origin, note_foreign, settle
 from anyshape.trace.constant import need_plain_constant
-from anyshape.trace.graph import CONSTANT, INPUT, RESULT, Graph, Name, Node, Value, place_of
+from anyshape.trace.fresh_size import bind_fresh_sizes
+from anyshape.trace.graph import CONSTANT, INPUT, RESULT, Graph, Name, Node, Value
 from anyshape.trace.literal import literal
 from anyshape.trace.mode_recorder import ModeRecorder
 from anyshape.trace.numbering import number
@@ -422,18 +423,7 @@ class Tracer(ModeRecorder):
         found, self._fresh = len(kept) < len(self._fresh), kept
         return found
 
-    def _bind(self, node: Node) -> None:
-        """Read the fresh sizes off the results of a node."""
-        fresh, self._fresh = self._fresh, []
-        for n, func, args in fresh:
-            place = place_of(n, node.outs)
-            if place is not None:
-                read = self.emit(torch.Tensor.size, place)
-            elif func is not None:
-                read = self.emit(func, args)
-            else:
-                raise AnyshapeError(f"{node} does not show the size {n} that it makes")
-            read.outs = Name(symbol_name(n.expr))
+    _bind = bind_fresh_sizes
 
     def deviate(self, op: str, condition: Any, about: str) -> None:
         """Note that eager execution would do something else where the condition holds."""

@@ -6,7 +6,7 @@ import warnings
 
 import torch
 
-from anyshape.torch_compat.torch_script import ScriptFunction, script_source
+from anyshape.torch_compat.torch_script import ScriptFunction, is_scripting, script_source
 
 
 def root(x: torch.Tensor, k: int) -> torch.Tensor:
@@ -33,7 +33,15 @@ def test_no_source_where_it_would_compute_something_else() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         traced = torch.jit.trace(double, torch.ones(2))
-        scripted = torch.jit.script(asks)
     assert type(traced) is ScriptFunction
     assert script_source(traced) is None
-    assert script_source(scripted) is None
+
+
+def test_whether_code_runs_as_a_script() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        scripted = torch.jit.script(asks)
+    assert script_source(scripted) is asks
+    assert torch.jit.is_scripting is is_scripting
+    assert not is_scripting()
+    assert torch.equal(scripted(torch.ones(2)), torch.full((2,), 2.0))

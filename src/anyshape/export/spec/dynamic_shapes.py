@@ -87,6 +87,7 @@ class _Reader:
             need_all(names, found, "dynamic_shapes")
             return found
         if isinstance(given, tuple | list):
+            given = _spread_positions(fn, names, given)
             if len(given) != len(names):
                 raise ArgumentError(
                     f"dynamic_shapes has {len(given)} entries for {len(names)} arguments",
@@ -293,6 +294,18 @@ def _spread(fn: Any, names: list[str], given: dict[str, Any]) -> dict[str, Any]:
         else:
             found[p.name] = entries
     return found
+
+
+def _spread_positions(fn: Any, names: list[str], given: Any) -> list[Any]:
+    """The entries by position, those of `*args` one by one, if they are given as one entry."""
+    star = next((p for p in _parameters(fn) if p.kind is inspect.Parameter.VAR_POSITIONAL), None)
+    own = [] if star is None else [i for i, n in enumerate(names) if n.startswith(f"{star.name}[")]
+    if not own or len(given) != len(names) - len(own) + 1:
+        return list(given)
+    entry = given[own[0]]
+    if not isinstance(entry, tuple | list) or len(entry) != len(own):
+        return list(given)
+    return [*given[: own[0]], *entry, *given[own[0] + 1 :]]
 
 
 def _parameters(fn: Any) -> list[inspect.Parameter]:

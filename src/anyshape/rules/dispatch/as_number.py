@@ -61,6 +61,9 @@ def as_numbers(
 
     The first `kept` arguments stay, and without `tensors` all tensors do.
     """
+    if args and not kept and tensors and _is_one_integer(args[0]):  # as in `torch.empty(x)`
+        args = (current().call(torch.Tensor.item, (args[0],), {}), *args[1:])
+        return as_numbers(args, kwargs) or (args, kwargs)
     numbers = (*args[:kept], *[_number(a, tensors) for a in args[kept:]])
     named = {k: _number(a, tensors) for k, a in kwargs.items()}
     if not _differ(numbers, args) and not _differ(named.values(), kwargs.values()):
@@ -79,6 +82,15 @@ def need_sizes(sizes: Any) -> None:
 
 def _differ(a: Any, b: Any) -> bool:
     return any(x is not y for x, y in zip(a, b, strict=True))
+
+
+def _is_one_integer(x: Any) -> bool:
+    """Whether an argument is a tensor of one integer, which torch takes for a size."""
+    if type(x) is not SymTensor:
+        return False
+    dtype = x._meta.dtype
+    is_integer = not (dtype.is_floating_point or dtype.is_complex or dtype is torch.bool)
+    return is_integer and tuple(x._meta.shape) == (1,)
 
 
 def _number(x: Any, tensors: bool) -> Any:

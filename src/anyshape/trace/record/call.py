@@ -216,7 +216,16 @@ class Calls:
                 why="it computes below Python, and a traced tensor has no data to compute with",
                 fix="call the Python function that it was made from",
             )
-        return self.ready(self._recorder.outside(source))
+        return functools.partial(self._scripting, self.ready(self._recorder.outside(source)))
+
+    def _scripting(self, source: Any, /, *args: Any, **named: Any) -> Any:
+        """Call the source of a function that TorchScript compiled."""
+        recorder = self._recorder
+        before, recorder.is_scripting = recorder.is_scripting, True
+        try:
+            return source(*args, **named)
+        finally:
+            recorder.is_scripting = before
 
     def _cached(self, f: Any, /, *args: Any, **named: Any) -> Any:
         """A function with a cache of its own.

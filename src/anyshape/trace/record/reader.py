@@ -54,6 +54,7 @@ class Reader:
         self.shadows: dict[int, Any] = {}  # written containers, by the id of the real one
         self.assigned: dict[int, set[Any]] = {}  # keys of written dicts; the others are as before
         self.changed: dict[int, Any] = {}  # objects with attributes that were assigned
+        self.is_scripting = False  # whether the source of a compiled script runs
         self.catches = False  # whether errors may be handled by the program
         self._born: dict[int, Any] = {}
         self._given: dict[int, tuple[Any, str]] = {}  # copies of arguments, by the id of the real

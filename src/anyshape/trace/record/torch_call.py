@@ -16,7 +16,9 @@ from anyshape.symbolic.sym_bool import SymBool
 from anyshape.tensor.sym_tensor import SymTensor
 from anyshape.torch_compat.thread_state import is_any_autocast_enabled
 from anyshape.torch_compat.torch_function import disabled_torch_function
+from anyshape.torch_compat.torch_script import is_scripting
 from anyshape.trace.higher_order.substitute import HIGHER_ORDER
+from anyshape.trace.record.collective import COLLECTIVES
 from anyshape.trace.record.shape_call import broadcast_shapes, shape_calls
 from anyshape.trace.whole import apply
 
@@ -70,9 +72,11 @@ def TORCH_SUBSTITUTES() -> Iterator[tuple[Any, Any]]:  # noqa: N802
     yield torch.autograd.set_detect_anomaly, functools.partial(_set, "set_detect_anomaly")
     for module in (torch.backends.mkldnn, torch.backends.cudnn):
         yield module.set_flags, functools.partial(_set, "set_flags")
+    yield is_scripting, lambda recorder: recorder.is_scripting
     yield torch.compiler.is_compiling, lambda recorder: True
     yield torch.compiler.is_exporting, lambda recorder: recorder.tracer.options.is_export
     yield from HIGHER_ORDER()
+    yield from COLLECTIVES()
     for f in (torch.load, torch.save, torch.jit.load, torch.jit.save, torch.from_file):
         yield f, functools.partial(_file, f.__name__)
 
