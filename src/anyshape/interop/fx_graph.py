@@ -10,6 +10,7 @@ reports the first check of the program that fails.
 
 from __future__ import annotations
 
+import enum
 import operator
 import warnings
 from collections import deque
@@ -27,6 +28,7 @@ from anyshape.rules.dispatch.autocast import autocast_state
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.sym_tensor import SymSize
 from anyshape.torch_compat.aten_op import ASSERT_SCALAR, assert_true
+from anyshape.torch_compat.call_frame import APPLY
 from anyshape.torch_compat.thread_state import set_grad_enabled
 from anyshape.trace.execution_modes import (
     MODE_CHANGES,
@@ -38,6 +40,7 @@ from anyshape.trace.execution_modes import (
 from anyshape.trace.graph import SYMBOLIC, Name, Value, leaves, operand_of
 from anyshape.trace.higher_order.body import Body
 from anyshape.trace.record.effect import COMPUTED, OUTLETS, build, set_attribute, set_item
+from anyshape.trace.record.read import is_array
 from anyshape.trace.spelling import OPERATORS, method_name
 
 if TYPE_CHECKING:
@@ -55,6 +58,10 @@ _AS_OPERATORS: Final = {
     "__invert__",
     "__abs__",
 }
+_WRITTEN: Final = frozenset(  # classes whose objects are constants in the text of a module
+    {int, float, bool, complex, str, bytes, range, type(None), type(...), torch.dtype, torch.device}
+    | {torch.layout, torch.memory_format, torch.Size}
+)
 _INDEXING: Final = (torch.Tensor.__getitem__, torch.Tensor.__setitem__)
 
 
@@ -120,6 +127,18 @@ def to_backend_fx(
 
 def _message_of(o: Obligation) -> str:
     return o.message or f"{o.text} does not hold"
+
+
+class _Applied:
+    """`apply` of an autograd.Function, under a name that the code of the module can use."""
+
+    def __init__(self, method: Any) -> None:
+        self._method = method
+        self.__name__ = f"{method.__self__.__name__}_apply"
+        self.__module__ = method.__self__.__module__
+
+    def __call__(self, *args: Any) -> Any:
+        return self._method(*args)
 
 
 class BodyModule(torch.nn.Module):
@@ -253,6 +272,8 @@ class _Writer:
 
     def call(self, func: Any, args: tuple[Any, ...], kwargs: Any = None) -> fx.Node:
         name = method_name(func) if args and isinstance(args[0], fx.Node) else None
+        if getattr(func, "__func__", None) is APPLY:
+            func = _Applied(func)
         if name is None:
             return self.fx.call_function(func, args, kwargs or {})
         plain = getattr(operator, name, None) if name in _AS_OPERATORS else None
@@ -321,7 +342,15 @@ class _Writer:
             return self.fx.get_attr(name)
         if kind is slice:
             return slice(self.arg(x.start), self.arg(x.stop), self.arg(x.step))
-        return x
+        if kind in _WRITTEN or isinstance(x, enum.Enum | torch.Tensor | type | fx.Node):
+            return x
+        return x.item() if is_array(x) and kind.__hash__ is not None else self.held(x)
+
+    def held(self, x: Any) -> fx.Node:
+        """An object that has no text, as an attribute of the module."""
+        name = f"object_{len(self.fx.nodes)}"
+        setattr(self.root, name, x)
+        return self.fx.get_attr(name)
 
     def emit(self, func: Any, *args: Any) -> Any:
         """A call of a function of numbers; computed immediately if none of them is a node."""

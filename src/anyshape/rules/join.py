@@ -17,12 +17,11 @@ from anyshape.rules.shared.operand import (
     sizes_of,
 )
 from anyshape.rules.shared.promote import promote_types
-from anyshape.rules.shared.slices import clamp_index
+from anyshape.rules.shared.slices import clamp_index, counted_from_front
 from anyshape.rules.subview import is_dense, selected, sliced
 from anyshape.tensor.layout import CONTIGUOUS, Layout
 from anyshape.tensor.meta import Meta
 from anyshape.tensor.size import (
-    ask,
     expect,
     expect_equal,
     expect_size,
@@ -354,13 +353,10 @@ def narrow(x: Any, dim: Any, start: Any, length: Any) -> Any:
         start = start.item()
     start, length = plain(start), plain(length)
     expect_size(length, "the length of narrow")
-    if type(start) is int:
-        start = start + n if start < 0 else start
-    elif start.expr.lo < 0 and ask(start < 0, False):
-        start = start + n
     range_ = lambda: f"narrow: start {text(start)} is out of range for a size of {text(n)}"  # noqa: E731
-    expect(start >= 0, range_, DimError)
+    expect(start >= -n, range_, DimError)
     expect(start <= n, range_, DimError)
+    start = counted_from_front(start, n)
     expect(
         start + length <= n,
         lambda: f"narrow: {text(length)} elements from {text(start)} exceed a size of {text(n)}",

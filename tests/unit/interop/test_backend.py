@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
 
+import anyshape
 from anyshape.errors import ArgumentError, BackendError, RuntimeAssertError
 from anyshape.interop.backend import Lowered, find_backend, lower
 from anyshape.interop.lowering_guards import LoweringGuards
@@ -296,3 +298,28 @@ def test_a_strided_view_stays_inside_its_memory() -> None:
     with pytest.raises(RuntimeAssertError, match="exceeds the storage"):
         program.run([torch.randn(3)])
     assert "whole storage" in refusal(program, torch.randn(8)[:6])
+
+
+class _Doubled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):  # type: ignore[no-untyped-def]
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, grad):  # type: ignore[no-untyped-def]
+        return grad * 3
+
+
+def test_the_module_of_a_backend_runs_as_text() -> None:
+    """Calls without a name in torch, and constants without a text, are globals and attributes."""
+
+    def doubled(x: torch.Tensor) -> torch.Tensor:
+        return _Doubled.apply(x) + np.float64(0.5) + np.int32(3)
+
+    compiled = anyshape.compile(doubled, backend=lambda gm, examples: gm, fullgraph=True)
+    x = torch.ones(3, requires_grad=True)
+    result = compiled(x)
+    result.sum().backward()
+    assert torch.equal(result, doubled(torch.ones(3)))
+    assert x.grad is not None
+    assert x.grad.tolist() == [3.0] * 3

@@ -246,3 +246,24 @@ def test_a_value_that_does_not_fit_is_refused() -> None:
     for n, m in itertools.product(range(1, 5), range(1, 4)):
         check_run(put, program, filled(n), filled(m))
     assert isinstance(outcome(program, (filled(4), filled(2))), Exception)
+
+
+def test_narrow_counts_a_negative_start_from_the_end() -> None:
+    def part(x: torch.Tensor, start: int, length: int) -> torch.Tensor:
+        return torch.narrow(x, 0, start, length)
+
+    program = traced(part, filled(6), 1, 2)
+    served = [
+        check_run(part, program, filled(n), start, length)
+        for n in (0, 1, 4, 6)
+        for start in range(-7, 8)
+        for length in (0, 1, 2, 6)
+    ]
+    wanted = [
+        max(start, start + n if start < 0 else 0) + length <= n
+        for n in (0, 1, 4, 6)
+        for start in range(-7, 8)
+        for length in (0, 1, 2, 6)
+        if -n <= start <= n
+    ]
+    assert sum(served) == sum(wanted)

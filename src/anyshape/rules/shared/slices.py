@@ -112,6 +112,13 @@ def normalize_index(i: Any, n: Any, dim: int) -> Any:
         return i if i >= 0 else plain(n + i)
     expect(i < n, message, DimError)
     expect(i >= -n, message, DimError)
+    return counted_from_front(i, n)
+
+
+def counted_from_front(i: Any, n: Any) -> Any:
+    """`i + n if i < 0 else i`, as one expression where only the run knows the sign."""
+    if type(i) is int:
+        return i if i >= 0 else plain(n + i)
     negative = known(i < 0)
     if negative is None and i.expr.hint is not None:
         negative = bool(i < 0)

@@ -102,6 +102,12 @@ def _is_of_user(cell: types.CellType) -> bool:
     return is_twinned(held.__code__)
 
 
+def _is_binding(owner: Any) -> bool:
+    """Whether the owner of a function is a record of pybind11: the function is no op of torch."""
+    kind = type(owner)
+    return kind.__module__ == "pybind11_builtins" or kind.__name__ == "PyCapsule"
+
+
 class Builtins:
     """Substitutes for builtins and functions of libraries."""
 
@@ -178,8 +184,9 @@ class Builtins:
         owner = f.__self__
         if type(f) is types.MethodWrapperType:
             return self._slot(f, owner)
-        if owner is None or type(owner) is types.ModuleType:
-            name = owner.__name__ if owner is not None else str(getattr(f, "__module__", ""))
+        if owner is None or type(owner) is types.ModuleType or _is_binding(owner):
+            is_module = type(owner) is types.ModuleType
+            name = owner.__name__ if is_module else str(getattr(f, "__module__", ""))
             if in_package(name, "torch"):
                 return self._direct(f)
             if name in _VARYING:
@@ -239,6 +246,8 @@ class Builtins:
             if f.__name__ in _ARRAY_CHANGES and not recorder.may_write(owner):
                 raise recorder.refusal(f"an array is changed by {f.__name__}")
             recorder.array(owner)
+        if type(owner) is types.MappingProxyType:
+            return getattr(self._containers.views.as_now(owner), f.__name__)
         if (
             type(owner) in ATOMS
             or recorder.is_born(owner)
@@ -270,7 +279,8 @@ class Builtins:
     def _direct(self, f: Any) -> Any:
         """A function of torch: the tracer looks at its arguments."""
         name = getattr(f, "__name__", "")
-        if name.startswith(_STATE) or name.endswith(("_enabled", "_available")):
+        is_state = name.startswith(_STATE) or name.endswith(("_enabled", "_available"))
+        if is_state or _is_binding(getattr(f, "__self__", None)):
             return functools.partial(self._torch_state, f)
         if self._recorder.shadows:
             return functools.partial(self._calls._shadowed, f)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 import functools
-import types
 from collections import Counter, OrderedDict, defaultdict, deque
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,13 +21,16 @@ from anyshape.trace.record import read as reads
 from anyshape.trace.record.atom import ATOMS, CONTAINERS, SYMBOLIC, Function
 from anyshape.trace.record.container_method import ContainerMethods
 from anyshape.trace.record.effect import Held
+from anyshape.trace.record.live import steps
 from anyshape.trace.record.read import MISSING
+from anyshape.trace.record.view import VIEWS, Proxy, Views
 
 if TYPE_CHECKING:
     from anyshape.trace.record.call import Calls
     from anyshape.trace.record.recorder import Recorder
 
 _COPIED: Final = (list, dict, set, deque, OrderedDict, defaultdict, Counter, bytearray)
+_CHANGED: Final = (list, dict, set, deque, bytearray)
 _NEW: Final = (list, dict, set, tuple, frozenset, deque)
 
 
@@ -40,6 +42,7 @@ class Containers:
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
         self._methods = ContainerMethods(self, recorder)
+        self.views = Views(recorder)
 
     def _special(self, o: Any, name: str) -> Any:
         return self.calls.operators.special(o, name)
@@ -78,9 +81,9 @@ class Containers:
             return recorder.content(o)[key]
         if isinstance(o, list | deque | bytearray):
             return self._of_sequence(o, key)
+        if kind is Proxy:
+            return self.views.item(o, key)
         value = o[key]
-        if isinstance(o, types.MappingProxyType) and type(key) in ATOMS:
-            return recorder.note(reads.ITEM, o, key, value)
         if reads.is_array(o):
             recorder.array(o)
         elif recorder.is_outside(o) and not isinstance(o, tuple | torch.nn.Module | torch.Tensor):
@@ -194,7 +197,7 @@ class Containers:
         """Note that an operation on a container gave a new one."""
         return self._recorder.born(x) if type(x) in _NEW else x
 
-    def contains(self, key: Any, o: Any) -> Any:
+    def contains(self, key: Any, o: Any) -> Any:  # noqa: C901  one case per kind of container
         """`key in o`."""
         kind = type(o)
         key = self.calls.operators.plain(key)
@@ -202,6 +205,8 @@ class Containers:
             return key in self.calls.operators.plain(o)
         if kind in ATOMS:
             return key in o
+        if kind in VIEWS:
+            return self.views.contains(key, o)
         method = self._special(o, "__contains__")
         if method is not None:
             return bool(self.calls.operators.truth(method(key)))
@@ -273,6 +278,8 @@ class Containers:
             return len(self.calls.operators.plain(o))
         if type(o) is SymTensor and o._meta.shape:
             return o._meta.shape[0]  # which stays symbolic
+        if type(o) in VIEWS:
+            return len(self.views.as_now(o))
         method = self._special(o, "__len__")
         if method is not None:
             return method()
@@ -295,6 +302,8 @@ class Containers:
         kind = type(o)
         if kind in ATOMS or kind is tuple:
             return o if kind is not str else self.calls.operators.plain(o)
+        if kind in VIEWS and (kind is Proxy or self.views.dict_of(o) is not None):
+            return self.views.as_now(o)
         recorder = self._recorder
         if recorder.is_born(o) and isinstance(o, CONTAINERS):
             method = self._special(o, "__iter__")
@@ -312,6 +321,17 @@ class Containers:
             else:
                 raise recorder.refusal(f"a {kind.__name__} from outside is gone through")
         return o
+
+    def looped(self, o: Any) -> Any:
+        """What a loop over `o` goes through, whose body may change it."""
+        d = self.views.dict_of(o)
+        if d is not None:
+            return steps(self._recorder.shadows, d, type(o))
+        found = self.iterated(o)
+        if isinstance(o, _CHANGED) and not self._recorder.is_born(o):
+            is_own = found is self._recorder.shadows.get(id(o), o)
+            return steps(self._recorder.shadows, o, type(o)) if is_own else found
+        return found
 
     def _by_index(self, o: Any) -> Any:
         """The old protocol: items by number until there is none."""

@@ -14,6 +14,8 @@ from anyshape.trace.record.effect import Held
 from anyshape.trace.record.method_name import BLIND, CHANGING, CONSUMING, FRESH
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from anyshape.trace.record.container import Containers
     from anyshape.trace.record.recorder import Recorder
 
@@ -76,11 +78,22 @@ class ContainerMethods:
             o.sort(**named)
             recorder.settle_changes()
             return None
-        given = self._operands(name, args)
-        others = {k: recorder.operand(v) for k, v in named.items()}
-        result = effect.native(o, name)(*args, **named)
+        result, given, others = self._done(o, o, name, args, named)
         recorder.repeat(o, effect.call_method, _as_method(o, name), given, others)
         return result
+
+    def _done(self, o: Any, seen: Any, name: str, args: Any, named: Any) -> tuple[Any, Any, Any]:
+        """Do what changes `o`, on what the trace sees of it; the result, and the operands."""
+        recorder = self._recorder
+        given = self._operands(name, args)
+        others = {k: recorder.operand(v) for k, v in named.items()}
+        before = recorder.effects
+        result = effect.native(seen, name)(*args, **named)
+        if recorder.effects != before:
+            raise recorder.refusal(f"a {type(o).__name__} is filled by code with effects")
+        taken = zip(args, given, strict=True)
+        given = tuple([self._taken(a.taken) if type(a) is _Drained else g for a, g in taken])
+        return result, given, others
 
     def _reading(self, o: Any, name: str, /, *args: Any, **named: Any) -> Any:
         """A call that changes nothing."""
@@ -108,7 +121,7 @@ class ContainerMethods:
         ):
             return self._containers.found(seen, name, args[0])
         args, named = self._prepared(name, args, named)
-        result = effect.native(seen, name)(*args, **named)
+        result = self._containers.views.note(effect.native(seen, name)(*args, **named), o)
         return self._containers.fresh(result) if name in FRESH else result
 
     def _changing(self, o: Any, name: str, /, *args: Any, **named: Any) -> Any:
@@ -132,9 +145,7 @@ class ContainerMethods:
             args = (self._containers.calls.operators.plain(args[0]), *args[1:])
         if name == "setdefault" and args[0] in shadow:
             return shadow[args[0]]
-        given = self._operands(name, args)
-        others = {k: recorder.operand(v) for k, v in named.items()}
-        result = effect.native(shadow, name)(*args, **named)
+        result, given, others = self._done(o, shadow, name, args, named)
         recorder.emit(effect.call_method, Held(o), _as_method(o, name), given, others)
         if isinstance(o, dict):
             recorder.known_again()
@@ -153,7 +164,7 @@ class ContainerMethods:
             return tuple([(operand(k), operand(part)) for k, part in x.items()])
         if isinstance(x, CONTAINERS):
             return tuple([operand(part) for part in x])
-        return operand(x)
+        return None if type(x) is _Drained else operand(x)
 
     def _prepared(self, name: str, args: Any, named: Any) -> Any:
         """Arguments of a method in C: callbacks are twins, and what is consumed is recorded."""
@@ -169,7 +180,28 @@ class ContainerMethods:
 
     def _consumed(self, x: Any) -> Any:
         found = self._containers.iterated(x)
-        return found if isinstance(found, CONTAINERS) else list(found)
+        return found if isinstance(found, CONTAINERS) else _Drained(iter(found))
+
+
+class _Drained:
+    """An iterator that keeps what was taken from it, one item at a time.
+
+    A generator may read the container that its items are added to.
+    """
+
+    __slots__ = ("_source", "taken")
+
+    def __init__(self, source: Iterator[Any]) -> None:
+        self._source = source
+        self.taken: list[Any] = []
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        value = next(self._source)
+        self.taken.append(value)
+        return value
 
 
 def _as_method(o: Any, name: str) -> str:

@@ -196,8 +196,7 @@ def fill(owner: Any, content: Any) -> None:
     for name in tree.members(x).context[1]:
         if name not in now:
             object.__delattr__(x, name)
-    for name, value in pairs:
-        _assign(x, name, value)
+    tree.fill(x, [name for name, _ in pairs], [value for _, value in pairs])
 
 
 def fill_container(c: Any, content: Any) -> None:

@@ -6,8 +6,8 @@ import operator
 from typing import Any, Final
 
 _SAME: Final = (
-    "born", "ready", "looked", "truth", "iterated", "mapping", "operand", "unpacked", "whole",
-    "raised", "manager", "hashed", "base",
+    "born", "ready", "looked", "truth", "iterated", "looped", "mapping", "operand", "unpacked",
+    "whole", "raised", "manager", "hashed", "base",
 )  # fmt: skip
 _OPERATORS: Final = (
     "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "or_", "and_", "xor",

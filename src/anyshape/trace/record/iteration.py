@@ -30,6 +30,11 @@ _ITERATING: Final[Any] = (
     itertools.dropwhile, itertools.filterfalse, itertools.compress, itertools.tee, map,
     functools.reduce, math.prod, math.fsum, math.dist, math.hypot, bytes,
 )  # fmt: skip
+_LAZY: Final = frozenset(
+    {enumerate, zip, map, itertools.chain, itertools.accumulate, itertools.islice,
+     itertools.zip_longest, itertools.cycle, itertools.groupby, itertools.starmap,
+     itertools.takewhile, itertools.dropwhile, itertools.filterfalse, itertools.compress}
+)  # fmt: skip
 _CALLING: Final = frozenset(
     map(id, (map, functools.reduce, itertools.starmap, itertools.takewhile, itertools.dropwhile,
              itertools.filterfalse))
@@ -98,7 +103,7 @@ class Iterations:
     def _iter(self, o: Any, *sentinel: Any) -> Any:
         if sentinel:
             return self._recorder.born(iter(self._calls.ready(o), *sentinel))
-        return self._recorder.born(iter(self._containers.iterated(o)))
+        return self._recorder.born(iter(self._containers.looped(o)))
 
     def _next(self, o: Any, *default: Any) -> Any:
         method = self._operators.special(o, "__next__")
@@ -115,12 +120,13 @@ class Iterations:
 
     def _iterating(self, f: Any, /, *args: Any, **named: Any) -> Any:
         """A function that goes through its arguments; some call the first one."""
+        gone_through = self._looped if f in _LAZY else self.iterated
         if id(f) in _CALLING and args:
-            given = [self._calls.ready(args[0]), *[self.iterated(a) for a in args[1:]]]
+            given = [self._calls.ready(args[0]), *[gone_through(a) for a in args[1:]]]
         elif f in (itertools.accumulate, itertools.groupby) and len(args) > 1:
-            given = [self.iterated(args[0]), *[self.given(a) for a in args[1:]]]
+            given = [gone_through(args[0]), *[self.given(a) for a in args[1:]]]
         else:
-            given = [self.iterated(a) for a in args]
+            given = [gone_through(a) for a in args]
         if f in _MAPPINGS and args and not isinstance(args[0], dict) and hasattr(args[0], "keys"):
             given[0] = self._containers.mapping(args[0])
         if f in _HASHING and self._recorder.texts.are_used:
@@ -136,6 +142,11 @@ class Iterations:
             return self._operators.plain(a) if type(a) is str else a
         return self._containers.iterated(a)
 
+    def _looped(self, a: Any) -> Any:
+        """What an iterator goes through that is given `a`."""
+        found = self.iterated(a)
+        return self._containers.looped(a) if found is a else found
+
     def _any(self, o: Any) -> bool:
         return any(self._operators.truth(x) for x in self.iterated(o))
 
@@ -145,9 +156,9 @@ class Iterations:
     def _filter(self, f: Any, o: Any) -> Any:
         test = self._operators.truth
         if f is None:
-            return self._recorder.born(filter(test, self.iterated(o)))
+            return self._recorder.born(filter(test, self._looped(o)))
         ready = self.given(f)
-        return self._recorder.born(filter(lambda x: test(ready(x)), self.iterated(o)))
+        return self._recorder.born(filter(lambda x: test(ready(x)), self._looped(o)))
 
     def _sum(self, o: Any, /, start: Any = 0) -> Any:
         parts = list(self.iterated(o))

@@ -71,7 +71,7 @@ class Operations:
             return self._recorder.content(o)
         if is_array(o):
             self._recorder.array(o)
-        return o
+        return self.calls.containers.views.as_now(o)
 
     def _slow(self, plain: Any, name: str, reflected: str, a: Any, b: Any) -> Any:
         first, second = self.special(a, name), self.special(b, reflected)

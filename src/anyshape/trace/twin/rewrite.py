@@ -165,7 +165,7 @@ class Rewrite(ast.NodeTransformer):
     def visit_comprehension(self, n: ast.comprehension) -> Any:
         if n.is_async:
             raise NoTwinError
-        n.iter = hook("iterated", self.visit(n.iter))
+        n.iter = hook("looped", self.visit(n.iter))
         n.target = self._no_place(n.target)
         n.ifs = [self._test(test) for test in n.ifs]
         return n
@@ -228,7 +228,7 @@ class Rewrite(ast.NodeTransformer):
         return n
 
     def visit_For(self, n: ast.For) -> Any:
-        n.iter = hook("iterated", self.visit(n.iter))
+        n.iter = hook("looped", self.visit(n.iter))
         n.target, after = self._target(n.target)
         n.body = [*after, *self.statements(n.body)]
         n.orelse = self.statements(n.orelse)

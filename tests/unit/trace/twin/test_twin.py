@@ -29,6 +29,7 @@ SAME = [
     "looked",
     "truth",
     "iterated",
+    "looped",
     "mapping",
     "operand",
     "unpacked",
@@ -180,7 +181,7 @@ class Owner:
 def test_a_twin_of_every_kind_of_syntax() -> None:
     hooks = Plain()
     assert twin(Owner.everything, hooks)(Owner(), 1, 2, k=3) == Owner().everything(1, 2, k=3)
-    assert {"attribute", "item", "store_attribute", "caught", "truth", "iterated"} <= {*hooks.calls}
+    assert {"attribute", "item", "store_attribute", "caught", "truth", "looped"} <= {*hooks.calls}
 
 
 def test_generators_closures_and_lambdas() -> None:

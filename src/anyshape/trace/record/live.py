@@ -1,0 +1,56 @@
+"""Loops over containers from outside.
+
+A container that the trace changes gets a shadow, which a loop that has begun before must see. So a
+loop asks for the container at every step. As in Python, a list may change meanwhile, and any other
+container that does raises an error.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Any, Final
+
+from anyshape.trace.record.effect import native
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_VALUES: Final[Any] = type({}.values())
+_ITEMS: Final[Any] = type({}.items())
+
+
+def steps(shadows: dict[int, Any], c: Any, kind: type) -> Iterator[Any]:
+    """What a loop over a container goes through; over a view of it, if `kind` is one."""
+    if isinstance(c, list | bytearray):
+        return _by_place(shadows, c)
+    return _unchanged(shadows, c, kind)
+
+
+def _by_place(shadows: dict[int, Any], c: Any) -> Iterator[Any]:
+    base: Any = list if isinstance(c, list) else bytearray
+    place = 0
+    while place < base.__len__(seen := shadows.get(id(c), c)):
+        yield base.__getitem__(seen, place)
+        place += 1
+
+
+def _unchanged(shadows: dict[int, Any], c: Any, kind: type) -> Iterator[Any]:
+    seen = shadows.get(id(c), c)
+    size = native(seen, "__len__")()
+    for key in tuple(native(seen, "__iter__")()):
+        seen = shadows.get(id(c), c)
+        if native(seen, "__len__")() != size:
+            break
+        if kind is _VALUES:
+            yield dict.__getitem__(seen, key)
+        else:
+            yield (key, dict.__getitem__(seen, key)) if kind is _ITEMS else key
+    if native(shadows.get(id(c), c), "__len__")() != size:
+        raise RuntimeError(_changed(c))
+
+
+def _changed(c: Any) -> str:
+    if isinstance(c, deque):
+        return "deque mutated during iteration"
+    what = "dictionary" if isinstance(c, dict) else "Set"
+    return f"{what} changed size during iteration"

@@ -1,0 +1,74 @@
+"""Views of dicts from outside, and read-only proxies of mappings.
+
+Both show what a mapping holds at the time they are asked. A view follows the shadow of its dict, if
+the trace has changed it.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+import types
+from typing import TYPE_CHECKING, Any, Final
+
+from anyshape.trace.record import read as reads
+from anyshape.trace.record.atom import ATOMS
+from anyshape.trace.record.effect import native
+
+if TYPE_CHECKING:
+    from anyshape.trace.record.recorder import Recorder
+
+_METHODS: Final = {type(getattr({}, name)()): name for name in ("keys", "values", "items")}
+Proxy: Final = types.MappingProxyType
+VIEWS: Final = frozenset((*_METHODS, Proxy))
+
+
+class Views:
+    """The views that one trace has got."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._dicts: dict[int, tuple[Any, Any]] = {}  # by the id of the view
+
+    def note(self, view: Any, d: Any) -> Any:
+        """Note a view of a dict from outside."""
+        if type(view) in _METHODS:
+            self._dicts[id(view)] = (view, d)
+        return view
+
+    def dict_of(self, view: Any) -> Any:
+        """The dict from outside that a view is of; None for any other object."""
+        found = self._dicts.get(id(view))
+        return None if found is None else found[1]
+
+    def as_now(self, o: Any) -> Any:
+        """A view or proxy with what the trace sees, noted as read; any other object is itself."""
+        if type(o) is Proxy:
+            return self._content(o)
+        found = self._dicts.get(id(o))
+        shadow = None if found is None else self._recorder.shadows.get(id(found[1]))
+        return o if shadow is None else native(shadow, _METHODS[type(o)])()
+
+    def _content(self, proxy: Any) -> Any:
+        recorder = self._recorder
+        if recorder.is_born(proxy):
+            return proxy
+        held = recorder.note(reads.CALL, functools.partial(dict, proxy), (), dict(proxy))
+        for value in held.values():
+            recorder.outside(value)
+        return Proxy(held)
+
+    def contains(self, key: Any, o: Any) -> bool:
+        """`key in o`."""
+        if type(o) is not Proxy or type(key) not in ATOMS or self._recorder.is_born(o):
+            return key in self.as_now(o)
+        asked = functools.partial(operator.contains, o, key)
+        return bool(self._recorder.note(reads.CALL, asked, (), key in o))
+
+    def item(self, proxy: Any, key: Any) -> Any:
+        """`proxy[key]`."""
+        if self._recorder.is_born(proxy) or type(key) not in ATOMS:
+            return self._content(proxy)[key]
+        if not self.contains(key, proxy):
+            raise KeyError(key)
+        return self._recorder.note(reads.ITEM, proxy, key, proxy[key])
