@@ -18,12 +18,14 @@ from anyshape.errors import UnsupportedError
 from anyshape.refusal import refused
 from anyshape.tensor.sym_tensor import SymSize, SymTensor
 from anyshape.torch_compat import pytree
+from anyshape.torch_compat.module_attribute import REGISTRIES
 from anyshape.trace import tree
 from anyshape.trace.graph import SYMBOLIC
 from anyshape.trace.record.atom import ATOMS
 from anyshape.trace.record.effect import Held
 from anyshape.trace.record.owner import is_plain_object
 from anyshape.trace.record.read import is_array
+from anyshape.trace.record.recipe import recipe_of
 from anyshape.trace.scan import Scan, hidden_in
 from anyshape.trace.wrapper import is_held, value_of
 
@@ -173,9 +175,18 @@ class _Results:
             return recorder.publish(x)
         if is_array(x) and hidden_in(x, _TRACED_TYPES) is None and str(x.dtype) != "object":
             return recorder.publish_array(x)
+        if recorder.is_born(x) and (_is_bare_module(x) or recipe_of(x) is not None):
+            return recorder.operand(x)
         if recorder.is_born(x) or is_array(x):
             raise _one_object(recorder, x)
         return output_of(self._tracer, x)
+
+
+def _is_bare_module(x: Any) -> bool:
+    """Whether an object is a module without tensors and other modules."""
+    if not isinstance(x, torch.nn.Module) or not is_plain_object(x):
+        return False
+    return not any(x.__dict__[name] for name in REGISTRIES)
 
 
 def _one_object(recorder: Recorder, x: Any) -> UnsupportedError:

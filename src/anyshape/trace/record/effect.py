@@ -6,6 +6,7 @@ import functools
 import io
 import sys
 import time
+import types
 import warnings
 from collections import OrderedDict, deque
 from typing import TYPE_CHECKING, Any, Final
@@ -173,6 +174,22 @@ def new_object(kind: Held) -> Any:
     return object.__new__(kind.object)
 
 
+def make(function: Held, parts: Any) -> Any:
+    """A new object that a function makes of its parts."""
+    return function.object(*given(parts))
+
+
+def new_cell() -> Any:
+    """A new variable that functions share."""
+    return types.CellType()
+
+
+@_deferred
+def set_state(owner: Any, state: Any) -> None:
+    """Set the state of a new object, as when it is copied."""
+    owner.__setstate__(given(state))
+
+
 def namespace_of(owner: Any) -> Any:
     """The dict of an object."""
     return owner_of(owner).__dict__
@@ -187,6 +204,9 @@ def array_like(array: Held) -> Any:
 def fill(owner: Any, content: Any) -> None:
     """Replace all that a container or an object holds; of those with keys, the keys come first."""
     x, parts = owner_of(owner), given(content)
+    if type(x) is types.CellType:
+        _fill_cell(x, parts)
+        return
     half = len(parts) // 2
     pairs = list(zip(parts[:half], parts[half:], strict=True)) if keyed(x) else []
     if isinstance(x, dict | list | set | deque | bytearray):
@@ -197,6 +217,13 @@ def fill(owner: Any, content: Any) -> None:
         if name not in now:
             object.__delattr__(x, name)
     tree.fill(x, [name for name, _ in pairs], [value for _, value in pairs])
+
+
+def _fill_cell(cell: types.CellType, content: Any) -> None:
+    if content:
+        cell.cell_contents = content[0]
+    else:
+        del cell.cell_contents
 
 
 def fill_container(c: Any, content: Any) -> None:
@@ -309,6 +336,9 @@ EFFECTS: Final = frozenset(
         call_method,
         build,
         new_object,
+        make,
+        new_cell,
+        set_state,
         unflatten,
         namespace_of,
         array_like,
@@ -344,6 +374,7 @@ def _is_of_user(f: Any) -> bool:
     return getattr(f, "__func__", None) is APPLY or home.partition(".")[0] not in _LIBRARIES
 
 
-_CHANGES: Final = EFFECTS - COMPUTED - OUTLETS - {build, new_object, unflatten, namespace_of, sleep}
+_MADE: Final = {build, new_object, make, new_cell, set_state, unflatten, namespace_of}
+_CHANGES: Final = EFFECTS - COMPUTED - OUTLETS - _MADE - {sleep}
 _NAMESPACES: Final = ("aten", "prim", "prims", "quantized", "torchvision")
 _LIBRARIES: Final = ("torch", "anyshape", "builtins", "_operator", "math")

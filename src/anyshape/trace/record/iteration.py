@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from anyshape.trace.record.atom import ATOMS, Function
+from anyshape.trace.record.recipe import Tested
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -154,11 +155,8 @@ class Iterations:
         return all(self._operators.truth(x) for x in self.iterated(o))
 
     def _filter(self, f: Any, o: Any) -> Any:
-        test = self._operators.truth
-        if f is None:
-            return self._recorder.born(filter(test, self._looped(o)))
-        ready = self.given(f)
-        return self._recorder.born(filter(lambda x: test(ready(x)), self._looped(o)))
+        test = Tested(f, None if f is None else self.given(f), self._operators.truth)
+        return self._recorder.born(filter(test, self._looped(o)))
 
     def _sum(self, o: Any, /, start: Any = 0) -> Any:
         parts = list(self.iterated(o))

@@ -22,16 +22,31 @@ _ITEMS: Final[Any] = type({}.items())
 def steps(shadows: dict[int, Any], c: Any, kind: type) -> Iterator[Any]:
     """What a loop over a container goes through; over a view of it, if `kind` is one."""
     if isinstance(c, list | bytearray):
-        return _by_place(shadows, c)
+        return Places(shadows, c)
     return _unchanged(shadows, c, kind)
 
 
-def _by_place(shadows: dict[int, Any], c: Any) -> Iterator[Any]:
-    base: Any = list if isinstance(c, list) else bytearray
-    place = 0
-    while place < base.__len__(seen := shadows.get(id(c), c)):
-        yield base.__getitem__(seen, place)
-        place += 1
+class Places:
+    """A loop over a list, by place."""
+
+    __slots__ = ("_base", "_shadows", "container", "place")
+
+    def __init__(self, shadows: dict[int, Any], c: Any) -> None:
+        self._shadows = shadows
+        self._base: Any = list if isinstance(c, list) else bytearray
+        self.container = c
+        self.place = 0
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        seen = self._shadows.get(id(self.container), self.container)
+        if self.place >= self._base.__len__(seen):
+            self._base, self.container = tuple, ()  # it has ended for good
+            raise StopIteration
+        self.place += 1
+        return self._base.__getitem__(seen, self.place - 1)
 
 
 def _unchanged(shadows: dict[int, Any], c: Any, kind: type) -> Iterator[Any]:

@@ -32,6 +32,7 @@ from anyshape.trace.record import effect
 from anyshape.trace.record.atom import ATOMS, HEAP, Function
 from anyshape.trace.record.effect import Held
 from anyshape.trace.record.reader import Reader
+from anyshape.trace.record.recipe import Recipe, Tested, recipe_of
 from anyshape.trace.twin.twin import is_twin
 
 if TYPE_CHECKING:
@@ -117,7 +118,7 @@ class Owners(Reader):
                 self._settle(x)
 
     def _settle(self, x: Any) -> None:
-        now, before = content_of(x), self._content[id(x)]
+        now, before = _content_of(x), self._content[id(x)]
         if len(now) == len(before) and all(map(operator.is_, now, before)):
             return
         content = tuple([self.operand(part) for part in now])
@@ -145,13 +146,49 @@ class Owners(Reader):
             return known[1]
         if kind is tuple:
             return tuple([self.operand(part) for part in x])
+        if kind is types.CellType:
+            real = self.real_cell(x)
+            return self._cell(x) if real is None else Held(real)
         if id(x) in self._born and id(x) not in self._outside:
             return self.publish(x)
         if id(x) in self._outside or isinstance(x, type | types.ModuleType):
             return Held(x)
-        if kind is Function and not is_twin(x.__code__):
-            return Held(x)
+        if kind is Function:
+            return self._function(x)
+        if kind is Tested:
+            return self.operand(x.function)
+        if recipe_of(x) is not None:
+            return self.publish(x)
         raise self._not_made(x)
+
+    def _function(self, f: Any) -> Any:
+        if not is_twin(f.__code__) and not str(f.__module__).startswith("anyshape."):
+            return Held(f)
+        real = next((known for known, twin in self._twins.items() if twin is f), None)
+        return self.publish(f) if real is None else Held(real)
+
+    def _cell(self, cell: types.CellType) -> Name:
+        """Have the program make a variable that functions share, filled once they are made."""
+        name = self._new_name(cell)
+        self._make(name, effect.new_cell)
+        self._content[id(cell)] = []
+        return name
+
+    def _made_by(self, x: Any, name: Name, recipe: Recipe) -> None:
+        """Have the program make an object by a recipe."""
+        for part in (*recipe.parts, recipe.attributes):
+            if type(part) is dict:
+                self.born_below(part)
+        parts = self.operand(recipe.parts)
+        self._make(name, effect.make, Held(recipe.make), parts)
+        self._opening.discard(id(x))
+        if recipe.state is not None:
+            self.emit(effect.set_state, name, self.operand(recipe.state))
+        for key, value in recipe.attributes.items():
+            self.emit(effect.set_attribute, name, key, self.operand(value))
+        for part in recipe.parts[0] if type(x) is Function else ():
+            if id(part) in self._content:
+                self._settle(part)
 
     def publish(self, x: Any) -> Name:
         """Have the program make an object that was born; what happens to it is repeated there."""
@@ -170,10 +207,14 @@ class Owners(Reader):
             parts = tuple([self.operand(part) for part in found.parts])
             self._make(name, effect.unflatten, Held((found.kind, found.context)), parts)
             self._opening.discard(id(x))
+        elif (recipe := recipe_of(x)) is not None:
+            self._made_by(x, name, recipe)
         elif is_plain_object(x):
             self._make(name, effect.new_object, Held(kind))
             self._opening.discard(id(x))
             for key, value in zip(*_attributes(x), strict=True):
+                if isinstance(x, torch.nn.Module):
+                    self.born_below(value)  # made with the object, by code that tells nothing
                 self.emit(effect.set_attribute, name, key, self.operand(value))
         else:
             raise self._not_made(x)
@@ -259,6 +300,15 @@ class Owners(Reader):
                 why="it is another object on every call",
                 fix="look it up by a value of its own",
             )
+
+
+def _content_of(x: Any) -> list[Any]:
+    if type(x) is not types.CellType:
+        return content_of(x)
+    try:
+        return [x.cell_contents]
+    except ValueError:
+        return []
 
 
 def _attributes(x: Any) -> tuple[tuple[str, ...], list[Any]]:

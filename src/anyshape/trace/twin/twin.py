@@ -10,6 +10,7 @@ import ast
 import inspect
 import sys
 import types
+from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from anyshape.trace.twin.hook import HOOKS, hook
@@ -25,6 +26,7 @@ _UNFIT: Final = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _twins: dict[CodeType, CodeType | None] = {}
 _made: set[int] = set()  # the ids of codes of twins, which `_kept` keeps alive
 _kept: list[CodeType] = []
+_behind: dict[int, CodeType] = {}  # by the id of a code in `_kept`
 
 
 def twin_code(code: CodeType) -> CodeType | None:
@@ -65,8 +67,13 @@ def _twin(code: CodeType) -> CodeType | None:
         return None
     if set(made.co_freevars) - set(code.co_freevars):
         return None
-    _register(made)
+    _register(made, code)
     return made
+
+
+def code_behind(code: CodeType) -> CodeType | None:
+    """The user's code behind that of a function that a twin defines, if there is only one."""
+    return _behind.get(id(code))
 
 
 def _body(node: Function, code: CodeType) -> list[ast.stmt]:
@@ -88,13 +95,27 @@ def owner_of(code: CodeType) -> str:
     return parts[-2] if len(parts) > 1 and parts[-2] != "<locals>" else ""
 
 
-def _register(code: CodeType) -> None:
-    todo = [code]
-    while todo:
-        made = todo.pop()
-        _kept.append(made)
-        _made.add(id(made))
-        todo += [c for c in made.co_consts if isinstance(c, types.CodeType)]
+def _register(code: CodeType, real: CodeType) -> None:
+    made, defined = _codes(code), _codes(real)[1:]
+    _kept.extend(made)
+    _made.update(map(id, made))
+    counts = Counter(map(_place, defined)), Counter(map(_place, made[1:]))
+    by_place = {_place(c): c for c in defined}
+    for c in made[1:]:
+        if counts[0][_place(c)] == counts[1][_place(c)] == 1:
+            _behind[id(c)] = by_place[_place(c)]
 
 
-__all__ = ["HOOKS", "is_twin", "owner_of", "running", "twin_code"]
+def _codes(code: CodeType) -> list[CodeType]:
+    """A code, and those of the functions that are defined in it."""
+    found = [code]
+    for made in found:
+        found += [c for c in made.co_consts if isinstance(c, types.CodeType)]
+    return found
+
+
+def _place(code: CodeType) -> tuple[str, int, int]:
+    return code.co_name, code.co_firstlineno, code.co_argcount
+
+
+__all__ = ["HOOKS", "code_behind", "is_twin", "owner_of", "running", "twin_code"]
