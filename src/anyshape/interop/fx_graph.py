@@ -40,7 +40,6 @@ from anyshape.trace.execution_modes import (
 from anyshape.trace.graph import SYMBOLIC, Name, Value, leaves, operand_of
 from anyshape.trace.higher_order.body import Body
 from anyshape.trace.record.effect import COMPUTED, OUTLETS, build, set_attribute, set_item
-from anyshape.trace.record.read import is_array
 from anyshape.trace.spelling import OPERATORS, method_name
 
 if TYPE_CHECKING:
@@ -58,10 +57,6 @@ _AS_OPERATORS: Final = {
     "__invert__",
     "__abs__",
 }
-_WRITTEN: Final = frozenset(  # classes whose objects are constants in the text of a module
-    {int, float, bool, complex, str, bytes, range, type(None), type(...), torch.dtype, torch.device}
-    | {torch.layout, torch.memory_format, torch.Size}
-)
 _INDEXING: Final = (torch.Tensor.__getitem__, torch.Tensor.__setitem__)
 
 
@@ -127,6 +122,21 @@ def to_backend_fx(
 
 def _message_of(o: Obligation) -> str:
     return o.message or f"{o.text} does not hold"
+
+
+def _plain_number(x: Any) -> Any:
+    """A number of NumPy, or of a subclass of Python's, as the number that it is for an op."""
+    kind: Any = type(x)
+    if kind.__module__ == "numpy" and kind.__hash__ is not None and hasattr(kind, "item"):
+        return x.item()
+    if isinstance(x, enum.Enum) or kind in (int, float, bool):
+        return x
+    return int.__index__(x) if isinstance(x, int) else x
+
+
+def _may_bound(x: Any) -> bool:
+    """Whether a value may bound a slice: a number of NumPy with a fraction is an error."""
+    return type(x).__module__ != "numpy" or hasattr(x, "__index__")
 
 
 class _Applied:
@@ -341,16 +351,9 @@ class _Writer:
             self.root.add_module(name, BodyModule(x))
             return self.fx.get_attr(name)
         if kind is slice:
-            return slice(self.arg(x.start), self.arg(x.stop), self.arg(x.step))
-        if kind in _WRITTEN or isinstance(x, enum.Enum | torch.Tensor | type | fx.Node):
-            return x
-        return x.item() if is_array(x) and kind.__hash__ is not None else self.held(x)
-
-    def held(self, x: Any) -> fx.Node:
-        """An object that has no text, as an attribute of the module."""
-        name = f"object_{len(self.fx.nodes)}"
-        setattr(self.root, name, x)
-        return self.fx.get_attr(name)
+            ends = (x.start, x.stop, x.step)
+            return slice(*[self.arg(end) if _may_bound(end) else end for end in ends])
+        return _plain_number(x)
 
     def emit(self, func: Any, *args: Any) -> Any:
         """A call of a function of numbers; computed immediately if none of them is a node."""

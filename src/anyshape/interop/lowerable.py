@@ -21,6 +21,7 @@ from anyshape.trace.birth import make_leaf, make_parameter
 from anyshape.trace.execution_modes import set_inference, set_saved_hooks
 from anyshape.trace.graph import INPUT, SYMBOLIC, Graph, Node, Value, leaves, op_name, values_in
 from anyshape.trace.higher_order.run import RUNNERS
+from anyshape.trace.record.read import is_array
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,6 +46,8 @@ def need_lowerable(graph: Graph) -> None:
         raise _refusal("the program returns a slice of tensors")
     for node in graph.nodes:
         func = node.func
+        if any(map(_is_array, leaves((*node.args, *node.kwargs.values())))):
+            raise _refusal(f"{op_name(func)} is given an array of NumPy")
         if func in RUNNERS:
             raise _refusal(f"{op_name(func)} is a call with bodies, which runs as it is")
         if func in _EAGER_ONLY or (func in _ABOUT_LEAVES and _changes_leaf(node)):
@@ -63,6 +66,10 @@ def need_lowerable(graph: Graph) -> None:
             name = next(_read_outside(backward), None)
             if name is not None:
                 raise _refusal(f"{backward.__qualname__} reads {name}, which may change")
+
+
+def _is_array(x: Any) -> bool:
+    return is_array(x) and type(x).__hash__ is None  # no number of NumPy
 
 
 def _refusal(why: str) -> BackendError:

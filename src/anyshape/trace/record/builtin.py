@@ -34,6 +34,7 @@ from anyshape.torch_compat.dynamo import is_disabled, original_of
 from anyshape.trace.record import outlet
 from anyshape.trace.record import read as reads
 from anyshape.trace.record.atom import ATOMS, CONTAINERS, HEAP, SYMBOLIC
+from anyshape.trace.record.inert import OPERATORS
 from anyshape.trace.record.iteration import Iterations
 from anyshape.trace.record.meaning import Meanings
 from anyshape.trace.record.read import is_array
@@ -161,8 +162,7 @@ class Builtins:
             yield f, functools.partial(self._asked, f)
         for name, f in math_functions.FUNCTIONS.items():
             yield getattr(math, name), f
-        for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "eq", "ne", "lt",
-                     "le", "gt", "ge", "neg", "is_", "is_not", "iadd", "imul"):  # fmt: skip
+        for name in OPERATORS:
             yield getattr(operator, name), getattr(self._operators, name)
         yield operator.getitem, self._containers.item
         yield operator.setitem, self._containers.set_item

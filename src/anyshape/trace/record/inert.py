@@ -9,7 +9,7 @@ _SAME: Final = (
     "born", "ready", "looked", "truth", "iterated", "looped", "mapping", "operand", "unpacked",
     "whole", "raised", "manager", "hashed", "base",
 )  # fmt: skip
-_OPERATORS: Final = (
+OPERATORS: Final = (
     "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "or_", "and_", "xor",
     "lshift", "rshift", "eq", "ne", "lt", "le", "gt", "ge", "is_", "is_not", "neg", "pos", "invert",
     "iadd", "isub", "imul", "itruediv", "ifloordiv", "imod", "ipow", "imatmul", "ior", "iand",
@@ -24,7 +24,7 @@ class Inert:
     def __init__(self) -> None:
         for name in _SAME:
             setattr(self, name, _itself)
-        for name in _OPERATORS:
+        for name in OPERATORS:
             setattr(self, name, getattr(operator, name))
         for name in _NOTHING:
             setattr(self, name, _nothing)

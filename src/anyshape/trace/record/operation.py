@@ -335,6 +335,8 @@ def _inplace(plain: Any, name: str, binary: Any) -> Callable[..., Any]:
         if type(a) in ATOMS and type(b) in ATOMS:
             return plain(a, b)
         if isinstance(a, torch.Tensor):
+            if is_array(b) and type(b).__hash__ is None:  # which takes the operator over
+                raise self._recorder.unsupported("an array of NumPy is added to a tensor in place")
             return plain(a, b)
         if is_array(a) and not self._recorder.may_write(a):
             raise self._recorder.refusal("an array is changed in place")

@@ -1,5 +1,7 @@
 """NumPy: arrays as arguments, in cells, as results, and functions of NumPy over sizes."""
 
+import operator
+
 import numpy as np
 import torch
 
@@ -238,3 +240,24 @@ scalar("scalar_as_a_range", lambda x, k: x + sum(range(k)))
 scalar("scalar_in_a_shape", lambda x, k: x.expand(k, 3))
 scalar("scalar_in_a_tensor", lambda x, k: torch.tensor(k) + x.sum())
 scalar("scalar_as_a_key", lambda x, k: x * {0: 1.0, 1: 2.0, 2: 3.0}[k])
+
+
+def in_place(name, operation):
+    """A program that changes a tensor in place, or not: an array takes the operator over."""
+
+    def factory():
+        other = np.arange(1, 4, dtype=np.float32)
+
+        def fn(x):
+            y = x.clone()
+            z = operation(y, other)
+            return y, z, z is y
+
+        return Case(fn, sizes=())
+
+    factory.__name__ = f"{name}_an_array"
+    program(factory)
+
+
+for of in ("iadd", "isub", "imul", "itruediv", "ifloordiv", "imod", "ipow"):
+    in_place(of, getattr(operator, of))
