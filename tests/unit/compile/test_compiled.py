@@ -516,3 +516,18 @@ def test_a_hit_does_not_bring_back_a_freed_entry() -> None:
     flat = entry.check((x, 0), {})
     assert compiled._hit(entry, flat, (x, 0), {}).tolist() == [1.0] * 2
     assert compiled.entries == []
+
+
+@pytest.mark.parametrize(
+    "truth",
+    [
+        lambda x: bool(x.sum().item()),
+        lambda x: (bool((x == 0).all()), x + 1),
+        lambda x: {"is": bool(x.any()), "equal": bool(x.any()) == True},  # noqa: E712
+    ],
+)
+def test_a_truth_value_of_the_run_is_a_result(truth: Any) -> None:
+    compiled = anyshape.compile(truth, dynamic=True, fullgraph=True)
+    for x in (torch.zeros(2), torch.ones(3), torch.tensor([0.0, 1.0, 0.0])):
+        assert str(compiled(x)) == str(truth(x))
+    assert compiled.stats.traces == 1

@@ -16,6 +16,7 @@ from anyshape.symbolic.sym_bool import SymBool
 from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.identity import identity_of, is_instance, type_of
+from anyshape.tensor.sym_tensor import SymTensor
 from anyshape.trace.record.atom import ATOMS
 from anyshape.trace.record.iteration import is_ordered
 
@@ -82,9 +83,20 @@ class Meanings:
         method = self._operators.special(x, "__float__")
         return float(x) if method is None else method()
 
-    def bool_(self, x: Any = False) -> bool:
-        """`bool`."""
-        return bool(self._operators.truth(x))
+    def bool_(self, x: Any = False) -> Any:
+        """`bool`; a value that only the run knows stays one, if the trace cannot follow both."""
+        x = self._operators.truth(x)
+        tracer = self._recorder.tracer
+        if tracer.options.is_export or tracer.env.asker.is_concrete:
+            return bool(x)
+        number = _item(x) if type(x) is SymTensor else x
+        if type(number) not in (SymBool, SymInt, SymFloat):
+            return bool(number)
+        holds = number if type(number) is SymBool else number != 0
+        if type(holds) is not SymBool or holds.known() is not None:
+            return bool(holds)
+        hinted = tracer.env.hint_for_guard(holds.condition) is not None
+        return bool(holds) if hinted else holds
 
     def _extremum(self, plain: Any, symbolic: Any, /, *args: Any, **named: Any) -> Any:
         if len(args) == 1:
