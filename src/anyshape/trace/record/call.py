@@ -285,7 +285,8 @@ class Calls:
         if inner is not CALL_IMPL or own.get("_compiled_call_impl") is not None:
             return functools.partial(self.ready(inner), m)
         recorder.hooks_of(m, own)
-        if any(own[name] for name in CALL_HOOKS) or any(GLOBAL_HOOKS):
+        tables = (*[own[name] for name in CALL_HOOKS], *GLOBAL_HOOKS)
+        if any(recorder.shadows.get(id(table), table) for table in tables):
             return functools.partial(self.ready(CALL_IMPL), m)
         return self._of_class(m, kind, "forward")
 
