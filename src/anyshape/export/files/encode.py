@@ -240,7 +240,7 @@ class _Variant(_Graph):
         first, *others = v.segments if isinstance(v, Branching) else [Part(v, None)]
         content: dict[str, Any] = {
             **self.graph(first.branch),
-            "binds": [list(bind) for bind in v.inputs.binds],
+            "binds": [list(bind[:-1]) for bind in v.inputs.binds],  # scalars of NumPy are constants
             "door": {
                 "device": str(v.tracer.device) if v.tracer.asked_device else None,
                 "distinct": v.tracer.asked_identity,
