@@ -116,7 +116,7 @@ class _Comparison:
                 return False
             self.values[mine] = other
         for x, y in zip(a.nodes, b.nodes, strict=True):
-            is_same = x.func is y.func and self._equal(x.args, y.args)
+            is_same = x.func == y.func and self._equal(x.args, y.args)
             if not (is_same and self._equal(x.kwargs, y.kwargs) and self._bind(x.outs, y.outs)):
                 return False
         return self._equal(a.outputs, b.outputs) and self._assumptions()

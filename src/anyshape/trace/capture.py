@@ -28,7 +28,7 @@ from anyshape.trace.size_chooser import BACKED, as_chooser
 from anyshape.trace.state.quiet import quietly
 from anyshape.trace.trace_mode import TraceMode
 from anyshape.trace.tracer import Tracer
-from anyshape.trace.wrapper import drop_unused
+from anyshape.trace.wrapper import drop_unused, given_wrapper, is_held
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -213,6 +213,9 @@ def trace_call(
     before = current.enter(tracer)
     try:
         with quietly(), escapes_named(), mode:
+            for i, example in enumerate(examples):
+                if is_held(example):
+                    stand_ins[i] = given_wrapper(tracer, stand_ins[i], example)
             args, kwargs = _given(recorder, inputs, arguments, stand_ins[:count])
             try:
                 result = recorder.hooks.ready(recorder.outside(fn))(*args, **kwargs)

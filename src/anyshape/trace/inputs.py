@@ -14,7 +14,7 @@ from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.layout import CONTIGUOUS, Layout, dense_order
 from anyshape.tensor.meta import Meta
 from anyshape.tensor.sym_tensor import SymTensor
-from anyshape.torch_compat.tensor_subclass import is_fake, kind_of
+from anyshape.torch_compat.tensor_subclass import is_fake, is_wrapper, kind_of
 from anyshape.trace.graph import GIVEN, Name
 from anyshape.trace.options import REPLAYED
 from anyshape.trace.size_chooser import BACKED, STATIC, UNBACKED, Known, Spot
@@ -180,8 +180,9 @@ class Inputs:
     def _tensor(self, tracer: Tracer, i: int, t: torch.Tensor, choose: SizeChooser) -> SymTensor:
         if type(t) is SymTensor:
             raise ArgumentError(f"{self.names[i]} is a traced tensor of another trace")
-        is_example = tracer.options.effects != REPLAYED and is_fake(t)  # its data is not needed
-        why = None if is_example else untraceable(t)
+        wraps = is_wrapper(type(t)) and type(t) is not SymTensor
+        taken = tracer.options.effects != REPLAYED and (is_fake(t) or wraps)
+        why = None if taken else untraceable(t)
         if why is not None:
             raise ArgumentError(f"{self.names[i]} {why}; only plain strided tensors can be traced")
         shape = tuple(

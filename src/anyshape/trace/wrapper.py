@@ -18,7 +18,7 @@ import torch
 from anyshape.env.site import capture as capture_site
 from anyshape.errors import ShapeError, UnsupportedError
 from anyshape.refusal import refused
-from anyshape.rules.dispatch.bridge import run_meta_kernel
+from anyshape.rules.dispatch.bridge import run_meta_kernel, wrapped_like
 from anyshape.rules.dispatch.result import Defined, Done, Many, Wrapped
 from anyshape.rules.dispatch.sym_node import number_of, to_ours, to_stock
 from anyshape.tensor.layout import CONTIGUOUS, Layout, strides_of
@@ -30,6 +30,7 @@ from anyshape.torch_compat.torch_function import DisableTorchFunction
 from anyshape.trace.birth import need_origin
 from anyshape.trace.graph import CONSTANT, RESULT, Name, Node, Value, values_in
 from anyshape.trace.scan import Scan
+from anyshape.trace.wrapper_form import WrapperForm
 
 _DATA: Final = frozenset(
     ("item", "tolist", "numpy", "__bool__", "__int__", "__float__", "__complex__", "__index__")
@@ -73,6 +74,14 @@ def call_with_wrapper(
     if base is not None:
         tracer.alias(given, base)
     return given
+
+
+def given_wrapper(tracer: Tracer, outer: SymTensor, example: Any) -> Any:
+    """What the program gets for an input that wraps other tensors, as the example does."""
+    tracer.emit(WrapperForm(example), (outer,))
+    with DisableTorchFunction():
+        result = wrapped_like(example, outer._meta.shape)
+    return _stand_in(tracer, outer._value, Wrapped(outer._meta, result.made, result.inner))
 
 
 def value_of(tracer: Tracer, tensor: Any) -> Value:
@@ -167,7 +176,8 @@ def _stand_in(tracer: Tracer, value: Value, result: Wrapped) -> Any:
             continue
         node = tracer.emit(getattr, (value, name))
         inner = part.meta if type(part) is Wrapped else part
-        inner.requires_grad = False  # the class computed below autograd
+        if inner.requires_grad is None:
+            inner.requires_grad = False  # the class computed below autograd
         node.outs = read = Value(tracer.next_result(), RESULT, inner, node)
         read.root = value.root
         vars(stand_in)[name] = _stood_for(tracer, (read, part))

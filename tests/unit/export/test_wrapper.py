@@ -7,7 +7,7 @@ import torch
 from torch.nn import Buffer, Module, Parameter
 from torch.utils import _pytree as pytree
 
-from anyshape import UnsupportedError, export
+from anyshape import ConstraintError, UnsupportedError, export
 
 
 class Pair(torch.Tensor):
@@ -151,6 +151,41 @@ def test_what_is_not_read_is_not_in_the_program():
     assert ".b" not in code
 
 
+class Given(Module):
+    def forward(self, x):
+        return x + 1, x.a.b * 2, x.shape[0], x.label
+
+
+def nested(rows, columns, label="pair"):
+    parts = [torch.randn(rows, columns) for _ in range(4)]
+    return Pair(Pair(*parts[:2]), Pair(*parts[2:], label))
+
+
+@pytest.mark.parametrize("rows", [0, 1, 4, 6])
+def test_an_input_may_wrap_others(rows):
+    program = export(Given(), (nested(3, 4),), dynamic_shapes=({0: "rows"},))
+    x = nested(rows, 4)
+    got, want = program(x), Given()(x)
+    assert_equal((got[0].a.a, got[0].b.b, *got[1:]), (want[0].a.a, want[0].b.b, *want[1:]))
+    assert type(got[0].a) is Pair
+
+
+@pytest.mark.parametrize(
+    ("other", "what"),
+    [
+        (torch.randn(3, 4), "is a Tensor"),
+        (Pair(torch.randn(3, 4), torch.randn(3, 4)), "is a Tensor"),
+        (nested(3, 4, "another"), "another"),
+        (Pair(pair(), pair().double()), "float64"),
+        (nested(3, 5), r"x.size\(1\) is 5"),
+    ],
+)
+def test_an_input_that_wraps_others_has_the_form_of_the_example(other, what):
+    program = export(Given(), (nested(3, 4),), dynamic_shapes=({0: "rows"},))
+    with pytest.raises(ConstraintError, match=what):
+        program(other)
+
+
 class Changed(Holder):
     def forward(self, x):
         self.held.add_(x)
@@ -184,3 +219,8 @@ def test_what_cannot_be_traced_is_refused(kind, what):
 def test_they_are_not_saved(tmp_path):
     with pytest.raises(UnsupportedError, match="it is a Product"):
         export(Plain(), (torch.randn(3, 4),)).save(tmp_path / "program.as")
+
+
+def test_variants_with_such_inputs_are_merged():
+    program = export(Given(), (nested(3, 4),), dynamic_shapes=({0: "rows"},))
+    assert len(program.variants) == 1

@@ -85,6 +85,28 @@ class _Conversion:
             found = self.wrappers[id(x)] = (x, made)
         return found[1]
 
+    def example(self, x: Any, shape: tuple[Any, ...]) -> Any:
+        """A tensor like an example that wraps others, with other sizes.
+
+        What it wraps has the same sizes, if it has them in the example, and else its own.
+        """
+        if not x.is_contiguous():
+            raise refused(UnsupportedError, f"an input of class {type(x).__name__} with strides")
+        names, context = x.__tensor_flatten__()
+        inner = {}
+        for name in names:
+            part = getattr(x, name)
+            own = shape if part.shape == x.shape else tuple(part.shape)
+            if is_wrapper(type(part)):
+                inner[name] = self.example(part, own)
+            else:
+                real = meta_of_real(part)
+                grad = real.requires_grad
+                inner[name] = self._tensor(Meta(own, real.dtype, CONTIGUOUS, real.device, grad))
+        sizes = [to_stock(n) for n in shape]
+        strides = [to_stock(n) for n in dense_strides(shape)]
+        return type(x).__tensor_unflatten__(inner, context, sizes, strides)
+
     def _inner(self, x: Any) -> Any:
         is_real = type(x) is not SymTensor and not is_wrapper(type(x))
         return self._tensor(meta_of_real(x)) if is_real else self.to_torch(x)
@@ -185,6 +207,15 @@ def run_meta_kernel(
         raise ShapeError(f"{name}: {_brief(e)}") from e
     is_call = type(result) in (Meta, Many, Defined, Wrapped)
     return (result if is_call else Done(result)), conversion.base
+
+
+def wrapped_like(x: Any, shape: tuple[Any, ...]) -> Wrapped:
+    """The result that an example of a class that wraps others would be, with these sizes."""
+    conversion = _Conversion(keeps_grad=True)
+    with DisableTorchFunction(), enable_python_dispatcher():
+        result = conversion.from_torch(conversion.example(x, shape))
+    assert type(result) is Wrapped
+    return result
 
 
 def _run(func: Any, args: Any, kwargs: Any, *, is_factory: bool) -> Any:
