@@ -15,15 +15,18 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from anyshape.env import Env
 from anyshape.errors import AnyshapeError, ConstraintError, UnsupportedError
 from anyshape.expr import Bool, Expr, parse, symbol
-from anyshape.expr.atom import can_raise
+from anyshape.expr.atom import operand_interval
 from anyshape.expr.boolean import conj, negate
 from anyshape.expr.real import Real
+from anyshape.expr.table.op import FLOORDIV
+from anyshape.expr.text.show import show
 from anyshape.expr.traverse import nodes_below
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 _MAX_CASES: Final = 512
+_MAX_DIVISORS: Final = 3
 _RESOURCES: Final = 1_000_000  # of z3's steps
 _MAX_TRIED: Final = 40_000
 _SPANS: Final = {1: 4096, 2: 200, 3: 32, 4: 12}  # sizes tried of each symbol, by their number
@@ -50,15 +53,31 @@ def coverage(
     """What can be proved of the regions: that every value of `sizes` that is allowed lies in one,
     or a value that lies in none.
     """
-    regions = [list(region) for region in regions]
-    given = [*allowed, *[condition for region in regions for condition in region]]
-    if any(type(node) is Real or can_raise(node) for node in nodes_below(given)):
-        return Coverage(False)  # a condition without a value is as false as its opposite
     cases = _Cases(sizes, [str(p) for p in allowed], [[str(p) for p in r] for r in regions])
     try:
-        return Coverage(True) if cases.covered(()) else cases.solved()
+        divisors = cases.divisors()
+        if divisors is None or len(divisors) > _MAX_DIVISORS:
+            return Coverage(False)
+        return _by_divisors(cases, divisors)
     except AnyshapeError:  # an expression that is too long, say
         return Coverage(False)
+
+
+def _by_divisors(cases: _Cases, divisors: Sequence[str]) -> Coverage:
+    """Coverage where each divisor is 0, and no condition with it has a value, and where it is not.
+
+    A condition without a value is false, like its opposite. Divisors come after those inside them.
+    """
+    if not divisors:
+        return Coverage(True) if cases.covered(()) else cases.solved()
+    divisor, *rest = divisors
+    without = [r for r in cases.regions if divisor not in (cases.divisors_in(r) or ())]
+    for condition, regions in ((f"{divisor} == 0", without), (f"{divisor} != 0", cases.regions)):
+        part = _Cases(cases.sizes, [*cases.allowed, condition], regions)
+        found = _by_divisors(part, rest)
+        if not found.is_proved:
+            return found
+    return Coverage(True)
 
 
 def first_hole(
@@ -95,6 +114,30 @@ class _Cases:
         self.allowed = allowed
         self.regions = regions
         self.left = _MAX_CASES
+
+    def divisors(self) -> list[str] | None:
+        """What is divided by and may be 0; None if a condition lacks a value for other reasons."""
+        found: dict[str, None] = {}
+        for region in ([*self.allowed], *self.regions):
+            divisors = self.divisors_in(region)
+            if divisors is None:
+                return None
+            found.update(dict.fromkeys(divisors))
+        return list(found)
+
+    def divisors_in(self, region: Iterable[str]) -> list[str] | None:
+        """`divisors` of one region."""
+        env, found = self._env(), []
+        for node in nodes_below([_read(env, text) for text in region]):
+            if type(node) is Real:
+                return None
+            if node.op.partial is None:
+                continue
+            if node.op.partial(*[operand_interval(a) for a in node.args], *node.data):
+                if node.op is not FLOORDIV:
+                    return None
+                found.append(f"({show(node.args[1])})")
+        return found
 
     def _env(self) -> Env:
         env = Env()

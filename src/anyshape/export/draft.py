@@ -45,6 +45,10 @@ def _effects(found: Exploration) -> Iterator[Problem]:
 def _sizes(found: Exploration, spec: Spec) -> Iterator[Problem]:
     for violation, _ in violations(found, spec):
         yield Problem(violation.what, violation.why, violation.fix)
+    for sizes, guards, _ in found.asserted:
+        shown = ", ".join(f"{name} = {value}" for name, value in sizes.items())
+        fix = "declare a size with a name or Dim.DYNAMIC, which may have several variants"
+        yield Problem(f"the program refuses {shown}", guards[0].describe(), fix)
     for text in narrowed(found, spec):
         what, _, why = text.partition("\n  why: ")
         yield Problem(what, why, "declare the size as it is, or change the lines above")

@@ -17,6 +17,7 @@ from anyshape.errors import DataDependentError, EffectError, NoHashError, Unsupp
 from anyshape.export.branches.trace_variant import VariantTrace
 from anyshape.export.coverage import Size, coverage, first_hole
 from anyshape.export.merge import merge
+from anyshape.export.oblivious import doubtful, refused_sizes
 from anyshape.export.spec.size_symbols import SizeSymbols
 from anyshape.expr.boolean import EQ, GE
 from anyshape.expr.node import Expr
@@ -104,8 +105,9 @@ class Exploration:
 
     `is_complete`: it is proved that a variant serves every size that the spec allows, or that the
     exported function raises for it. Otherwise, the program refuses the sizes that no variant
-    accepts; `holes` are some of them, if any are known. `traces` are all variants, with their own
-    guards, before equal ones were merged.
+    accepts; `holes` are some of them, if any are known, and `asserted` some that the asserts of
+    rules about unbacked sizes exclude. `traces` are all variants, with their own guards, before
+    equal ones were merged.
     """
 
     def __init__(self) -> None:
@@ -113,6 +115,7 @@ class Exploration:
         self.traces: list[Trace] = []
         self.refused: list[Refused] = []
         self.holes: list[Hole] = []
+        self.asserted: list[Hole] = []
         self.is_complete = False
 
 
@@ -170,7 +173,14 @@ def explore(
             found.holes.append(search.hole(values))
             break
         search.add(region, values)
-    found.is_complete = search.is_proved and not found.holes
+    for o in doubtful(first):
+        chooser = functools.partial(SizeSymbols, spec, is_backed=True)
+        sizes = refused_sizes(
+            o, search.near(o), functools.partial(search.is_traced, trace_of, chooser)
+        )
+        if sizes is not None:
+            found.asserted.append(Hole({search.labels[n]: v for n, v in sizes.items()}, [o]))
+    found.is_complete = search.is_proved and not found.holes and not found.asserted
     found.traces = [Trace(v, v.guards) for v in found.variants]
     merge(found, search.sizes)
     return found
@@ -196,6 +206,21 @@ class _Search:
         """Add a region, which contains the example."""
         self.regions.append(region)
         self.examples.append(example)
+
+    def near(self, o: Obligation) -> Iterator[dict[str, Any]]:
+        """Sizes of the first region that differ from the example in the symbols of a condition."""
+        first, example = self.regions[0], self.examples[0]
+        found = _near(o, example, self.signed)
+        return (v for v in found if self.allowed.holds(v) and first.holds(v))
+
+    def is_traced(self, trace_of: Any, chooser: Any, values: dict[str, Any]) -> bool:
+        """Whether the program can be traced at these sizes."""
+        wanted = {self.labels[n]: v for n, v in values.items()}
+        try:
+            trace_of(lambda: chooser(wanted)).run()
+        except Exception:
+            return False
+        return True
 
     def hole(self, values: dict[str, Any]) -> Hole:
         """What is known of sizes that the program refuses."""

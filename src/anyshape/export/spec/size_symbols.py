@@ -30,13 +30,15 @@ if TYPE_CHECKING:
 class SizeSymbols:
     """The `SizeChooser` of an export; `values` replace those of the example.
 
-    Inputs are `separate`: it means nothing that the example passes one tensor twice.
+    With `is_backed`, sizes that the spec declares to be unbacked have values too. Inputs are
+    `separate`: it means nothing that the example passes one tensor twice.
     """
 
     separate = True
 
-    def __init__(self, spec: Spec, values: dict[str, int]) -> None:
+    def __init__(self, spec: Spec, values: dict[str, int], *, is_backed: bool = False) -> None:
         self.spec = spec
+        self.is_backed = is_backed
         self.values = values
         self.named: dict[str, Any] = {}
         self.bound: set[str] = set()
@@ -103,7 +105,7 @@ class SizeSymbols:
             if entry.kind == dims.STATIC:
                 return STATIC
             known: dict[str, Any] = {"min": entry.min, "max": entry.max}
-            if entry.kind == dims.UNBACKED:
+            if entry.kind == dims.UNBACKED and not self.is_backed:
                 return UNBACKED, {k: v for k, v in known.items() if v is not None}
             if spot.dim is not None and known["min"] is None:
                 known["min"] = 0

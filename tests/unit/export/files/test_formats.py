@@ -30,9 +30,7 @@ def outcome(call: Any, args: Any) -> Any:
 def agree(program: Any, name: str) -> None:
     kept = PROGRAMS[name]
     for n in SIZES:
-        want, got = (
-            outcome(call, kept.inputs(n)) for call in (_eager(kept.fn, name), program)
-        )
+        want, got = (outcome(call, kept.inputs(n)) for call in (_eager(kept.fn, name), program))
         assert isinstance(want, Exception) == isinstance(got, Exception), (n, want, got)
         if isinstance(want, Exception):
             assert str(want).splitlines()[0] in str(got)
