@@ -1,8 +1,8 @@
 """The problems of a draft: what would have been an error, a warning or a difference, all at once.
 
-A draft goes on where an export ends: a size that is narrower than declared, a branch on sizes that
-cannot be exported, a change outside that the program cannot repeat. The program is made, and lists
-what it lacks.
+A draft goes on where an export ends: a question that only data answers, an op without a shape rule,
+a size that is narrower than declared, a branch on sizes that cannot be exported, a change outside
+that the program cannot repeat. The program is made, and lists what it lacks.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ class Problem(NamedTuple):
 
 def problems_of(found: Exploration, spec: Spec) -> list[Problem]:
     """All problems of a draft, each once."""
-    return list(dict.fromkeys([*_effects(found), *_sizes(found, spec), *_deviations(found)]))
+    listed = [*found.assumed, *_effects(found), *_sizes(found, spec), *_deviations(found)]
+    return list(dict.fromkeys(listed))
 
 
 def _effects(found: Exploration) -> Iterator[Problem]:
@@ -43,8 +44,11 @@ def _effects(found: Exploration) -> Iterator[Problem]:
 
 
 def _sizes(found: Exploration, spec: Spec) -> Iterator[Problem]:
+    first: dict[str, Problem] = {}  # by the sizes that are refused, of many values the first
     for violation, _ in violations(found, spec):
-        yield Problem(violation.what, violation.why, violation.fix)
+        about = violation.what.partition(" refuses ")[0]
+        first.setdefault(about, Problem(violation.what, violation.why, violation.fix))
+    yield from first.values()
     for sizes, guards, _ in found.asserted:
         shown = ", ".join(f"{name} = {value}" for name, value in sizes.items())
         fix = "declare a size with a name or Dim.DYNAMIC, which may have several variants"

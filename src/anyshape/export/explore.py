@@ -16,6 +16,7 @@ from anyshape.env.fact import DECLARED
 from anyshape.errors import DataDependentError, EffectError, NoHashError, UnsupportedError
 from anyshape.export.branches.trace_variant import VariantTrace
 from anyshape.export.coverage import Size, coverage, first_hole
+from anyshape.export.example_env import ExampleEnv, ExampleTracer
 from anyshape.export.merge import merge
 from anyshape.export.oblivious import doubtful, refused_sizes
 from anyshape.export.spec.size_symbols import SizeSymbols
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from anyshape.env import Obligation
+    from anyshape.export.draft import Problem
     from anyshape.export.spec.dynamic_shapes import Spec
     from anyshape.expr import Bool
     from anyshape.trace.capture import Captured
@@ -107,7 +109,7 @@ class Exploration:
     exported function raises for it. Otherwise, the program refuses the sizes that no variant
     accepts; `holes` are some of them, if any are known, and `asserted` some that the asserts of
     rules about unbacked sizes exclude. `traces` are all variants, with their own guards, before
-    equal ones were merged.
+    equal ones were merged. `assumed` is what a draft has taken from the data of the example.
     """
 
     def __init__(self) -> None:
@@ -116,6 +118,7 @@ class Exploration:
         self.refused: list[Refused] = []
         self.holes: list[Hole] = []
         self.asserted: list[Hole] = []
+        self.assumed: list[Problem] = []
         self.is_complete = False
 
 
@@ -138,12 +141,19 @@ def explore(
     found = Exploration()
     options = TraceOptions(REFUSED, lists_deviations, is_export=True, lists_effects=lists_effects)
     trace_of = functools.partial(VariantTrace, fn, args, kwargs, branches=branches, options=options)
-    trace = trace_of(lambda: SizeSymbols(spec, {}))
+    chooser = functools.partial(SizeSymbols, spec, {})
+    trace = trace_of(chooser)
     try:
         first = trace.run()
     except Exception as e:
-        trace.spell(e, by_name=False)
-        raise
+        if not (lists_effects and isinstance(e, DataDependentError | UnsupportedError)):
+            trace.spell(e, by_name=False)
+            raise
+        limit = 1  # other sizes have no example
+        tracer = ExampleTracer(ExampleEnv(), options)
+        trace = VariantTrace(fn, args, kwargs, chooser, branches=False, options=options)
+        trace.tracer = tracer
+        first, found.assumed = trace.run(), tracer.problems
     found.variants.append(first)
     search = _Search(first)
     while (values := search.uncovered()) is not None:

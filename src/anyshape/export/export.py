@@ -50,7 +50,7 @@ def export(  # noqa: PLR0913  each is an option of its own
     A branch on data is traced on all sides, and loops close where the state of the program repeats;
     with `control_flow="raise"` it is a `DataDependentError`.
     A `draft` goes on where that is possible: `program.problems` lists all that would have been an
-    error or a warning, each with its line and a fix.
+    error or a warning, each with its line and a fix. What only data decides is as at the example.
     `profile` is a folder for a report of where the time goes; None means `config.profile`.
     """
     if not callable(fn):

@@ -7,7 +7,15 @@ from typing import Any
 import pytest
 import torch
 
-from anyshape import ConstraintViolation, Dim, EffectError, export
+from anyshape import (
+    ConstraintViolation,
+    DataDependentError,
+    Dim,
+    EffectError,
+    RuntimeAssertError,
+    UnsupportedError,
+    export,
+)
 
 SEEN: list[Any] = []
 
@@ -65,3 +73,102 @@ def test_auto() -> None:
     (problem,) = program.problems
     assert problem.what.endswith("in the program it is 3")
     assert "test_draft.py" in problem.why
+
+
+def counted(x: torch.Tensor) -> Any:
+    n = x[0].item()
+    y = torch.zeros(n)
+    if n > 2:
+        y = y + 1
+    for _ in range(n):
+        y = y * 2
+    return y, 2.0 if x.sum().float().item() > 1.5 else 3.0
+
+
+def test_questions_that_only_data_answers_are_those_of_the_example() -> None:
+    with pytest.raises(DataDependentError):
+        export(counted, (torch.tensor([3, 5]),))
+    state = torch.get_rng_state()
+    program = export(counted, (torch.tensor([3, 5]),), draft=True)
+    assert torch.equal(torch.get_rng_state(), state)
+    branch, loop = program.problems[:2]
+    for problem in program.problems:
+        assert "test_draft.py" in problem.what
+        assert problem.fix
+    assert "if n > 2" in branch.what
+    assert "it is True for the example" in branch.why
+    assert "it is 3 for the example" in loop.why
+    torch.testing.assert_close(program(torch.tensor([3, 7])), counted(torch.tensor([3, 7])))
+    with pytest.raises(RuntimeAssertError, match="for the example of the draft"):
+        program(torch.tensor([4, 7]))
+
+
+def test_a_draft_changes_neither_the_example_nor_the_module() -> None:
+    class Counter(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("count", torch.zeros(()))
+
+        def forward(self, x: torch.Tensor) -> Any:
+            self.count.add_(1)
+            x.mul_(2)
+            return [x + i for i in range(int(self.count.item()) + 1)]
+
+    net, x = Counter(), torch.ones(2)
+    program = export(net, (x,), draft=True)
+    assert program.problems
+    assert net.count.item() == 0
+    assert x.tolist() == [1, 1]
+    assert len(program(torch.ones(2))) == 2
+    assert net.count.item() == 1
+
+
+@torch.library.custom_op("draft_tests::halves", mutates_args=())
+def halves(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    return x[: len(x) // 2].clone(), x[len(x) // 2 :].clone()
+
+
+def test_an_op_without_a_fake_kernel_is_run_on_the_example() -> None:
+    def f(x: torch.Tensor) -> Any:
+        first, second = halves(x * 2)
+        return first.sum() + second, first.shape[0]
+
+    x = torch.arange(5.0)
+    with pytest.raises(UnsupportedError):
+        export(f, (x,), dynamic_shapes=({0: "n"},))
+    program = export(f, (x,), dynamic_shapes=({0: "n"},), draft=True)
+    (problem,) = program.problems
+    assert "no shape rule for halves" in problem.what
+    assert "test_draft.py" in problem.what
+    assert "register_rule" in problem.fix
+    for n in (5, 2, 1, 0, 9):
+        torch.testing.assert_close(program(torch.arange(n * 1.0)), f(torch.arange(n * 1.0)))
+
+
+def test_what_a_draft_cannot_assume_is_an_error() -> None:
+    def f(x: torch.Tensor) -> Any:
+        return torch.cond(x.sum() > 0, lambda x: x + 1 if x.max() > 3 else x, lambda x: x, (x,))
+
+    with pytest.raises(DataDependentError):
+        export(f, (torch.ones(3),), draft=True)
+
+
+def test_sizes_that_are_refused_one_by_one_are_one_problem() -> None:
+    def f(x: torch.Tensor) -> Any:
+        return x * len(str(x.shape[0]))
+
+    program = export(f, (torch.ones(3),), dynamic_shapes=({0: "n"},), draft=True)
+    (problem,) = program.problems
+    assert "refuses n = " in problem.what
+
+
+def test_asserts_about_unbacked_sizes_are_problems() -> None:
+    def f(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return x + y
+
+    spec = ({0: Dim.UNBACKED}, {0: Dim.UNBACKED})
+    program = export(f, (torch.ones(3), torch.ones(3)), dynamic_shapes=spec, draft=True)
+    (problem,) = program.problems
+    assert "refuses x.size(0) = 0, y.size(0) = 1" in problem.what
+    assert "test_draft.py" in problem.why
+    assert not program.is_complete
