@@ -15,6 +15,7 @@ from anyshape.env import Env
 from anyshape.env.fact import CHECK
 from anyshape.env.site import capture
 from anyshape.errors import DataDependentError, UnsupportedError
+from anyshape.export.branches.trace_variant import VariantTrace
 from anyshape.export.draft import Problem
 from anyshape.expr import eq0, negate
 from anyshape.expr.constructor.comparison import equals
@@ -40,7 +41,23 @@ if TYPE_CHECKING:
 
     from anyshape.expr import Bool, Expr
     from anyshape.expr.real import Real
+    from anyshape.trace.capture import Captured
     from anyshape.trace.options import TraceOptions
+    from anyshape.trace.size_chooser import SizeChooser
+
+
+def by_example(
+    fn: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    chooser: Callable[[], SizeChooser],
+    options: TraceOptions,
+) -> tuple[Captured, list[Problem]]:
+    """The program that the example runs, and what it took from the example."""
+    tracer = ExampleTracer(ExampleEnv(), options)
+    trace = VariantTrace(fn, args, kwargs, chooser, branches=False, options=options)
+    trace.tracer = tracer
+    return trace.run(), tracer.problems
 
 
 class ExampleEnv(Env):

@@ -16,7 +16,7 @@ from anyshape.env.fact import DECLARED
 from anyshape.errors import DataDependentError, EffectError, NoHashError, UnsupportedError
 from anyshape.export.branches.trace_variant import VariantTrace
 from anyshape.export.coverage import Size, coverage, first_hole
-from anyshape.export.example_env import ExampleEnv, ExampleTracer
+from anyshape.export.example_env import by_example
 from anyshape.export.merge import merge
 from anyshape.export.oblivious import doubtful, refused_sizes
 from anyshape.export.spec.size_symbols import SizeSymbols
@@ -150,10 +150,7 @@ def explore(
             trace.spell(e, by_name=False)
             raise
         limit = 1  # other sizes have no example
-        tracer = ExampleTracer(ExampleEnv(), options)
-        trace = VariantTrace(fn, args, kwargs, chooser, branches=False, options=options)
-        trace.tracer = tracer
-        first, found.assumed = trace.run(), tracer.problems
+        first, found.assumed = by_example(fn, args, kwargs, chooser, options)
     found.variants.append(first)
     search = _Search(first)
     while (values := search.uncovered()) is not None:
@@ -183,13 +180,7 @@ def explore(
             found.holes.append(search.hole(values))
             break
         search.add(region, values)
-    for o in doubtful(first):
-        chooser = functools.partial(SizeSymbols, spec, is_backed=True)
-        sizes = refused_sizes(
-            o, search.near(o), functools.partial(search.is_traced, trace_of, chooser)
-        )
-        if sizes is not None:
-            found.asserted.append(Hole({search.labels[n]: v for n, v in sizes.items()}, [o]))
+    found.asserted = search.asserted(first, trace_of, spec)
     found.is_complete = search.is_proved and not found.holes and not found.asserted
     found.traces = [Trace(v, v.guards) for v in found.variants]
     merge(found, search.sizes)
@@ -216,6 +207,17 @@ class _Search:
         """Add a region, which contains the example."""
         self.regions.append(region)
         self.examples.append(example)
+
+    def asserted(self, first: Captured, trace_of: Any, spec: Spec) -> list[Hole]:
+        """Sizes of the first region that only its asserts refuse, at most one for each assert."""
+        found = []
+        chooser = functools.partial(SizeSymbols, spec, is_backed=True)
+        is_traced = functools.partial(self.is_traced, trace_of, chooser)
+        for o in doubtful(first):
+            sizes = refused_sizes(o, self.near(o), is_traced)
+            if sizes is not None:
+                found.append(Hole({self.labels[n]: v for n, v in sizes.items()}, [o]))
+        return found
 
     def near(self, o: Obligation) -> Iterator[dict[str, Any]]:
         """Sizes of the first region that differ from the example in the symbols of a condition."""
