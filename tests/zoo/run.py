@@ -58,7 +58,10 @@ class Worker:
     def measure(self, name: str, mode: str, limit: float) -> dict[str, Any] | None:
         """The outcome of a program in a mode."""
         assert self.process.stdin is not None
-        self.process.stdin.write(f"{name} {mode}\n".encode())
+        try:
+            self.process.stdin.write(f"{name} {mode}\n".encode())
+        except BrokenPipeError:  # it died while it imported the library
+            return Outcome("crashes")._asdict()
         started = self.read(LIMIT)
         answer = self.read(limit) if "lost" not in started else started
         if "lost" in answer:

@@ -16,6 +16,7 @@ from anyshape.refusal import refused
 from anyshape.rules.dispatch.result import Done, Instead, Many
 from anyshape.rules.dispatch.table import rule
 from anyshape.rules.shared.broadcast import broadcast
+from anyshape.rules.shared.index_bound import bound_of
 from anyshape.rules.shared.operand import call_method, dim_of, is_tensor, meta_of, shape_of
 from anyshape.symbolic.functions import check, sym_or
 from anyshape.symbolic.sym_bool import SymBool
@@ -341,9 +342,15 @@ def bincount(x: Any, weights: Any = None, minlength: Any = 0) -> Any:
         dtype = torch.float32 if meta_of(weights).dtype is torch.float32 else torch.float64
     tracer = current()
     low = plain(minlength)
-    n = tracer.fresh_size(min=low if type(low) is int else 0)
-    if type(low) is SymInt:
-        tracer.env.learn((n - low >= 0).condition)
+    bound = bound_of(value_of(x))
+    if bound is not None and known(bound <= low):
+        n = low
+    else:
+        n = tracer.fresh_size(min=low if type(low) is int else 0)
+        if type(low) is SymInt:
+            tracer.env.learn((n - low >= 0).condition)
+        if bound is not None:
+            tracer.env.learn((n <= larger(bound, low)).condition)
     empty = shape_of(x)[0] == 0
     if weights is None or known(empty) is False:
         return Meta((n,), dtype)

@@ -48,7 +48,7 @@ class Containers:
         of_class = spec.type in (tree.Members, tree.Fields)
         named = spec.context[0] if of_class else spec.context
         name = getattr(named, "__name__", None) or spec.type.__name__
-        keys = [f"[{key!r}]" for key in self.keys(spec)]
+        keys = [_step(spec, key) for key in self.keys(spec)]
         return f"a {name} of {', '.join(keys) or 'nothing'}"
 
     def actual(self, x: Any, found: Level | None) -> str:
@@ -148,10 +148,15 @@ class _Walk:
             actual = containers.actual(x, level)
             return Violation(place, containers.expected(spec), actual, wrong_type=True)
         for key, child, part in zip(containers.keys(spec), spec.children(), parts, strict=True):
-            found = self._part(child, part, f"{place}[{key!r}]")
+            found = self._part(child, part, place + _step(spec, key))
             if found is not None:
                 return found
         return None
+
+
+def _step(spec: Any, key: Any) -> str:
+    """How Python writes the way from a container or an object to one of its parts."""
+    return f".{key}" if spec.type in (tree.Members, tree.Fields) else f"[{key!r}]"
 
 
 def _listed(names: Any) -> str:
