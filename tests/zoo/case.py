@@ -23,13 +23,14 @@ class Case(NamedTuple):
     """A function or module with its calls: the first is the example, the others differ in sizes.
 
     `dynamic_shapes` None means: every size that is not the same in all calls. `trains` says
-    whether a backward pass makes sense.
+    whether a backward pass makes sense, `exports` whether one program of it all is wanted.
     """
 
     model: Callable[..., Any]
     calls: list[Call]
     dynamic_shapes: Any = None
     trains: bool = True
+    exports: bool = True
 
 
 class Program(NamedTuple):

@@ -154,7 +154,7 @@ def explore(
     found.variants.append(first)
     search = _Search(first)
     while (values := search.uncovered()) is not None:
-        if len(search.regions) >= limit:
+        if len(found.variants) >= limit or len(found.refused) >= 2 * limit:
             found.holes.append(search.hole(values))
             break
         wanted = {search.labels[n]: v for n, v in values.items()}

@@ -28,7 +28,7 @@ def test_a_long_contract_is_a_screen_and_the_rest_on_request() -> None:
     assert len(lines) <= SCREEN_LINES
     assert max(map(len, lines)) <= SCREEN_COLUMNS
     assert lines[:2] == ["inputs:", "  xs[0]: float32[n0, 5]"]
-    assert sum("more, which contract().full() lists" in line for line in lines) == 2
+    assert sum("more, which contract().full() lists" in line for line in lines) >= 2
     full = contract.full().splitlines()
     assert sum(line.endswith(", 5]") for line in full) == 60
     assert sum("n59" in line for line in full) >= 2

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
-from einops import einsum, pack, rearrange, reduce, repeat, unpack
+from einops import einsum, pack, parse_shape, rearrange, reduce, repeat, unpack
 from einops.layers.torch import EinMix, Rearrange, Reduce
 from torch import nn
 
@@ -58,4 +60,78 @@ def mixer() -> Case:
     return Case(model, [(torch.randn(b, t, 8),) for b, t in ((2, 5), (1, 1), (4, 9))])
 
 
-PROGRAMS = {make.__name__: make for make in (attention, patches, pool, packed, mixer)}
+SMALL = ((4, 6), (1, 2), (0, 4), (3, 8))
+
+
+def small(fn: Any) -> Case:
+    """A function of matrices, one of them empty, one with a single row."""
+    return Case(fn, [(torch.randn(*size),) for size in SMALL])
+
+
+def shapes() -> Case:
+    def forms(x: torch.Tensor) -> Any:
+        known = parse_shape(x, "b _")
+        flat = rearrange(x, "b d -> (b d)")
+        return (
+            rearrange(x, "b (h d) -> h b d", h=2),
+            rearrange(x, "... (h d) -> ... h d", d=2),
+            rearrange(x, "b d -> d 1 b ()"),
+            rearrange([x, x * 2], "k b d -> b (k d)"),
+            rearrange(flat, "(b d) -> b d", **known),
+        )
+
+    return small(forms)
+
+
+def reductions() -> Case:
+    def forms(x: torch.Tensor) -> Any:
+        return (
+            reduce(x, "b (h d) -> b h", "mean", h=2),
+            reduce(x, "b d -> ", "sum"),
+            reduce(x, "... d -> ...", "max"),
+            reduce(x, "b (d 2) -> b d", "min"),
+            reduce(x, "b d -> d 1", "prod"),
+            reduce(x, "b d -> b", lambda t, axes: t.sum(axes)),
+        )
+
+    return small(forms)
+
+
+def repeats() -> Case:
+    def forms(x: torch.Tensor) -> Any:
+        return repeat(x, "b d -> b (r d) k", r=3, k=2), repeat(x, "b d -> b d n", n=x.shape[0])
+
+    return small(forms)
+
+
+def einsums() -> Case:
+    def forms(x: torch.Tensor) -> Any:
+        return einsum(x, x, "a d, b d -> a b"), einsum(x, x, "... d, ... d -> ...")
+
+    return small(forms)
+
+
+def unpacked() -> Case:
+    def forms(x: torch.Tensor) -> Any:
+        y, packed_shapes = pack([x, x[:, 0], x[:, :, None].expand(-1, -1, 2)], "b *")
+        return *unpack(y * 2, packed_shapes, "b *"), *unpack(x, [[2], [-1]], "b *")
+
+    return small(forms)
+
+
+def layers() -> Case:
+    model = nn.Sequential(
+        Rearrange("b (h d) -> b h d", d=2),
+        EinMix("b h d -> b h (k e)", weight_shape="d k e", bias_shape="k e", d=2, k=3, e=2),
+        Reduce("b h k -> b k", "sum"),
+    )
+    return small(model)
+
+
+PROGRAMS = {
+    make.__name__: make
+    for make in (
+        attention, patches, pool, packed, mixer,
+        shapes, reductions, repeats, einsums, unpacked, layers,
+    )
+}  # fmt: skip

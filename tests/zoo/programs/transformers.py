@@ -117,7 +117,31 @@ MODELS: dict[str, tuple[str, dict[str, Any], Callable[..., Inputs]]] = {
     ),
 }  # fmt: skip
 
-PROGRAMS = {
+
+def generate(name: str, config: str, settings: dict[str, Any], **options: Any) -> Case:
+    """Four tokens after a prompt, by a loop over a compiled or eager model."""
+    made = getattr(transformers, f"{config}Config")(**settings)
+    found = getattr(transformers, name)(made).eval()
+    run = partial(found.generate, max_new_tokens=4, do_sample=False, **options)
+    calls: list[Any] = [text(b, s) for b, s in SIZES]
+    return Case(run, calls, trains=False, exports=False)
+
+
+LLAMA: dict[str, Any] = {**SMALL, "bos_token_id": 1, "eos_token_id": 2}
+T5: dict[str, Any] = {
+    "vocab_size": 99, "d_model": 32, "d_kv": 8, "d_ff": 64, "num_layers": 1, "num_heads": 4,
+    "decoder_start_token_id": 0,
+}  # fmt: skip
+GENERATE: dict[str, Any] = {
+    "generate_greedy": partial(generate, "LlamaForCausalLM", "Llama", LLAMA),
+    "generate_beam": partial(generate, "LlamaForCausalLM", "Llama", LLAMA, num_beams=3),
+    "generate_static": partial(
+        generate, "LlamaForCausalLM", "Llama", LLAMA, cache_implementation="static"
+    ),
+    "generate_t5": partial(generate, "T5ForConditionalGeneration", "T5", T5),
+}
+
+PROGRAMS = GENERATE | {
     name: partial(model, name, config, settings, inputs)
     for name, (config, settings, inputs) in MODELS.items()
 }
