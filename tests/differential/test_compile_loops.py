@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import anyshape
-from anyshape.trace.path import loop_state, segment_tracer
+from anyshape.trace.path import program_state, segment_tracer
 from tests.differential.compile_pair import VALUES, agrees, numbers
 
 Tensor = torch.Tensor
@@ -258,7 +258,7 @@ def test_a_state_that_is_not_seen_whole_is_found(monkeypatch: pytest.MonkeyPatch
     """The planted bug: functions are taken to have no state."""
     calls = numbers(3, -30, 2)
     agrees(hidden_counter, calls)
-    monkeypatch.setattr(loop_state._Reader, "read", _blind(loop_state._Reader.read))
+    monkeypatch.setattr(program_state._Reader, "read", _blind(program_state._Reader.read))
     monkeypatch.setattr(segment_tracer.SegmentTracer, "_need_same", lambda *_, **__: None)
     with pytest.raises(AssertionError, match="result"):
         agrees(hidden_counter, calls)

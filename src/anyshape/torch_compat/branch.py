@@ -1,4 +1,4 @@
-"""The branches in the loops of a function, and what the value stack of its frame holds there.
+"""The branches of a function, and what the value stack of its frame holds there.
 
 A value is on the stack of a frame, and not in its locals, while an expression or a statement is
 half done: an argument of a call, the iterator of a `for` loop. No Python code can see it.
@@ -21,6 +21,7 @@ from anyshape.torch_compat.bytecode import (
     compares_and_asks,
     handlers_of,
     hides_state,
+    names_of_step,
     repeated,
     ways_of,
 )
@@ -81,6 +82,7 @@ class Branch(NamedTuple):
     """An instruction that asks for the truth of a value; from 3.13 on it may compare, too."""
 
     compared: tuple[Slot, Slot] | None
+    repeats: bool  # whether it is in a loop
 
     def operands(self, frame: FrameType) -> list[Any]:
         """The values of those operands of the comparison that can be read from the frame."""
@@ -100,8 +102,8 @@ class Branch(NamedTuple):
 
 
 @functools.lru_cache(maxsize=1024)
-def branches_in_loops(code: CodeType) -> dict[int, Branch]:
-    """The branches inside the loops of a function, by offset, at which nothing is half done.
+def branches_of(code: CodeType) -> dict[int, Branch]:
+    """The branches of a function, by offset, at which nothing is half done.
 
     Invariant: besides what the branch takes, the stack holds nothing but the exits of `with`.
     """
@@ -113,9 +115,9 @@ def branches_in_loops(code: CodeType) -> dict[int, Branch]:
         if not compares and not asks_truth(step):
             continue
         both = compares or steps[i - 1].opname == "COPY"  # `a or b` keeps the value that it asks
-        whole = all(slot is _EXIT for slot in stack[: -2 if both else -1])
-        if whole and step.offset in repeated(code):
-            found[step.offset] = Branch((stack[-2], stack[-1]) if compares else None)
+        if all(slot is _EXIT for slot in stack[: -2 if both else -1]):
+            compared = (stack[-2], stack[-1]) if compares else None
+            found[step.offset] = Branch(compared, step.offset in repeated(code))
     return found
 
 
@@ -182,7 +184,7 @@ def _after(stack: tuple[Slot, ...], step: dis.Instruction, jump: bool) -> tuple[
     if name == "LOAD_ATTR" and effect == 0:
         return (*stack[:-1], Slot(_ATTRIBUTE, step.argval, stack[-1]))
     if name.startswith("STORE_") and step.opcode in _LOCAL:
-        stale = [Slot(_VARIABLE, x) for x in _names(step)]
+        stale = [Slot(_VARIABLE, x) for x in names_of_step(step)]
         stack = tuple([_OTHER if _root(slot) in stale else slot for slot in stack])
     kept = stack[: len(stack) + min(effect, 0)]
     if kept and kept[-1] is not _EXIT:  # the instruction may have replaced it
@@ -197,12 +199,8 @@ def _loaded(step: dis.Instruction) -> tuple[Slot, ...]:
     if step.opname == "LOAD_GLOBAL":
         return (Slot(_GLOBAL, step.argval),)
     if step.opname.startswith("LOAD_") and step.opcode in _LOCAL:
-        return tuple([Slot(_VARIABLE, name) for name in _names(step)])
+        return tuple([Slot(_VARIABLE, name) for name in names_of_step(step)])
     return ()
-
-
-def _names(step: dis.Instruction) -> tuple[str, ...]:
-    return step.argval if type(step.argval) is tuple else (step.argval,)
 
 
 def _root(slot: Slot) -> Slot:

@@ -41,6 +41,11 @@ def asks_truth(i: dis.Instruction) -> bool:
     return i.opname in ("TO_BOOL", "UNARY_NOT") or ("_IF_" in i.opname and "NONE" not in i.opname)
 
 
+def names_of_step(step: dis.Instruction) -> tuple[str, ...]:
+    """The variables that an instruction names, in order; since 3.13 there may be two."""
+    return step.argval if type(step.argval) is tuple else (step.argval,)
+
+
 @functools.lru_cache(maxsize=_KEPT)
 def iterations(code: CodeType) -> tuple[Span, ...]:
     """The spans in which an iterator of a `for` loop is in use."""

@@ -23,7 +23,7 @@ from anyshape.tensor import current
 from anyshape.torch_compat.torch_function import DisableTorchFunction
 from anyshape.trace.execution_modes import enter_modes, keep_modes
 from anyshape.trace.higher_order.body import undecided_in_body
-from anyshape.trace.path.loop_state import Unsettled
+from anyshape.trace.path.program_state import Unsettled
 from anyshape.trace.path.segment import Segment, key_of
 from anyshape.trace.path.segment_tracer import Diverged, SegmentTracer
 from anyshape.trace.record.deferral import Deferral

@@ -23,7 +23,7 @@ from anyshape.expr.node import Expr
 from anyshape.symbolic.sym_bool import SymBool
 from anyshape.trace.graph import Name
 from anyshape.trace.higher_order.body import undecided_in_body
-from anyshape.trace.path.loop_state import Unsettled
+from anyshape.trace.path.program_state import Unsettled
 from anyshape.trace.path.segment import MAX_ANSWERS, Segment, key_of
 from anyshape.trace.path.segment_tracer import Diverged, SegmentTracer
 from anyshape.trace.record.atom import ATOMS
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from anyshape.expr.real import Real
     from anyshape.trace.capture import Captured
     from anyshape.trace.options import TraceOptions
-    from anyshape.trace.path.loop_state import LoopState
+    from anyshape.trace.path.program_state import ProgramState
     from anyshape.trace.tracer import Tracer
 
 _BOTH: Final = (True, False)
@@ -197,7 +197,7 @@ class BranchTracer(SegmentTracer):
         self.has_ended = True
         return PathEnd("a path ends here")
 
-    def _repeated(self, state: LoopState) -> tuple[Segment, list[Any]] | None:
+    def _repeated(self, state: ProgramState) -> tuple[Segment, list[Any]] | None:
         there = self._places_now()
         for moment in reversed(self._moments):
             names = renamed(moment, state, self.paths)

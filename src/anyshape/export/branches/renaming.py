@@ -18,17 +18,17 @@ from anyshape.expr.boolean import Bool
 from anyshape.expr.traverse import names_of
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.trace.graph import Value
-from anyshape.trace.path.loop_state import Spelled
+from anyshape.trace.path.program_state import Spelled
 
 if TYPE_CHECKING:
-    from anyshape.trace.path.loop_state import LoopState
+    from anyshape.trace.path.program_state import ProgramState
     from anyshape.trace.path.segment_env import SegmentEnv
     from anyshape.trace.path.segment_tracer import Moment
 
 _SYMBOL: Final = re.compile(r"\b[uf][0-9]+\b")  # one that only the run knows
 
 
-def renamed(moment: Moment, state: LoopState, env: SegmentEnv) -> dict[str, str] | None:
+def renamed(moment: Moment, state: ProgramState, env: SegmentEnv) -> dict[str, str] | None:
     """The symbols of the later state, by those of the earlier one; None if the states differ."""
     names: dict[str, str] = {}
     if not _match(moment.state.key, state.key, names) or len(set(names.values())) < len(names):

@@ -36,7 +36,7 @@ from anyshape.trace.graph import (
     operand_of,
 )
 from anyshape.trace.inputs import Bind, Inputs, Leaf
-from anyshape.trace.path.loop_state import LoopState, state_of
+from anyshape.trace.path.program_state import ProgramState, state_of
 from anyshape.trace.path.segment import Segment, key_of
 from anyshape.trace.tracer import Tracer
 
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from anyshape.trace.path.segment_env import SegmentEnv
 
 
+_COMPUTED: Final = (-2, 0)
 _CONSTANT: Final = (int, float, bool, str, torch.dtype)
 
 
@@ -61,7 +62,7 @@ class Moment:
     """A question of this path; a later one in the same state closes a loop."""
 
     def __init__(
-        self, path: SegmentTracer, state: LoopState, segment: Segment, rest: list[Any]
+        self, path: SegmentTracer, state: ProgramState, segment: Segment, rest: list[Any]
     ) -> None:
         self.state = state
         self.segment = segment
@@ -71,7 +72,7 @@ class Moment:
         self.answers = len(path.answers) + 1
         self.symbols = {str(name) for name in path.names()}
 
-    def is_repeated(self, path: SegmentTracer, state: LoopState) -> bool:
+    def is_repeated(self, path: SegmentTracer, state: ProgramState) -> bool:
         """Whether the state repeats and nothing was learned about its symbols in between."""
         if self.state.key != state.key:
             return False
@@ -86,6 +87,8 @@ class SegmentTracer(Tracer):
     `_order` are the values of the graph and the names of symbols that the frame of the current
     segment holds. None before the first question: there, the frame is the flat inputs.
     """
+
+    joins = False  # whether paths meet at branches outside of loops, too
 
     def __init__(
         self,
@@ -141,6 +144,11 @@ class SegmentTracer(Tracer):
         found = {id(v): v for v in self.graph.inputs}
         found.update({id(v): v for _, v in self._alive if v.kind != CONSTANT})
         return list(found.values())
+
+    def _kept(self) -> list[Value]:
+        """The live tensors that an earlier frame did not leave out as dead."""
+        there = self._places_now()
+        return [v for v in self._live() if id(v) in there]
 
     def names(self) -> list[Name]:
         """The symbols whose values are known at this point."""
@@ -209,6 +217,7 @@ class SegmentTracer(Tracer):
         else:
             known = {id(v) for v in values}
             there = self._places_now()
+            known |= state.dead if state is not None else set()
             others = [v for v in live if id(v) not in known] + self.names()
             rest = [x for x in others if _key(x) in there]
             if state is not None:
@@ -219,7 +228,7 @@ class SegmentTracer(Tracer):
         self._build(segment, [*order, _number(question, self.env)])
         return order
 
-    def _repeated(self, state: LoopState) -> tuple[Segment, list[Any]] | None:
+    def _repeated(self, state: ProgramState) -> tuple[Segment, list[Any]] | None:
         """The segment before the latest question of this path in the same state, if the frame that
         follows it can be made here, and what that frame holds besides the tensors of the state.
         """
@@ -229,13 +238,13 @@ class SegmentTracer(Tracer):
                 return moment.segment, moment.rest
         return None
 
-    def _state(self) -> LoopState | None:
+    def _state(self) -> ProgramState | None:
         self.settling = True
         try:
-            found = state_of(self._live, self.graph.nodes[self._asked :], self.recorder.state())
+            found = state_of(self, self._kept, self._asked, everywhere=self.joins)
         finally:
             self.settling = False
-        return None if found is None else LoopState(found.values, (found.key, self.modes))
+        return None if found is None else found._replace(key=(found.key, self.modes))
 
     # ------------------------------------------------------------------ segments
 
@@ -260,9 +269,9 @@ class SegmentTracer(Tracer):
         return places
 
     def _places(self, order: list[Any]) -> list[tuple[int, int]]:
-        """Where each part of the next frame comes from."""
+        """Where each part of the next frame comes from; what is computed here has no place."""
         there = self._places_now()
-        return [there[_key(x)] for x in order]
+        return [there.get(_key(x), _COMPUTED) for x in order]
 
     def _at(self, place: tuple[int, int]) -> Any:
         call, k = place

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import builtins
 import functools
+import sys
 import types
 import weakref
 from collections import deque
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     from anyshape.trace.record.read import Place
     from anyshape.trace.record.read_log import Entry
     from anyshape.trace.tracer import Tracer
+
+_OWN_REFERENCES: Final = 3  # of the table, a variable, and `getrefcount`
 
 
 class Reader:
@@ -82,6 +85,10 @@ class Reader:
         """Note that an object was made by the trace."""
         self._born[id(x)] = x
         return x
+
+    def unreferenced(self) -> list[Any]:
+        """The objects that the trace made and that nothing but this recorder refers to."""
+        return [x for x in self._born.values() if sys.getrefcount(x) <= _OWN_REFERENCES]
 
     def is_born(self, x: Any) -> bool:
         """Whether the trace surely made an object."""

@@ -1,11 +1,11 @@
-"""The Python state of a program at a graph break; a loop closes when its state repeats.
+"""The Python state of a program at a graph break: what follows depends on nothing else.
 
-The state is what Python holds in all frames of the program: the position of each frame and its
-locals. A tensor counts by its metadata, not by its data. Two decisions in the same state are
-followed by the same calls on other tensors. A state equals no other, and is None, if part of it is
-out of sight: a value on the stack of a frame (`torch_compat/branch.py`), an iterator, a generator,
-a builtin function that has called back, an object of unknown kind. So only loops of the compiled
-function itself, or of the forward of a compiled module, close.
+The state is what Python holds in all frames of the program: the position of each frame, and the
+locals that may still be read. A tensor counts by its metadata, not by its data. Two decisions in
+the same state are followed by the same calls on other tensors. A state equals no other, and is
+None, if part of it is out of sight: a value on the stack of a frame (`torch_compat/branch.py`), an
+iterator, a generator, a builtin function that has called back, an object of unknown kind. So only
+the function itself, or the forward of a module, has states.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ from anyshape.symbolic.numpy_scalar import scalar_of
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.current import current
 from anyshape.tensor.sym_tensor import SymSize, SymTensor
-from anyshape.torch_compat.branch import branches_in_loops
+from anyshape.torch_compat.branch import branches_of
 from anyshape.torch_compat.bytecode import hides_state, iterations
 from anyshape.torch_compat.call_frame import MODULE_CALL
+from anyshape.torch_compat.live_locals import live_after
 from anyshape.trace.capture import trace_call
 from anyshape.trace.graph import RESULT, SYMBOLIC, Value, leaves
 from anyshape.trace.record.territory import is_filled, is_library
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from anyshape.tensor.meta import Meta
     from anyshape.torch_compat.branch import Branch
     from anyshape.trace.graph import Node
+    from anyshape.trace.tracer import Tracer
 
 
 class Spelled(str):
@@ -44,11 +46,19 @@ class Spelled(str):
     __slots__ = ()
 
 
-class LoopState(NamedTuple):
-    """The tensors of a state in the order in which they were met, and a key of all the rest."""
+class ProgramState(NamedTuple):
+    """The tensors of a state in the order in which they were met, and a key of all the rest.
+
+    `dead` are tensors that are held only by variables that are not read again, by id. A state that
+    `is_whole` may be compared with those of other traces: it names no value of its own trace. The
+    objects that the key names by id are `kept`, so that no other gets the id.
+    """
 
     values: list[Value]
     key: Any
+    dead: frozenset[int]
+    is_whole: bool
+    kept: list[Any]
 
 
 class Unsettled(Exception):
@@ -59,49 +69,73 @@ _PLAIN: Final = (int, float, bool, str, bytes, type(None), torch.dtype, torch.de
 _SAME: Final = (torch.Tensor, torch.nn.Module, types.BuiltinFunctionType, types.ModuleType)
 _SYMBOLIC: Final = (SymTensor, *SYMBOLIC)
 _TRUTHS: Final = frozenset(kind.__bool__.__code__ for kind in _SYMBOLIC)  # of `__bool__`
+_MADE_BY_PYTHON: Final = 1 << 9  # the flag of classes that a class statement makes
 _WITHOUT_ELEMENTS: Final = (*_PLAIN, *_SYMBOLIC, torch.Tensor, torch.nn.Parameter)
 
 
 def state_of(
-    live: Callable[[], list[Value]], recent: Sequence[Node], written: list[Any]
-) -> LoopState | None:
+    tracer: Tracer, live: Callable[[], list[Value]], asked: int, *, everywhere: bool
+) -> ProgramState | None:
     """The state now, or None if part of it is out of sight. `live` gives the tensors that are held;
-    `recent` are the calls since the last decision; `written` is what the program has written
-    outside itself.
+    before the last decision there were `asked` calls. Without `everywhere`, only branches in loops
+    have a state.
 
     One tensor may be held by Python's stack alone: the one whose truth is being asked. It comes
     last among the values of the state.
     """
-    reader = _Reader()
+    recorder = tracer.recorder
+    reader = _Reader(recorder.is_born)
     try:
         stack = list(_frames())
         branch = _branch(stack)
-        if branch is None:
+        if branch is None or not (everywhere or branch.repeats):
             return None
         frames = [reader.frame(f) for f in stack]
-        frames += [reader.read(x) for x in written]
+        frames += [reader.read(x) for x in recorder.state()]
         there = live()
-        held = [v for v in there if v.kind == RESULT and not reader.knows(v)]
-        if not _is_of_result(branch, stack[0], held, there, recent):
+        known = {id(v) for v in reader.values}
+        dead = _reachable([*reader.dead, *recorder.unreferenced()]) - known
+        held = [v for v in there if v.kind == RESULT and id(v) not in known and id(v) not in dead]
+        if not _is_of_result(branch, stack[0], held, there, tracer.graph.nodes[asked:]):
             return None
         if len(held) == 1:
             reader.values += held
             held = []
         metas = [_meta_key(v.meta) for v in reader.values]
-        roots = [str(v.root) if v.root.node is None else reader.rooted(v) for v in reader.values]
+        tensors = {id(v): id(t) for v, t in tracer.graph.constants}
+        roots = [
+            reader.rooted(v) if v.root.node is not None else tensors.get(id(v.root), str(v.root))
+            for v in reader.values
+        ]
     except Unsettled:
         return None
-    return LoopState(reader.values, (*frames, *metas, *roots, *map(str, held)))
+    is_whole = not held and not recorder.texts.are_used
+    key = (*frames, *metas, *roots, *map(str, held))
+    return ProgramState(reader.values, key, frozenset(dead), is_whole, reader.kept)
+
+
+def _reachable(objects: list[Any]) -> set[int]:
+    """The tensors that objects hold, by id; none where part of one is out of sight."""
+    reader = _Reader(lambda _: True)
+    found: set[int] = set()
+    for x in objects:
+        try:
+            reader.read(x)
+        except Unsettled:
+            continue
+        finally:
+            found.update([id(v) for v in reader.values])
+    return found
 
 
 def _branch(stack: list[FrameType]) -> Branch | None:
-    """The branch that the function itself is at, in a loop of its own; None if there is none.
+    """The branch that the function itself is at; None if there is none.
 
     A builtin function in between, such as `any` or `sorted`, would have a state out of sight.
     """
     if not stack or not all(f.f_code.co_filename.endswith(MODULE_CALL) for f in stack[1:]):
         return None
-    return branches_in_loops(stack[0].f_code).get(stack[0].f_lasti)
+    return branches_of(stack[0].f_code).get(stack[0].f_lasti)
 
 
 def _is_of_result(
@@ -159,8 +193,11 @@ def _frames() -> Iterator[FrameType]:
 class _Reader:
     """Reads values into keys; a container or tensor that is met again is known by its number."""
 
-    def __init__(self) -> None:
+    def __init__(self, is_born: Callable[[Any], bool]) -> None:
         self.values: list[Value] = []
+        self.dead: list[Any] = []  # values of variables that are not read again
+        self.kept: list[Any] = []  # what is known by its id
+        self._is_born = is_born
         self._numbers: dict[int, int] = {}
         self._roots: dict[int, int] = {}
 
@@ -168,10 +205,10 @@ class _Reader:
         code, at = frame.f_code, frame.f_lasti
         if hides_state(code) or any(span.has(at) for span in iterations(code)):
             raise Unsettled
-        return (code, at, tuple([(n, self.read(x)) for n, x in frame.f_locals.items()]))
-
-    def knows(self, value: Value) -> bool:
-        return any(v is value for v in self.values)
+        live = live_after(code, at)
+        variables = frame.f_locals
+        self.dead += [x for name, x in variables.items() if name not in live]
+        return (code, at, tuple([(n, self.read(variables[n])) for n in variables if n in live]))
 
     def rooted(self, value: Value) -> int:
         return self._roots.setdefault(id(value.root), len(self._roots))
@@ -196,10 +233,10 @@ class _Reader:
             return (kind, Spelled(repr(x)), scalar_of(x))
         if kind in _PLAIN:
             return (kind, x.hex() if kind is float else x)
-        if kind in (tuple, SymSize):
+        if kind in (tuple, SymSize, torch.Size):
             return (kind, tuple([self.read(part) for part in x]))
         if isinstance(x, _SAME):
-            return (kind, id(x))
+            return (kind, self._id(x))
         if kind is types.MethodType:
             return (kind, self.read(x.__func__), self.read(x.__self__))
         return self._mutable(x)
@@ -225,13 +262,26 @@ class _Reader:
             data = {} if is_library(x) else {k: v for k, v in vars(x).items() if not callable(v)}
             return (
                 kind,
-                id(x),
+                self._id(x),
                 tuple([(k, self.read(v)) for k, v in data.items() if k[:2] != "__"]),
             )
         own = getattr(x, "__dict__", None)
-        if own is None or hasattr(x, "__next__"):
+        if own is None or hasattr(x, "__next__") or _hides(kind):
             raise Unsettled
-        return (kind, id(x), self.read(own))
+        return (kind, "born" if self._is_born(x) else self._id(x), self.read(own))
+
+    def _id(self, x: Any) -> int:
+        self.kept.append(x)
+        return id(x)
+
+
+def _hides(kind: type) -> bool:
+    """Whether objects of a class have state besides their dict: in C, or in slots."""
+    return any(
+        not c.__flags__ & _MADE_BY_PYTHON or c.__dict__.get("__slots__")
+        for c in kind.__mro__
+        if c is not object
+    )
 
 
 def _value_of(x: Any) -> Value | None:
