@@ -30,6 +30,14 @@ _STEPS = (
     "{0}.mul_({k})",
     "state.add_({0}.sum().clamp(-5, 5))",
     "count = count + int(({0} > {k}).sum())",
+    "t = {1} * {k}; {0} = t - {2}",
+    "parts = [{0} * 2, {1}]; {2} = parts[0] + parts[1]",
+    "note = ({k}, 'few')",
+    "note = '{0}'",
+    "h = {0}[{0} > {k}]; {1} = {1} + h.sum()",
+    "d = {0}.double() if note else {0}",
+    "d = {0}.unsqueeze(0)",
+    "{0} = {1} + d.sum().float()",
 )
 _ERRORS = (
     "assert not ({0} > 8).all(), 'too large'",
@@ -45,10 +53,12 @@ class Source:
         self.draw = random.Random(seed)
         self.lines: list[str] = []
         self.loops = 0
-        self.left = 3  # branches and loops
-        self.block(2, 4)
-        body = "\n".join(["    state = torch.zeros(())", "    count = 0", *self.lines])
-        self.text = f"def program(a, b):\n    c = a + b\n{body}\n    return a, b, c, state, count\n"
+        self.left = 7  # branches and loops
+        self.block(2, 8)
+        start = "    state = torch.zeros(())\n    count, note, d = 0, None, a"
+        end = "    return a, b, c, state, count, note, d"
+        body = "\n".join([start, *self.lines, end])
+        self.text = f"def program(a, b):\n    c = a + b\n{body}\n"
 
     def fill(self, text: str) -> str:
         names = [self.draw.choice(_NAMES) for _ in range(3)]
@@ -77,7 +87,7 @@ class Source:
             self.loops += 1
             budget = f"left_{self.loops}"
             self.put(depth, f"{budget} = torch.tensor({self.draw.randint(1, 3)})")
-            self.put(depth, f"while {budget} > 0 and {self.fill(self.draw.choice(_QUESTIONS))}:")
+            self.put(depth, f"while {budget} > 0 and ({self.fill(self.draw.choice(_QUESTIONS))}):")
             self.put(depth - 1, f"{budget} = {budget} - 1")
             self.block(depth - 1, 2)
         elif kind < 0.63:

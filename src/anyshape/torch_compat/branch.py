@@ -83,6 +83,7 @@ class Branch(NamedTuple):
 
     compared: tuple[Slot, Slot] | None
     repeats: bool  # whether it is in a loop
+    place: Any  # equal for branches that go on at the same instructions
 
     def operands(self, frame: FrameType) -> list[Any]:
         """The values of those operands of the comparison that can be read from the frame."""
@@ -117,8 +118,37 @@ def branches_of(code: CodeType) -> dict[int, Branch]:
         both = compares or steps[i - 1].opname == "COPY"  # `a or b` keeps the value that it asks
         if all(slot is _EXIT for slot in stack[: -2 if both else -1]):
             compared = (stack[-2], stack[-1]) if compares else None
-            found[step.offset] = Branch(compared, step.offset in repeated(code))
+            place = _place(steps, i)
+            found[step.offset] = Branch(compared, step.offset in repeated(code), place)
     return found
+
+
+def _place(steps: list[dis.Instruction], i: int) -> Any:
+    """Where a branch goes on if true, and if false; its own offset if it does more than that.
+
+    The test of a `while` is in the bytecode twice, before the loop and at its end.
+    """
+    jump = i if "_IF_" in steps[i].opname else i + 1
+    name = steps[jump].opname if jump < len(steps) else ""
+    if not name.startswith("POP_JUMP_") or not name.endswith(("_IF_TRUE", "_IF_FALSE")):
+        return steps[i].offset
+    places = {step.offset: k for k, step in enumerate(steps)}
+    sides = [places[steps[jump].argval], jump + 1]
+    sides = [_target(steps, places, side) for side in sides]
+    return tuple(sides if name.endswith("TRUE") else reversed(sides))
+
+
+def _target(steps: list[dis.Instruction], places: dict[int, int], i: int) -> int:
+    """The instruction that is reached from one through jumps alone."""
+    for _ in range(len(steps)):
+        name = steps[i].opname
+        if name in _INERT:
+            i += 1
+        elif name.startswith("JUMP") and "_IF_" not in name:
+            i = places[steps[i].argval]
+        else:
+            break
+    return steps[i].offset
 
 
 # ------------------------------------------------------------------ the value stack

@@ -8,7 +8,12 @@ from typing import Any
 
 import pytest
 
-from anyshape.torch_compat.branch import branches_in_loops
+from anyshape.torch_compat.branch import Branch, branches_of
+
+
+def branches_in_loops(code: Any) -> dict[int, Branch]:
+    return {at: branch for at, branch in branches_of(code).items() if branch.repeats}
+
 
 # A comment of "branch" is on each line with a branch in a loop at which nothing is half done.
 
@@ -105,6 +110,18 @@ def test_branches_in_loops(f: Any) -> None:
     end = next(i for i, line in enumerate([*text[1:], "x"], 1) if line[:1].strip())
     wanted = {first + i for i, line in enumerate(text[:end]) if line.endswith("# branch")}
     assert lines_of(f) == wanted
+
+
+def test_the_test_of_a_loop_has_one_place() -> None:
+    def loop(x: Any) -> Any:
+        while x > 0:
+            x = x - 1
+        if x:
+            return 1
+        return x
+
+    places = [branch.place for branch in branches_of(loop.__code__).values()]
+    assert len(set(places)) == 2
 
 
 def test_a_generator_has_no_branches() -> None:

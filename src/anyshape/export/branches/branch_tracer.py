@@ -15,13 +15,15 @@ from anyshape.env.data_dependence import data_dependent
 from anyshape.env.site import capture as capture_site
 from anyshape.errors import AnyshapeError, ConstraintError
 from anyshape.export.branches.branch_env import BranchEnv
-from anyshape.export.branches.renaming import renamed
+from anyshape.export.branches.liveness import Liveness
+from anyshape.export.branches.waypoint import Waypoint, met
 from anyshape.expr import eq0, negate
 from anyshape.expr.boolean import Bool
 from anyshape.expr.constructor.comparison import equals
 from anyshape.expr.node import Expr
+from anyshape.expr.traverse import names_of
 from anyshape.symbolic.sym_bool import SymBool
-from anyshape.trace.graph import Name
+from anyshape.trace.graph import Name, Value, leaves, operand_of
 from anyshape.trace.higher_order.body import undecided_in_body
 from anyshape.trace.path.program_state import Unsettled
 from anyshape.trace.path.segment import MAX_ANSWERS, Segment, key_of
@@ -77,11 +79,19 @@ class Tree:
         self.found: dict[tuple[Any, ...], Check] = {}
         self.scripts: list[list[Any]] = []
         self.beyond: tuple[str, Site | None] | None = None  # the first question beyond the limit
+        self.points: list[Waypoint] = []
+        self._liveness: tuple[int, Liveness] | None = None  # of so many segments
 
     @property
     def is_full(self) -> bool:
         """Whether the limit of segments is reached."""
         return len(self.made) >= config.segment_limit
+
+    def liveness(self, tracer: BranchTracer) -> Liveness:
+        """What is needed of the frames, as far as a path that is being traced can tell."""
+        if self._liveness is None or self._liveness[0] != len(self.made):
+            self._liveness = (len(self.made), Liveness(self.made, tracer.trail))
+        return self._liveness[1]
 
     def exceed(self, question: str, site: Site | None) -> None:
         """Note that a question leads beyond the limit."""
@@ -92,6 +102,8 @@ class BranchTracer(SegmentTracer):
     """The trace of one path. Without a script, it ends at the first question, and the segment that
     ends there is the first of the program.
     """
+
+    joins = True
 
     def __init__(
         self, tree: Tree, script: list[Any] | None, options: TraceOptions, previous: Tracer | None
@@ -104,6 +116,8 @@ class BranchTracer(SegmentTracer):
         self.path: list[Any] = []  # all answers, those of checks among them
         self.has_ended = False
         self.error: Exception | None = None  # that the program raised
+        self.trail: list[Segment] = []  # the segments that the answers follow
+        self._starts: list[int] = []  # the calls before each answer
         self._hidden = 0  # blocks whose nodes are forgotten
 
     # ------------------------------------------------------------------ questions
@@ -132,7 +146,9 @@ class BranchTracer(SegmentTracer):
         else:
             order = self._ask(segment, question)
             answer = self.tree.scripts.pop()[-1]
+        self._starts.append(len(self.graph.nodes))
         self.path.append(answer)
+        self.trail.append(segment)
         self._go_on(segment, question, answer, order)
         return answer
 
@@ -147,6 +163,7 @@ class BranchTracer(SegmentTracer):
         holds = SymBool(question if check.answer else negate(question), self.env)
         self._raise_unless(holds, check.error)
         self._asked = len(self.graph.nodes)
+        self._starts.append(len(self.graph.nodes))
         self.path.append(check.answer)
         self._learn_answer(question, check.answer)
         return check.answer
@@ -197,15 +214,41 @@ class BranchTracer(SegmentTracer):
         self.has_ended = True
         return PathEnd("a path ends here")
 
+    # ------------------------------------------------------------------ where paths meet
+
     def _repeated(self, state: ProgramState) -> tuple[Segment, list[Any]] | None:
-        there = self._places_now()
-        for moment in reversed(self._moments):
-            names = renamed(moment, state, self.paths)
-            if names is not None:
-                rest = [Name(names.get(x, x)) if type(x) is Name else x for x in moment.rest]
-                if all(_key(x) in there for x in rest):
-                    return moment.segment, rest
+        for point in reversed(self.tree.points):
+            rest = met(point, state, self)
+            if rest is not None:
+                return point.segment, rest
         return None
+
+    def _note_moment(self, state: ProgramState, segment: Segment, rest: list[Any]) -> None:
+        if segment.run is not None:
+            return  # a replay: it was noted when the segment was made
+        order = [*state.values, *rest]
+        names = frozenset([str(name) for name in self.names()])
+        learned = len(self.paths.learned)
+        self.tree.points.append(
+            Waypoint(segment, state, order, list(self.path), learned, names, self)
+        )
+
+    def names_before(self, place: int) -> set[str]:
+        """The symbols and objects that had names when the answer at a place was given."""
+        nodes = self.graph.nodes[: self._starts[place]] if place < len(self._starts) else []
+        made = [leaf for node in nodes for leaf in leaves(node.outs) if type(leaf) is Name]
+        return {*[bind.name for bind in self.inputs.named], *map(str, made)}
+
+    def same_tensor(self, value: Value) -> Value | None:
+        """The tensor of this path that has the number of one of another path."""
+        return next((v for v in self._live() if str(v) == str(value)), None)
+
+    def has(self, x: Any) -> bool:
+        """Whether the current segment can compute a part of a frame."""
+        there = self._places_now()
+        if type(x) in (Value, Name):
+            return _key(x) in there
+        return x is None or all(Name(n) in there for n in names_of(operand_of(x)))
 
     # ------------------------------------------------------------------ segments
 

@@ -8,6 +8,7 @@ from anyshape.config import config
 from anyshape.errors import AnyshapeError, DataDependentError, EffectError
 from anyshape.export.branches.branch_tracer import BranchTracer, Tree
 from anyshape.export.branches.branching import Branch, Branching, Part
+from anyshape.export.branches.liveness import prune
 from anyshape.expr import parse
 from anyshape.expr.boolean import Bool
 from anyshape.trace.arguments import Arguments
@@ -116,6 +117,7 @@ def _joined(start: BranchTracer, tree: Tree, tracers: list[BranchTracer]) -> Bra
             setattr(start, flag, getattr(start, flag) or getattr(tracer, flag))
         start.handles_errors = start.handles_errors or tracer.recorder.catches
         _need_unread(tracer, tracers)
+    prune(tree.made)
     numbers = {id(made.segment): i for i, made in enumerate(tree.made)}
     parts = []
     for segment, captured in tree.made:

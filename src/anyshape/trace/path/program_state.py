@@ -27,7 +27,8 @@ from anyshape.torch_compat.bytecode import hides_state, iterations
 from anyshape.torch_compat.call_frame import MODULE_CALL
 from anyshape.torch_compat.live_locals import live_after
 from anyshape.trace.capture import trace_call
-from anyshape.trace.graph import RESULT, SYMBOLIC, Value, leaves
+from anyshape.trace.graph import RESULT, SYMBOLIC, Value, leaves, operand_of
+from anyshape.trace.path.segment_env import whole_text
 from anyshape.trace.record.territory import is_filled, is_library
 
 if TYPE_CHECKING:
@@ -49,13 +50,16 @@ class Spelled(str):
 class ProgramState(NamedTuple):
     """The tensors of a state in the order in which they were met, and a key of all the rest.
 
-    `dead` are tensors that are held only by variables that are not read again, by id. A state that
-    `is_whole` may be compared with those of other traces: it names no value of its own trace. The
-    objects that the key names by id are `kept`, so that no other gets the id.
+    `roots` tells whose memory each tensor shares: that of a constant, by the id of its tensor, of
+    an input, by its name, or of a result, by its number among them. `dead` are tensors that are
+    held only by variables that are not read again, by id. A state that `is_whole` may be compared
+    with those of other traces: it names no value of its own trace. The objects that the key names
+    by id are `kept`, so that no other gets the id.
     """
 
     values: list[Value]
     key: Any
+    roots: list[Any]
     dead: frozenset[int]
     is_whole: bool
     kept: list[Any]
@@ -90,7 +94,9 @@ def state_of(
         branch = _branch(stack)
         if branch is None or not (everywhere or branch.repeats):
             return None
-        frames = [reader.frame(f) for f in stack]
+        places = [branch.place, *[f.f_lasti for f in stack[1:]]]
+        frames: list[Any] = [reader.frame(f) for f in stack]
+        frames = [(at, *f) for at, f in zip(places, frames, strict=True)]
         frames += [reader.read(x) for x in recorder.state()]
         there = live()
         known = {id(v) for v in reader.values}
@@ -103,15 +109,12 @@ def state_of(
             held = []
         metas = [_meta_key(v.meta) for v in reader.values]
         tensors = {id(v): id(t) for v, t in tracer.graph.constants}
-        roots = [
-            reader.rooted(v) if v.root.node is not None else tensors.get(id(v.root), str(v.root))
-            for v in reader.values
-        ]
+        roots = [reader.rooted(v, tensors) for v in reader.values]
     except Unsettled:
         return None
     is_whole = not held and not recorder.texts.are_used
-    key = (*frames, *metas, *roots, *map(str, held))
-    return ProgramState(reader.values, key, frozenset(dead), is_whole, reader.kept)
+    key = (*frames, *metas, *map(str, held))
+    return ProgramState(reader.values, key, roots, frozenset(dead), is_whole, reader.kept)
 
 
 def _reachable(objects: list[Any]) -> set[int]:
@@ -208,10 +211,13 @@ class _Reader:
         live = live_after(code, at)
         variables = frame.f_locals
         self.dead += [x for name, x in variables.items() if name not in live]
-        return (code, at, tuple([(n, self.read(variables[n])) for n in variables if n in live]))
+        return (code, tuple([(n, self.read(variables[n])) for n in variables if n in live]))
 
-    def rooted(self, value: Value) -> int:
-        return self._roots.setdefault(id(value.root), len(self._roots))
+    def rooted(self, value: Value, tensors: dict[int, int]) -> Any:
+        root = value.root
+        if root.node is None:
+            return ("constant", tensors[id(root)]) if id(root) in tensors else str(root)
+        return self._roots.setdefault(id(root), len(self._roots))
 
     def _again(self, x: Any) -> int | None:
         """The number of an object that was met before; a new one gets the next."""
@@ -230,7 +236,7 @@ class _Reader:
                 self.values.append(value)
             return ("tensor", number)
         if kind in SYMBOLIC:
-            return (kind, Spelled(repr(x)), scalar_of(x))
+            return (kind, _spelled(operand_of(x)), scalar_of(x))
         if kind in _PLAIN:
             return (kind, x.hex() if kind is float else x)
         if kind in (tuple, SymSize, torch.Size):
@@ -303,4 +309,11 @@ def _meta_key(meta: Meta) -> Any:
 
 
 def _size(n: Any) -> Any:
-    return Spelled(repr(n)) if type(n) is SymInt else n
+    return _spelled(n.expr) if type(n) is SymInt else n
+
+
+def _spelled(operand: Any) -> Spelled:
+    text = whole_text(operand)
+    if text is None:
+        raise Unsettled
+    return Spelled(text)

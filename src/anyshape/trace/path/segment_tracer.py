@@ -187,7 +187,7 @@ class SegmentTracer(Tracer):
         order = [self._at(place) for place in segment.outs]
         state = None if segment.joins else self._state()
         if state is not None and len(state.values) == segment.settled:
-            self._moments.append(Moment(self, state, segment, order[segment.settled :]))
+            self._note_moment(state, segment, order[segment.settled :])
         self._asserts = len(self.paths.facts)
         self._deviations = len(self.deviations)
         return order
@@ -222,11 +222,14 @@ class SegmentTracer(Tracer):
             rest = [x for x in others if _key(x) in there]
             if state is not None:
                 segment.settled = len(values)
-                self._moments.append(Moment(self, state, segment, rest))
+                self._note_moment(state, segment, rest)
         order = values + rest
         segment.outs = self._places(order)
         self._build(segment, [*order, _number(question, self.env)])
         return order
+
+    def _note_moment(self, state: ProgramState, segment: Segment, rest: list[Any]) -> None:
+        self._moments.append(Moment(self, state, segment, rest))
 
     def _repeated(self, state: ProgramState) -> tuple[Segment, list[Any]] | None:
         """The segment before the latest question of this path in the same state, if the frame that
@@ -244,7 +247,10 @@ class SegmentTracer(Tracer):
             found = state_of(self, self._kept, self._asked, everywhere=self.joins)
         finally:
             self.settling = False
-        return None if found is None else found._replace(key=(found.key, self.modes))
+        if found is None:
+            return None
+        key = (found.key, self.modes) if self.joins else (found.key, found.roots, self.modes)
+        return found._replace(key=key)
 
     # ------------------------------------------------------------------ segments
 
@@ -301,7 +307,7 @@ class SegmentTracer(Tracer):
         self._need_frame(graph, [Name(bind.name) for bind in binds], asserts)
         segment.calls = self._calls()
         program = segment.build(graph, binds, slots, asserts)
-        inputs = self.inputs if self._order is None else _frame_inputs(self._order)
+        inputs = self.inputs if self._order is None else frame_inputs(self._order)
         captured = Captured(self, inputs, None, graph)
         captured.guards, captured.runtime_asserts, captured.program = [], asserts, program
         captured.deviations = deviations
@@ -328,7 +334,7 @@ class SegmentTracer(Tracer):
         self._moments = []
 
 
-def _frame_inputs(order: Sequence[Any]) -> Inputs:
+def frame_inputs(order: Sequence[Any]) -> Inputs:
     """The inputs of a segment whose frame holds `order`."""
     return Inputs.of_leaves(
         [

@@ -240,7 +240,7 @@ def precise(x: torch.Tensor) -> Any:
     return y, x.requires_grad, (x * 2).sum()
 
 
-def _one(n: int) -> tuple[Any, ...]:
+def one_tensor(n: int) -> tuple[Any, ...]:
     return (torch.randn(n) * 3,)
 
 
@@ -258,28 +258,28 @@ N = Dim("n")
 B = Dim("b", min=1)
 FIRST = ({0: N},)
 CASES: dict[str, Case] = {
-    "one_if": Case(one_if, _one, FIRST, [3]),
-    "nested_ifs": Case(nested_ifs, _one, FIRST, [7]),
-    "two_values": Case(two_values, lambda n: _one(n) + _one(n), ({0: N}, {0: N}), [3]),
-    "both": Case(both, _one, FIRST, [5, 5]),
-    "early_exit": Case(early_exit, _one, FIRST, [3]),
-    "while_changed": Case(while_changed, _one, FIRST, [5]),
-    "converge": Case(converge, _one, FIRST, [3]),
-    "if_in_loop": Case(if_in_loop, _one, FIRST, [13]),
-    "loop_in_if": Case(loop_in_if, _one, FIRST, [7]),
-    "raises": Case(raises, _one, FIRST, [3]),
-    "asserts": Case(asserts, _one, FIRST, [1]),
-    "caught": Case(caught, _one, FIRST, [3]),
-    "suppressed": Case(suppressed, _boxes, ({0: N}, {0: N}), [5]),
+    "one_if": Case(one_if, one_tensor, FIRST, [3]),
+    "nested_ifs": Case(nested_ifs, one_tensor, FIRST, [7]),
+    "two_values": Case(two_values, lambda n: one_tensor(n) + one_tensor(n), ({0: N}, {0: N}), [3]),
+    "both": Case(both, one_tensor, FIRST, [5, 5]),
+    "early_exit": Case(early_exit, one_tensor, FIRST, [3]),
+    "while_changed": Case(while_changed, one_tensor, FIRST, [3]),
+    "converge": Case(converge, one_tensor, FIRST, [3]),
+    "if_in_loop": Case(if_in_loop, one_tensor, FIRST, [5]),
+    "loop_in_if": Case(loop_in_if, one_tensor, FIRST, [5]),
+    "raises": Case(raises, one_tensor, FIRST, [3]),
+    "asserts": Case(asserts, one_tensor, FIRST, [1]),
+    "caught": Case(caught, one_tensor, FIRST, [3]),
+    "suppressed": Case(suppressed, _boxes, ({0: N}, {0: N}), [3]),
     "shrinking": Case(shrinking, _boxes, ({0: N}, {0: N}), [3, 1]),
-    "known_before": Case(known_before, _one, FIRST, [7], 2),
-    "largest": Case(largest, _one, FIRST, [1], 1),
-    "chosen": Case(chosen, _one, FIRST, [4]),
-    "listed": Case(listed, _one, ({0: Dim("n", min=2)},), [3], 2),
+    "known_before": Case(known_before, one_tensor, FIRST, [7], 2),
+    "largest": Case(largest, one_tensor, FIRST, [1], 1),
+    "chosen": Case(chosen, one_tensor, FIRST, [4]),
+    "listed": Case(listed, one_tensor, ({0: Dim("n", min=2)},), [3], 2),
     "viterbi": Case(
         viterbi, _emissions, ({1: Dim("b", min=1)}, {1: Dim("b", min=1)}, None), [15], 1
     ),
     "gated": Case(Gated().eval(), lambda n: (torch.randn(n, 3),), FIRST, [3]),
-    "sizes_too": Case(sizes_too, _one, FIRST, [3, 3]),
-    "precise": Case(precise, _one, FIRST, [5]),
+    "sizes_too": Case(sizes_too, one_tensor, FIRST, [3, 3]),
+    "precise": Case(precise, one_tensor, FIRST, [3]),
 }

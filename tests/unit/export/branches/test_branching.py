@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
@@ -22,14 +23,17 @@ from anyshape.errors import (
 )
 from anyshape.events import GraphBreak, subscribe
 from anyshape.export import Dim, export, load
-from anyshape.export.branches import branch_tracer, branching
+from anyshape.export.branches import branching, waypoint, witness
 from anyshape.export.files import archive
 from anyshape.trace import tree
-from tests.unit.export.branches.branch_programs import CASES, one_if, while_changed
+from tests.unit.export.branches import branch_programs
+from tests.unit.export.branches.branch_programs import one_if, while_changed
+from tests.unit.export.branches.join_programs import JOINS
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+CASES = {**branch_programs.CASES, **JOINS}
 SIZES = (0, 1, 2, 3, 4, 7)
 
 
@@ -126,6 +130,52 @@ def test_a_loaded_program_says_the_same(name: str, tmp_path: Path) -> None:
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
+def ifs_in_sequence(n: int, folder: Path) -> Any:
+    """A function of `n` branches, from a file, so that it has a source."""
+    lines = ["def fn(x):", "    x = x * 1"]
+    for i in range(n):
+        lines += [f"    if (x > {i}.5).any():", f"        t = x * {i + 2}", "        x = t - 1"]
+        lines += ["    else:", f"        x = x + {i}"]
+    path = folder / f"ifs_{n}.py"
+    path.write_text("\n".join([*lines, "    return x", ""]), encoding="utf-8")
+    scope: dict[str, Any] = {}
+    exec(compile(path.read_text(encoding="utf-8"), str(path), "exec"), scope)
+    return scope["fn"]
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 6, 8, 11, 15, 20])
+def test_branches_in_sequence_are_two_segments_each(n: int, tmp_path: Path) -> None:
+    fn = ifs_in_sequence(n, tmp_path)
+    program = export(fn, (torch.ones(4),), dynamic_shapes=({0: Dim("n")},))
+    assert [len(v.parts) for v in program.variants] == [2 * n + 1]
+    for size in (0, 1, 3):
+        for seed in range(6):
+            torch.manual_seed(seed)
+            x = torch.randn(size) * 8
+            assert torch.equal(program(x), fn(x))
+
+
+def test_what_is_not_needed_is_in_no_frame() -> None:
+    code = CASES["five_ifs"].export().code
+    frames = [line for line in code.splitlines() if line.strip().startswith("return [")]
+    assert len(frames) == 11
+    assert not any(re.search(r"\bu[0-9]|None", line.rpartition(",")[0]) for line in frames)
+
+
+def test_sides_with_other_python_values_that_meet_are_found_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    right = waypoint._match
+
+    def blind(a: Any, b: Any, names: Any) -> bool:
+        return (type(a) is int and type(b) is int) or right(a, b, names)
+
+    monkeypatch.setattr(waypoint, "_match", blind)
+    case = CASES["other_number"]
+    program = case.export()
+    assert not all(same(outcome(program, a), outcome(case.fn, a)) for a in calls("other_number"))
+
+
 def test_the_contract_names_the_lines() -> None:
     contract = str(CASES["if_in_loop"].export().contract())
     assert "branches on data: 2\n" in contract
@@ -136,8 +186,8 @@ def test_the_contract_names_the_lines() -> None:
 
 def test_explain_shows_how_segments_follow() -> None:
     text = CASES["while_changed"].export().explain()
-    assert "segment 4: 0 calls" in text
-    assert "while changed.any():: True: segment 1, False: segment 4" in text
+    assert "segment 2: 0 calls" in text
+    assert "while changed.any():: True: segment 1, False: segment 2" in text
 
 
 def test_an_assert_is_no_branch() -> None:
@@ -207,10 +257,10 @@ def test_too_many_segments_name_the_line() -> None:
         export(growing, (torch.ones(3),))
     assert "while x.sum() > 0:" in str(found.value)
     assert "config.segment_limit" in str(found.value)
-    with config.patch(segment_limit=4), pytest.raises(DataDependentError, match="more than 4"):
+    with config.patch(segment_limit=2), pytest.raises(DataDependentError, match="more than 2"):
         export(while_changed, (torch.ones(3),))
-    with config.patch(segment_limit=5):
-        assert len(export(while_changed, (torch.ones(3),)).variants[0].parts) == 5
+    with config.patch(segment_limit=3):
+        assert len(export(while_changed, (torch.ones(3),)).variants[0].parts) == 3
 
 
 def test_a_count_that_only_data_knows_names_the_line() -> None:
@@ -319,8 +369,7 @@ def test_a_loop_that_keeps_the_sizes_of_an_earlier_round_is_found_out(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     case = CASES["known_before"]
-    right = branch_tracer.renamed
-    monkeypatch.setattr(branch_tracer, "renamed", lambda *a: None if right(*a) is None else {})
+    monkeypatch.setattr(witness.Witness, "_holds", lambda *_: True)
     program = case.export()
     assert not all(same(outcome(program, a), outcome(case.fn, a)) for a in calls("known_before"))
 
