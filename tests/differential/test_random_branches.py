@@ -104,7 +104,7 @@ def test_sides_that_meet_in_another_state_are_found(
         return (_is_note(a) and _is_note(b)) or right(a, b, names)
 
     monkeypatch.setattr(waypoint, "_match", blind)
-    assert differences(range(16), tmp_path)[1]
+    assert differences(range(40, 44), tmp_path)[1]
 
 
 def _is_note(key: Any) -> bool:
