@@ -27,6 +27,7 @@ from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor import current
 from anyshape.tensor.layout import CONTIGUOUS, unsure
 from anyshape.tensor.meta import Meta
+from anyshape.torch_compat.aten_op import schema_of
 from anyshape.torch_compat.torch_function import DisableTorchFunction
 from anyshape.trace import tree
 from anyshape.trace.codegen import Program
@@ -123,6 +124,9 @@ class ExampleTracer(Tracer):
         except UnsupportedError as error:
             if not error.what.startswith("no shape rule") or self.bodies or self.whole:
                 raise
+            schema = schema_of(func)
+            if schema is None or schema.is_mutable:
+                raise  # what it writes to, no later call may take from before
             flat, spec = tree.flatten((args, kwargs))
             frozen = [self._freeze(x) for x in flat]
             real, named = tree.unflatten(self.at_example(frozen), spec)

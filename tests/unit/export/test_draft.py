@@ -145,6 +145,21 @@ def test_an_op_without_a_fake_kernel_is_run_on_the_example() -> None:
         torch.testing.assert_close(program(torch.arange(n * 1.0)), f(torch.arange(n * 1.0)))
 
 
+@torch.library.custom_op("draft_tests::bump", mutates_args={"y"})
+def bump(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    y.add_(1)
+    return x.clone()
+
+
+def test_an_op_that_writes_needs_a_fake_kernel() -> None:
+    def f(x: torch.Tensor) -> Any:
+        y = x * 2
+        return bump(x, y) + y
+
+    with pytest.raises(UnsupportedError, match="no shape rule for bump"):
+        export(f, (torch.ones(3),), draft=True)
+
+
 def test_what_a_draft_cannot_assume_is_an_error() -> None:
     def f(x: torch.Tensor) -> Any:
         return torch.cond(x.sum() > 0, lambda x: x + 1 if x.max() > 3 else x, lambda x: x, (x,))

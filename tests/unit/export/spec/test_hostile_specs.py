@@ -1,6 +1,4 @@
-"""Specs and calls of a user who makes mistakes: each is served as by the function, or refused with a
-text that names the argument.
-"""
+"""Specs and calls with mistakes: served as by the function, or refused by the argument's name."""
 
 from __future__ import annotations
 
