@@ -531,3 +531,13 @@ def test_a_truth_value_of_the_run_is_a_result(truth: Any) -> None:
     for x in (torch.zeros(2), torch.ones(3), torch.tensor([0.0, 1.0, 0.0])):
         assert str(compiled(x)) == str(truth(x))
     assert compiled.stats.traces == 1
+
+
+def test_tensors_of_a_tuple_from_outside_are_constants() -> None:
+    held = (torch.ones(1), (torch.full((1,), 2.0),))
+
+    def total(x: Any) -> Any:
+        first, (second,) = held
+        return x + first + second
+
+    assert anyshape.compile(total, fullgraph=True)(torch.zeros(2)).tolist() == [3.0, 3.0]

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 _MOST: Final = 1 << 22  # elements
 _CALL: Final = ("tracer", "func", "args", "kwargs")  # the variables of what handles a call
+_PARTIAL: Final = (("self",), ("t",))  # frames whose arguments may lack the first operand
 
 
 class _Unknown(Exception):
@@ -43,7 +44,7 @@ def call_of(error: BaseException) -> tuple[Any, Any, Any] | None:
         frame = tb.tb_frame
         if not is_own(frame.f_code.co_filename):
             call = None
-        elif call is None and frame.f_code.co_varnames[:1] != ("self",):
+        elif call is None and frame.f_code.co_varnames[:1] not in _PARTIAL:
             found = frame.f_locals
             if all(name in found for name in _CALL):
                 call = found["func"], found["args"], found["kwargs"]

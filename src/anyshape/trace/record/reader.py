@@ -104,7 +104,9 @@ class Reader:
         return self._effects == DONE or self.is_born(x)
 
     def is_old(self, t: torch.Tensor) -> bool:
-        """Whether a real tensor was surely there before the trace."""
+        """Whether a real tensor was surely there before the trace, at least in a tuple."""
+        if id(t) not in self._outside and any(_holds(x, t) for x in [*self._outside.values()]):
+            self._outside[id(t)] = t
         return id(t) in self._outside
 
     def is_outside(self, x: Any) -> bool:
@@ -464,6 +466,11 @@ class Reader:
             why="the program could not repeat it on every call",
             fix="return the value, or keep it in a tensor that is changed in place",
         )
+
+
+def _holds(x: Any, t: torch.Tensor) -> bool:
+    """Whether a tuple has a tensor among its parts: it is as old as the tuple."""
+    return isinstance(x, tuple) and any(part is t or _holds(part, t) for part in tuple.__iter__(x))
 
 
 _UNKNOWN: Final = object()

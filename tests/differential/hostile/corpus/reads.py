@@ -544,3 +544,25 @@ def nested_compile():
         return inner(x) + 1
 
     return Case(fn, *RESCALE)
+
+
+def in_a_tuple(name, use):
+    """A program that reads a tensor of a tuple, which is replaced by another one."""
+
+    def factory():
+        held = Box()
+        held.pair = (torch.ones(1), (torch.full((1,), 2.0),))
+
+        def fn(x):
+            return use(x, held.pair)
+
+        return Case(fn, lambda: setattr(held, "pair", (torch.zeros(1), (torch.ones(1),))))
+
+    factory.__name__ = name
+    program(factory)
+
+
+in_a_tuple("tuple_item", lambda x, pair: x + pair[0])
+in_a_tuple("tuple_nested", lambda x, pair: x * pair[1][0])
+in_a_tuple("tuple_unpacked", lambda x, pair: (lambda a, b: x + a)(*pair))
+in_a_tuple("tuple_gone_through", lambda x, pair: sum([t * x for t in pair[1]]))
