@@ -17,6 +17,8 @@ from anyshape.errors import AnyshapeError, ShapeError
 from anyshape.symbolic.numpy_calls import lifted
 from anyshape.symbolic.numpy_scalar import at_values, scalar_of, value_of
 from anyshape.symbolic.operand import is_symbolic
+from anyshape.symbolic.sym_bool import SymBool
+from anyshape.tensor.identity import type_of
 from anyshape.trace.graph import SYMBOLIC
 from anyshape.trace.options import DONE
 from anyshape.trace.record.atom import ATOMS, CONTAINERS, HEAP, Function
@@ -138,7 +140,10 @@ class Operations:
         kind = type(o)
         if kind in ATOMS:
             return o
-        method = self.special(o, "__bool__") or self.special(o, "__len__")
+        method = self.special(o, "__bool__")
+        if method is not None:
+            return _truth_of(method())
+        method = self.special(o, "__len__")
         if method is not None:
             return bool(self.truth(method()))
         if isinstance(o, CONTAINERS):
@@ -302,6 +307,13 @@ class Operations:
         self._recorder.lookup(kind, "__exit__")
         self._recorder.catches = True
         return _Manager(self.calls, o, enter, leave)
+
+
+def _truth_of(found: Any) -> bool:
+    """What a `__bool__` of the user's gave, as Python takes it."""
+    if type(found) is not bool and type(found) is not SymBool:
+        raise TypeError(f"__bool__ should return bool, returned {type_of(found).__name__}")
+    return bool(found)
 
 
 def _passes_through(error: BaseException) -> bool:

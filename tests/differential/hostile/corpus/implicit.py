@@ -420,3 +420,34 @@ def tensor_function_of_a_subclass():
         return ((torch.arange(n) + 1.0).as_subclass(Loud),)
 
     return Case(fn, *attribute(Loud, "k", 3.0, 2.0), args=make)
+
+
+@program
+def bool_that_gives_no_bool():
+    class Odd:
+        def __bool__(self):
+            return LEVEL
+
+    odd = Odd()
+
+    def fn(x):
+        return x * 2 if odd else x * 3
+
+    return Case(fn)
+
+
+@program
+def bool_that_gives_no_bool_and_is_handled():
+    class Odd:
+        def __bool__(self):
+            return LEVEL
+
+    odd = Odd()
+
+    def fn(x):
+        try:
+            return x * 2 if odd else x * 3
+        except TypeError:
+            return x + 1
+
+    return Case(fn)
