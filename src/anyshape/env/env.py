@@ -235,8 +235,10 @@ class Env:
         if listeners and Answer in listeners and not self.is_timed:
             return timed(self, "guard", p, self.guard, p)
         answer = decide(self.knowledge, p)
-        if answer is not None:
-            return answer
+        return self._guard_open(p) if answer is None else answer
+
+    def _guard_open(self, p: Bool) -> bool:
+        """The truth of a condition that is not decided: by the hints, and then guarded."""
         backed = self._over_backed(p)
         if backed is None:
             answer = self.asker.settle(self, p)

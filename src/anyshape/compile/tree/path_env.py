@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from anyshape.env.announce import timed
-from anyshape.env.ladder.decide import decide
-from anyshape.events import Answer, listeners
 from anyshape.trace.path.segment_env import SegmentEnv
 
 if TYPE_CHECKING:
@@ -26,15 +23,10 @@ class PathEnv(SegmentEnv):
 
     path: PathTracer
 
-    def guard(self, p: Bool) -> bool:
-        """The truth of `p`: proved, guarded at the entry, or decided by the run."""
-        if listeners and Answer in listeners and not self.is_timed:
-            return timed(self, "guard", p, self.guard, p)
-        answer = decide(self.knowledge, p)
-        if answer is not None:
-            return answer
+    def _guard_open(self, p: Bool) -> bool:
+        """The truth of a condition that is not decided: guarded at the entry, or by the run."""
         if not self.path.answers and self._over_backed(p) is not None:
-            return super().guard(p)
+            return super()._guard_open(p)
         return bool(self.path.decide(p))
 
     def value(self, e: Expr) -> int:

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from anyshape.env.announce import timed
-from anyshape.env.ladder.decide import decide
-from anyshape.events import Answer, listeners
 from anyshape.trace.path.segment_env import SegmentEnv
 
 if TYPE_CHECKING:
@@ -24,16 +21,11 @@ class BranchEnv(SegmentEnv):
 
     path: BranchTracer
 
-    def guard(self, p: Bool) -> bool:
-        """The truth of `p`: proved, guarded, or the answer of this path."""
-        if listeners and Answer in listeners and not self.is_timed:
-            return timed(self, "guard", p, self.guard, p)
-        answer = decide(self.knowledge, p)
-        if answer is not None:
-            return answer
+    def _guard_open(self, p: Bool) -> bool:
+        """The truth of a condition that is not decided: guarded, or the answer of this path."""
         if self._over_backed(p) is None and self.asker.settle(self, p) is None:
             return bool(self.path.decide(p))
-        return super().guard(p)
+        return super()._guard_open(p)
 
     def value(self, e: Expr) -> int:
         """The value of `e`: proved, guarded, or the answer of this path."""
