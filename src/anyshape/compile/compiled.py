@@ -37,6 +37,7 @@ from anyshape.errors import (
 from anyshape.events import Fallback, Recompilation, emit, listeners
 from anyshape.interop.backend import EAGER, Lowered, find_backend
 from anyshape.observe import recompile_log
+from anyshape.refusal import refused
 from anyshape.tensor.current import is_tracing
 from anyshape.torch_compat.torch_function import has_function_mode
 from anyshape.trace.arguments import Arguments
@@ -270,16 +271,23 @@ class Compiled:
         if eagers and made.has_asserts:  # one of them may fail first
             return self._eagerly(call.args, call.kwargs)
         if self.options.fullgraph and isinstance(error, AnyshapeError):
-            if isinstance(error, ShapeError) and not error.is_refusal:
-                self._eagerly(call.args, call.kwargs)  # raises, unless the error is ours alone
+            if isinstance(error, ShapeError):
+                if not error.is_refusal:
+                    self._eagerly(call.args, call.kwargs)  # raises, unless the function handles it
+                raise refused(UnsupportedError, f"an error that eager execution lacks: {error}")
             raise error
         if asserted or isinstance(error, _RAISED):
             raise error
+        made.drop_values()
         if getattr(error, "is_refusal", False) and self._cuts.at_error(error):
+            made.drop_places()
             return self._in_pieces(call.args, call.kwargs)
-        result = self._eagerly(call.args, call.kwargs)
-        if not self._cuts.at_error(error):
-            self._give_up(f"it cannot be traced: {error}")
+        try:
+            result = self._eagerly(call.args, call.kwargs)
+            if not self._cuts.at_error(error):
+                self._give_up(f"it cannot be traced: {error}")
+        finally:
+            made.drop_places()
         return result
 
     # ------------------------------------------------------------------ pieces
@@ -320,6 +328,7 @@ class Compiled:
                 tracer.take_back()
             catches = tracer.recorder is None or tracer.recorder.catches
             has_asserts = bool(tracer.env.runtime_asserts or tracer.has_effects)
+            tracer.abandon()
             return Failed(e, catches, has_asserts)
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from anyshape.errors import RuntimeAssertError, ShapeError
@@ -27,6 +28,24 @@ class Failed(NamedTuple):
     error: Exception
     catches: bool
     has_asserts: bool
+
+    def drop_values(self) -> None:
+        """Empty the frames of the error: what the program held lives no longer than in eager
+        execution. The places in the code remain.
+        """
+        for e in self._errors():
+            traceback.clear_frames(e.__traceback__)
+
+    def drop_places(self) -> None:
+        """Drop the frames of the error, which the frame of the caller is reachable from."""
+        for e in self._errors():
+            e.__traceback__ = None
+
+    def _errors(self) -> list[BaseException]:
+        found: list[BaseException] = [self.error]
+        for e in found:
+            found += [c for c in (e.__cause__, e.__context__) if c is not None and c not in found]
+        return found
 
     @property
     def is_too_general(self) -> bool:

@@ -453,9 +453,16 @@ class Tracer(ModeRecorder):
         for method in ("call", "record", "mutate", "emit"):
             setattr(self, method, _outside)
 
+    def abandon(self) -> None:
+        """Drop everything: the trace has failed."""
+        self.release()
+        self.graph, self.inputs, self.observations = Graph(), None, Observations()
+
     def release(self) -> None:
         """Drop what only the trace needed."""
         self.mode = None
+        if self.recorder is not None:
+            self.recorder.forget()
         self.recorder = None
         self._lifted = {}
         self.wrappers = {}

@@ -35,6 +35,7 @@ class Attributes:
         self._recorder = recorder
         self._known = recorder.known
         self._in_class = recorder.in_class
+        self._looking: set[type] = set()  # classes with a `__getattribute__` of the user's
         self._supers = recorder.supers
 
     # ------------------------------------------------------------------ reading
@@ -46,6 +47,8 @@ class Attributes:
             return getattr(o, name) if name != "__class__" else type_of(o)
         found = self._known.get((id(o), name), MISSING)
         if found is not MISSING:
+            if kind in self._looking:
+                return self._of_object(o, name, kind)
             if found is _DELETED:
                 raise AttributeError(f"{kind.__name__!r} object has no attribute {name!r}")
             return found
@@ -136,6 +139,7 @@ class Attributes:
         look: Any = kind.__getattribute__
         if type(look) is Function and is_twinned(look.__code__):
             self._recorder.lookup(kind, "__getattribute__")
+            self._looking.add(kind)
             try:
                 return self.calls.ready(look)(o, name)
             except AttributeError:
@@ -397,7 +401,15 @@ class Attributes:
     def del_attribute(self, o: Any, name: str) -> None:
         """`del o.name`."""
         recorder = self._recorder
-        remove = type(o).__delattr__
+        remove: Any = type(o).__delattr__
+        raw = recorder.lookup(type(o), name)
+        deletes = getattr(type(raw), "__delete__", None)
+        if type(raw) is property and raw.fdel is not None:
+            self.calls.ready(raw.fdel)(o)
+            return
+        if self.calls.is_recorded(deletes) and remove is object.__delattr__:
+            self.calls.ready(deletes)(raw, o)
+            return
         if id(o) in recorder.changed and isinstance(o, SymTensor):
             raise recorder.refusal(f"the attribute {name} of a tensor is deleted")
         if recorder.may_write(o) or isinstance(o, SymTensor):

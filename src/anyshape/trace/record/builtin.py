@@ -233,6 +233,8 @@ class Builtins:
         if isinstance(owner, CONTAINERS):
             return self._containers.method(owner, name, is_native=True)
         if name == "__call__":
+            if isinstance(owner, type):  # by the `__call__` of a metaclass
+                return functools.partial(self._calls.make, owner)
             return self._calls.ready(owner)
         return functools.partial(self._plain, f)
 

@@ -23,7 +23,7 @@ from anyshape.torch_compat.torch_script import ScriptFunction, script_source
 from anyshape.trace import tree
 from anyshape.trace.higher_order.substitute import transformed
 from anyshape.trace.record import read as reads
-from anyshape.trace.record.atom import ATOMS, CONTAINERS, SYMBOLIC, Function
+from anyshape.trace.record.atom import ATOMS, CONTAINERS, HEAP, SYMBOLIC, Function
 from anyshape.trace.record.builtin import Builtins
 from anyshape.trace.record.territory import is_twinned
 from anyshape.trace.twin.twin import is_twin
@@ -161,6 +161,9 @@ class Calls:
             self._recorder.kind(f)
             self._recorder.lookup(kind, "__call__")
             return functools.partial(self.ready(call), f)
+        if kind.__flags__ & HEAP and _is_callable_object(call):
+            self._recorder.kind(f)
+            return self.ready(self._recorder.outside(self._recorder.lookup(kind, "__call__")))
         if in_package(kind.__module__, "torch") or isinstance(f, torch.Tensor):
             return f if not self._recorder.shadows else functools.partial(self._shadowed, f)
         return functools.partial(self._builtins.foreign, f)
@@ -298,9 +301,9 @@ class Calls:
         call = type(cls).__call__
         if type(call) is Function and is_twinned(call.__code__):
             return functools.partial(self.ready(call), cls)
-        return functools.partial(self._make, cls)
+        return functools.partial(self.make, cls)
 
-    def _make(self, cls: Any, /, *args: Any, **named: Any) -> Any:
+    def make(self, cls: Any, /, *args: Any, **named: Any) -> Any:
         """A new object of a class, made by twins of its methods."""
         recorder = self._recorder
         new: Any = cls.__new__
@@ -341,6 +344,12 @@ def _is_random(f: Any) -> bool:
     """Whether a callable of NumPy draws random numbers."""
     home = getattr(f, "__module__", None) or type(getattr(f, "__self__", None)).__module__
     return in_package(str(home), "numpy.random")
+
+
+def _is_callable_object(call: Any) -> bool:
+    """Whether what a class has for `__call__` is an object without a binding of its own."""
+    kind = type(call)
+    return callable(call) and not hasattr(kind, "__get__") and not isinstance(call, type)
 
 
 def _is_plain(x: Any) -> bool:

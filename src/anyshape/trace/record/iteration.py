@@ -205,7 +205,10 @@ class Iterations:
 
 def is_ordered(x: Any) -> bool:
     """Whether an object is compared by a method of the user's."""
-    return type(x) not in ATOMS and type(getattr(type(x), "__lt__", None)) is Function
+    kind = type(x)
+    if kind in ATOMS:
+        return False
+    return any(type(getattr(kind, name, None)) is Function for name in ("__lt__", "__gt__"))
 
 
 class _Ordered:

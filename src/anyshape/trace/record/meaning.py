@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import builtins
 import functools
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.identity import identity_of, is_instance, type_of
 from anyshape.tensor.sym_tensor import SymTensor
+from anyshape.trace.record import read as reads
 from anyshape.trace.record.atom import ATOMS
 from anyshape.trace.record.iteration import is_ordered
 
@@ -47,6 +49,7 @@ class Meanings:
         yield builtins.pow, _power
         yield builtins.type, self._type
         yield builtins.isinstance, self._is_instance
+        yield builtins.issubclass, self._is_subclass
         yield builtins.id, self._identity
         yield builtins.hash, self._hash
 
@@ -101,16 +104,29 @@ class Meanings:
     def _extremum(self, plain: Any, symbolic: Any, /, *args: Any, **named: Any) -> Any:
         if len(args) == 1:
             args = (list(self._iterations.iterated(args[0])),)
+        if named.get("key") is not None:
+            parts = list(args[0]) if len(args) == 1 else list(args)
+            if parts:
+                return self._first(plain, parts, self._iterations.given(named["key"]))
         if named:
-            named = {k: self._iterations.given(v) if k == "key" else v for k, v in named.items()}
             return plain(*args, **named)
         operands = [self._operators.plain(x) for x in (args[0] if len(args) == 1 else args)]
         if any(map(is_ordered, operands)):
-            keyed = self._iterations.sorted_(operands)
-            return keyed[-1] if plain is max else keyed[0]
+            return self._first(plain, operands, None)
         if any(is_symbolic(x) or isinstance(x, torch.Tensor) for x in operands):
             return symbolic(operands)
         return plain(operands) if args else plain()
+
+    def _first(self, plain: Any, parts: list[Any], key: Any) -> Any:
+        """The first of the largest or smallest parts, compared as Python compares them."""
+        better: Any = self._operators.gt if plain is max else self._operators.lt
+        best = parts[0]
+        best_key = best if key is None else key(best)
+        for part in parts[1:]:
+            part_key = part if key is None else key(part)
+            if self._operators.truth(better(part_key, best_key)):
+                best, best_key = part, part_key
+        return best
 
     # ------------------------------------------------------------------ types and identity
 
@@ -127,11 +143,31 @@ class Meanings:
 
     def _is_instance(self, x: Any, kinds: Any) -> bool:
         self._look(x)
-        for part in kinds if isinstance(kinds, tuple) else (kinds,):
-            check = getattr(type(part), "__instancecheck__", None)
-            if self._calls.is_recorded(check) and self._calls.ready(check)(part, x):
-                return True
+        if isinstance(kinds, tuple):
+            return any(self._is_instance(x, part) for part in kinds)
+        check = getattr(type(kinds), "__instancecheck__", None)
+        if self._calls.is_recorded(check) and type(x) is not kinds:
+            return bool(self._operators.truth(self._calls.ready(check)(kinds, x)))
+        if isinstance(kinds, abc.ABCMeta):
+            self._note_subclass(type_of(x), kinds)
         return is_instance(x, kinds)
+
+    def _note_subclass(self, cls: Any, kinds: Any) -> bool:
+        """Whether a class is one of an abstract class, which others may be registered with."""
+        answer = issubclass(cls, kinds)
+        if kinds not in cls.__mro__:
+            self._recorder.note(reads.CALL, issubclass, (cls, kinds), answer)
+        return answer
+
+    def _is_subclass(self, cls: Any, kinds: Any) -> bool:
+        if isinstance(kinds, tuple):
+            return any(self._is_subclass(cls, part) for part in kinds)
+        check = getattr(type(kinds), "__subclasscheck__", None)
+        if self._calls.is_recorded(check):
+            return bool(self._operators.truth(self._calls.ready(check)(kinds, cls)))
+        if isinstance(kinds, abc.ABCMeta) and isinstance(cls, type):
+            return self._note_subclass(cls, kinds)
+        return issubclass(cls, kinds)
 
     def _identity(self, x: Any) -> int:
         if isinstance(x, torch.Tensor):

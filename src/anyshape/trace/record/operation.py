@@ -37,6 +37,7 @@ _BINARY: Final = (
     "lshift", "rshift",
 )  # fmt: skip
 _REFLECTED: Final = {"eq": "eq", "ne": "ne", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
+_COMPARISONS: Final = tuple(getattr(operator, name) for name in _REFLECTED)
 _UNARY: Final = ("neg", "pos", "invert")
 
 
@@ -47,6 +48,7 @@ class Operations:
     add: Callable[[Any, Any], Any]
     eq: Callable[[Any, Any], Any]
     lt: Callable[[Any, Any], Any]
+    gt: Callable[[Any, Any], Any]
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
@@ -77,6 +79,7 @@ class Operations:
 
     def _slow(self, plain: Any, name: str, reflected: str, a: Any, b: Any) -> Any:
         first, second = self.special(a, name), self.special(b, reflected)
+        effects = self._recorder.effects
         if plain is operator.ne and first is None and second is None:
             equal = self.special(a, "__eq__") or self.special(b, "__eq__")
             if equal is not None:
@@ -92,10 +95,12 @@ class Operations:
                 return result
         elif second is None:
             return self._native(plain, a, b)
-        if second is not None and type(b) is not type(a):
+        if second is not None and (type(b) is not type(a) or plain in _COMPARISONS):
             result = second(a)
             if result is not NotImplemented:
                 return result
+        if self._recorder.effects != effects:
+            raise self._recorder.refusal(f"{name} gives NotImplemented after an effect")
         return plain(a, b)  # raises, or compares identities
 
     def _native(self, plain: Any, a: Any, b: Any) -> Any:
@@ -157,7 +162,12 @@ class Operations:
         if isinstance(o, CONTAINERS) and id(o) in self._recorder.shadows:
             raise self._recorder.refusal("a changed container is an operand of `and` or `or`")
         if not isinstance(o, torch.Tensor):
+            effects = self._recorder.effects
             self.truth(o)
+            if self._recorder.effects != effects:
+                raise self._recorder.refusal(
+                    f"the truth of a {type(o).__name__} in `and` or `or` has an effect"
+                )
         return o
 
     def is_(self, a: Any, b: Any) -> bool:

@@ -366,6 +366,15 @@ class Reader:
         for space in self._spaces.values():
             space.close(keeps=self._effects == REFUSED)
 
+    def forget(self) -> None:
+        """Drop all that the trace has seen. What is left are cycles, which the collector frees, and
+        none of the user's objects may live that long.
+        """
+        for seen in vars(self).values():
+            if type(seen) in (dict, list, set):
+                seen.clear()
+        self.root = None
+
     def read_global(self, real: dict[str, Any], name: str) -> Any:
         """The value of a name for the functions of a module."""
         if name in real:

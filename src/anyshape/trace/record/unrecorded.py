@@ -26,6 +26,7 @@ from anyshape.trace.record.territory import is_twinned
 if TYPE_CHECKING:
     from anyshape.trace.record.reader import Reader
 
+_COROUTINES: Final = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _ATTRIBUTES: Final = frozenset(opcode.opmap[name] for name in ("STORE_ATTR", "DELETE_ATTR"))
 _GLOBALS: Final = frozenset(opcode.opmap[name] for name in ("STORE_GLOBAL", "DELETE_GLOBAL"))
 _ITEMS: Final = frozenset(opcode.opmap[name] for name in ("STORE_SUBSCR", "DELETE_SUBSCR"))
@@ -34,6 +35,8 @@ _TO_CLASSES: Final = frozenset(("type", "__class__", "setattr", "delattr"))  # w
 
 def call_unrecorded(recorder: Reader, f: Any, /, *args: Any, **named: Any) -> Any:
     """Call a function without a twin: all that its arguments hold counts as read."""
+    if f.__code__.co_flags & _COROUTINES:
+        raise recorder.refusal(f"{f.__qualname__} is a coroutine")
     owner = _owner(f, args)
     if owner is not None and f.__name__ == "__init__" and dataclasses.is_dataclass(owner):
         return _init_dataclass(recorder, owner, f, args, named)
