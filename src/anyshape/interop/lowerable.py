@@ -15,6 +15,7 @@ from torch.nn import functional as F  # noqa: N812  as everybody calls it
 
 from anyshape.env.site import in_package
 from anyshape.errors import BackendError
+from anyshape.interop.kernel_warning import may_warn
 from anyshape.rules.dispatch.table import RANDOM
 from anyshape.rules.generator import STATE_CHANGES
 from anyshape.trace.birth import make_leaf, make_parameter
@@ -44,6 +45,7 @@ def need_lowerable(graph: Graph) -> None:
     """Raise if a compiler of torch would drop what a call does besides computing its result."""
     if any(type(x) is slice and values_in((x,), {}) for x in graph.outputs):
         raise _refusal("the program returns a slice of tensors")
+    _need_silent(graph)
     for node in graph.nodes:
         func = node.func
         if any(map(_is_array, leaves((*node.args, *node.kwargs.values())))):
@@ -74,6 +76,11 @@ def _is_array(x: Any) -> bool:
 
 def _refusal(why: str) -> BackendError:
     return BackendError("the program is not one for torch's compilers", why=why)
+
+
+def _need_silent(graph: Graph) -> None:
+    for node in filter(may_warn, graph.nodes):
+        raise _refusal(f"{op_name(node.func)} may warn, which they do not repeat on every run")
 
 
 def _probability(node: Node) -> Any:
