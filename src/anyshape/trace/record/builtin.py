@@ -78,6 +78,7 @@ _PURE: Final = frozenset(
      "_weakrefset", "_collections_abc", "os", "genericpath", "ntpath", "traceback")
 )  # fmt: skip
 _HARMLESS: Final = frozenset(("fspath", "allocate_lock", "RLock", "get_ident", "isenabled"))
+_ADVANCING: Final = frozenset(("__next__", "send", "throw", "close", "asend", "athrow", "aclose"))
 _BLANK: Final = (object, dict, list, set, OrderedDict)  # whose `__new__` ignores its arguments
 _IMMUTABLE: Final = (str, bytes, int, float, complex, frozenset)
 _VARYING: Final = ("time", "random", "_random", "secrets", "uuid", "numpy.random", "_datetime")
@@ -255,11 +256,8 @@ class Builtins:
             or recorder.is_born(owner)
             or module in ("numpy", "types", "builtins", "re")
         ):
-            if (
-                f.__name__ == "__next__"
-                and not recorder.is_born(owner)
-                and recorder.is_outside(owner)
-            ):
+            is_outside = recorder.is_outside(owner) or isinstance(owner, types.CoroutineType)
+            if f.__name__ in _ADVANCING and is_outside and not recorder.is_born(owner):
                 raise recorder.refusal("an iterator from outside is moved on")
             return functools.partial(self._plain, f)
         if recorder.has_outlets and f.__name__ == "write" and owner in (sys.stdout, sys.stderr):
