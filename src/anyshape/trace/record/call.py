@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import operator
 import types
+import weakref
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
@@ -166,7 +167,16 @@ class Calls:
             return self.ready(self._recorder.outside(self._recorder.lookup(kind, "__call__")))
         if in_package(kind.__module__, "torch") or isinstance(f, torch.Tensor):
             return f if not self._recorder.shadows else functools.partial(self._shadowed, f)
+        if isinstance(f, weakref.ref):
+            return functools.partial(self._followed, f)
         return functools.partial(self._builtins.foreign, f)
+
+    def _followed(self, ref: Any) -> Any:
+        """What a weak reference refers to; whether that is alive is asked before every run."""
+        found = ref()
+        alive = functools.partial(_is_alive, ref)
+        self._recorder.note(reads.CALL, alive, (), found is not None)
+        return self._recorder.outside(found)
 
     def _function(self, f: Any) -> Any:
         substitute = self._substitutes.get(id(f))
@@ -338,6 +348,10 @@ class Calls:
         """Call a function that is not recorded; it sees containers as the trace does."""
         seen = self._builtins.seen
         return f(*[seen(a) for a in args], **{k: seen(a) for k, a in named.items()})
+
+
+def _is_alive(ref: Any) -> bool:
+    return ref() is not None
 
 
 def _is_random(f: Any) -> bool:

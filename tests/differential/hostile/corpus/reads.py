@@ -566,3 +566,14 @@ in_a_tuple("tuple_item", lambda x, pair: x + pair[0])
 in_a_tuple("tuple_nested", lambda x, pair: x * pair[1][0])
 in_a_tuple("tuple_unpacked", lambda x, pair: (lambda a, b: x + a)(*pair))
 in_a_tuple("tuple_gone_through", lambda x, pair: sum([t * x for t in pair[1]]))
+
+
+@program
+def weak_reference_that_dies():
+    held = [Box()]
+    ref = weakref.ref(held[0])
+
+    def fn(x):
+        return x * 2 if ref() is not None else x * 3
+
+    return Case(fn, held.clear, looks_at=[])
