@@ -159,7 +159,7 @@ class BranchTracer(SegmentTracer):
         questions that follow, which other checks are known by, are the same.
         """
         if self._state() is not None:
-            self.memo.clear()
+            self._forget()
         holds = SymBool(question if check.answer else negate(question), self.env)
         self._raise_unless(holds, check.error)
         self._asked = len(self.graph.nodes)

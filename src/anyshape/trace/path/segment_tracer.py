@@ -164,12 +164,23 @@ class SegmentTracer(Tracer):
         self.answers.append(answer)
         self._learn_answer(question, answer)
         if segment.joins or segment.settled is not None:
-            self.memo.clear()  # a state that repeats must be followed by the same calls
+            self._forget()
         self._order = order
         self._parent = (segment, answer)
         self.segment = segment.children.get(key_of(answer)) or Segment()
         self._start = self._asked = len(self.graph.nodes)
         self._modes = self.modes
+
+    def _forget(self) -> None:
+        """Forget what is known of tensors from the calls that made them.
+
+        A state that repeats must be followed by the same calls, and then others made its tensors.
+        """
+        self.memo.clear()
+        self.epoch += 1
+        for value in self._live():
+            if value.root.node is not None:
+                value.root.version = self.epoch
 
     def _learn_answer(self, question: Any, answer: Any) -> None:
         """What was answered is known from here on, for this path."""

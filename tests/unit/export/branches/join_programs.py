@@ -163,6 +163,32 @@ def input_seen_elsewhere(x: torch.Tensor) -> Any:
     return x + 1, z
 
 
+def literal_in_a_loop(x: torch.Tensor) -> Any:
+    rounds = torch.zeros((), dtype=torch.int64)
+    while (x.abs() > 1).any():
+        x = torch.where(x.abs() > 1, x / 2, x)
+        rounds += 1
+    if rounds == 0:
+        return x * 0, rounds
+    return x, rounds
+
+
+def literal_on_a_side(x: torch.Tensor) -> Any:
+    k = torch.tensor(3)
+    if x.sum() > 0:
+        k = k + 4
+    if (x > 1).any():
+        x = x + 1
+    return x * 2 if k == 3 else x * 5
+
+
+def literals_of_both_sides(x: torch.Tensor) -> Any:
+    k = torch.arange(3) if x.sum() > 0 else torch.arange(3) + 5
+    if (x > 1).any():
+        x = x + 1
+    return x, k.tolist(), torch.bincount(k, minlength=3)
+
+
 class Seen(nn.Module):
     """Branches that write to a buffer in place."""
 
@@ -196,5 +222,8 @@ JOINS: dict[str, Case] = {
     "view_or_copy": Case(view_or_copy, one_tensor, FIRST, [7]),
     "input_or_result": Case(input_or_result, one_tensor, FIRST, [5]),
     "input_seen_elsewhere": Case(input_seen_elsewhere, one_tensor, FIRST, [7]),
+    "literal_in_a_loop": Case(literal_in_a_loop, one_tensor, FIRST, [5]),
+    "literal_on_a_side": Case(literal_on_a_side, one_tensor, FIRST, [7]),
+    "literals_of_both_sides": Case(literals_of_both_sides, one_tensor, FIRST, [5]),
     "seen": Case(Seen(), one_tensor, FIRST, [5]),
 }
