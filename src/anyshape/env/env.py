@@ -383,6 +383,11 @@ class Env:
         """The runtime asserts that imply all recorded ones."""
         return self._listed(self._asserts)
 
+    @property
+    def last_assert(self) -> Fact | None:
+        """The fact of the newest runtime assert."""
+        return self._asserts[-1] if self._asserts else None
+
     def _listed(self, facts: list[Fact]) -> list[Obligation]:
         recorded = tuple(facts)
         kept = minimal(recorded, natural(self._sizes))

@@ -109,15 +109,21 @@ def in_program_order(listed: Iterable[Obligation]) -> list[Obligation]:
 
     Conditions of the list that were recorded with no others come last.
     """
-    found: dict[Bool, Obligation] = {}
+    return [o for _, o in numbered(listed)]
+
+
+def numbered(listed: Iterable[Obligation]) -> list[tuple[int, Obligation]]:
+    """The same, each with the number of its fact; -1 for what was recorded with no others."""
+    found: dict[Bool, tuple[int, Obligation]] = {}
     alone = []
     for o in listed:
         if not o.recorded:
-            alone.append(o)
+            alone.append((-1, o))
         elif not found:
-            for fact in o.recorded:
+            for i, fact in enumerate(o.recorded):
                 for part in _parts(fact):
-                    found.setdefault(part.condition, Obligation(part, o._knowledge, o.recorded))
+                    made = Obligation(part, o._knowledge, o.recorded)
+                    found.setdefault(part.condition, (i, made))
     return [*found.values(), *alone]
 
 

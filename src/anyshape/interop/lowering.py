@@ -14,7 +14,7 @@ from anyshape.errors import BackendError, UnsupportedError
 from anyshape.interop.backend import Backend, Lowered
 from anyshape.interop.fakes import actual_hints, choose_hints, make_fakes
 from anyshape.interop.inductor import compile_with_inductor
-from anyshape.interop.lowerable import need_lowerable
+from anyshape.interop.lowerable import need_lowerable, need_order
 from anyshape.interop.lowering_guards import LoweringGuards
 from anyshape.interop.runtime_wrapper import RuntimeWrapper
 from anyshape.torch_compat.fake_tensor import TracingContext, compute_unbacked_bindings, tracing
@@ -37,6 +37,7 @@ def lower_graph(captured: Captured, backend: Backend, flat: list[Any]) -> Lowere
     from them does not hold for the call, the program is compiled again with the values as hints.
     """
     need_lowerable(captured.graph)
+    need_order(captured.runtime_asserts, captured.graph)
     wrapper = RuntimeWrapper(captured)
     wrapper.check_early(flat)
     hints = choose_hints(captured, flat, wrapper.early)

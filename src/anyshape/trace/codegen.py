@@ -14,14 +14,16 @@ import itertools
 import linecache
 import math
 import weakref
+from bisect import bisect_right
 from importlib import import_module
 from keyword import iskeyword
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
 from anyshape.env.fact import BY_RULE, ERRORS
-from anyshape.env.obligation import last_unbacked
+from anyshape.env.obligation import last_unbacked, numbered
 from anyshape.errors import RuntimeAssertError
 from anyshape.expr.atom import can_raise
 from anyshape.expr.boolean import GE, RELATIONS
@@ -32,6 +34,7 @@ from anyshape.expr.traverse import nodes_below
 from anyshape.symbolic.numpy_scalar import scalar_of
 from anyshape.symbolic.sym_bool import SymBool
 from anyshape.tensor.sym_tensor import SymSize
+from anyshape.trace.assert_order import changes_before
 from anyshape.trace.execution_modes import MODE_CHANGES, keep_modes
 from anyshape.trace.graph import SYMBOLIC, Name, Node, Value, leaves, op_name, operand_of, values_in
 from anyshape.trace.record.effect import Held
@@ -79,9 +82,9 @@ class Program:
 
     def write(self, asserts: Sequence[Obligation]) -> str:
         """The text of the function `run(flat)`."""
-        self.scope["asserts"] = asserts
         graph = self._graph
-        checks = _Checks(asserts, {bind.name for bind in self._binds}, graph)
+        checks = _checks(asserts, {bind.name for bind in self._binds}, graph)
+        self.scope["asserts"] = checks.asserts
         last = self._last_uses()
         lines = [f"{value} = flat[{self._slots[value]}]" for value in graph.inputs]
         lines += [f"{bind.name} = {bind.text()}" for bind in self._binds]
@@ -95,11 +98,7 @@ class Program:
             dead = last.get(place)
             if dead:
                 lines.append(f"del {', '.join([str(value) for value in dead])}")
-            outs = node.outs
-            if type(outs) is not Value:
-                for leaf in leaves(outs):
-                    if type(leaf) is Name:
-                        lines += checks.at(leaf)
+            lines += checks.after(place, node)
         lines += checks.last()
         lines.append(f"return [{', '.join(map(self._output, graph.outputs))}]")
         if restores and self._restores:
@@ -225,6 +224,60 @@ class Program:
         return name
 
 
+def _checks(
+    asserts: Sequence[Obligation], bound: set[str], graph: Graph
+) -> _Checks | _OrderedChecks:
+    """The checks of a graph: in the order of the program where something outside changes between
+    two of them.
+    """
+    changes = changes_before(asserts, graph)
+    if changes:
+        return _OrderedChecks(asserts, bound, graph, changes)
+    return _Checks(asserts, bound, graph)
+
+
+class _OrderedChecks:
+    """The lines of all recorded asserts: each after the changes that the program makes before it,
+    and once its symbols are known.
+
+    `changes` has the place of each change, and the number of facts that were recorded before it.
+    """
+
+    def __init__(
+        self,
+        asserts: Sequence[Obligation],
+        bound: set[str],
+        graph: Graph,
+        changes: list[tuple[int, int]],
+    ) -> None:
+        self.asserts: list[Obligation] = []
+        known = _places_of_symbols(bound, graph)
+        self._due: dict[int, list[int]] = {}
+        last = -1
+        for i, (number, o) in enumerate(numbered(asserts)):
+            made = bisect_right(changes, number, key=itemgetter(1))
+            change = changes[made - 1][0] if made else -1
+            last = max(last, known.get(o.symbol, len(graph.nodes) - 1), change)
+            self._due.setdefault(last, []).append(i)
+            self.asserts.append(o)
+
+    def first(self) -> list[str]:
+        """The lines once the inputs are known."""
+        return self._lines(-1)
+
+    def after(self, place: int, _node: Node) -> list[str]:
+        """The lines after a node."""
+        return self._lines(place)
+
+    def last(self) -> list[str]:
+        """The lines once all symbols are known."""
+        return []
+
+    def _lines(self, place: int) -> list[str]:
+        due = self._due.get(place, ())
+        return [f"if not {truth(self.asserts[i])}: fail(asserts[{i}])" for i in due]
+
+
 class _Checks:
     """The lines of the asserts by the name of the last symbol that each needs.
 
@@ -232,7 +285,7 @@ class _Checks:
     """
 
     def __init__(self, asserts: Sequence[Obligation], bound: set[str], graph: Graph) -> None:
-        self._asserts = asserts
+        self.asserts = asserts
         self._bound = bound
         self._due: dict[str, list[int]] = {}
         for i, o in enumerate(asserts):
@@ -247,7 +300,15 @@ class _Checks:
         """The lines once the inputs are known."""
         return ["failed = None"] * self._waits + self._lines("")
 
-    def at(self, name: str) -> list[str]:
+    def after(self, _place: int, node: Node) -> list[str]:
+        """The lines after a node."""
+        outs = node.outs
+        if type(outs) is Value:
+            return []
+        names = [leaf for leaf in leaves(outs) if type(leaf) is Name]
+        return [line for name in names for line in self._at(name)]
+
+    def _at(self, name: str) -> list[str]:
         """The lines once a symbol is known."""
         again = self._waits and name in self._needs
         return ["if failed: fail(failed, locals(), True)"] * again + self._lines(name)
@@ -263,18 +324,24 @@ class _Checks:
             else "fail(asserts[{}], locals())"
         )
         return [
-            f"if not {truth(self._asserts[i])}: {end.format(i)}" for i in self._due.pop(name, ())
+            f"if not {truth(self.asserts[i])}: {end.format(i)}" for i in self._due.pop(name, ())
         ]
 
 
 def _is_in_order(needs: Sequence[str], bound: set[str], graph: Graph) -> bool:
     """Whether symbols are known in the order in which the facts need them."""
+    known = _places_of_symbols(bound, graph)
+    places = [known.get(name, len(graph.nodes)) for name in needs]
+    return all(a <= b for a, b in itertools.pairwise(places))
+
+
+def _places_of_symbols(bound: set[str], graph: Graph) -> dict[str, int]:
+    """The place of the node that gives each symbol its value; -1 for those of the inputs."""
     known = dict.fromkeys(("", *bound), -1)
     for place, node in enumerate(graph.nodes):
         if type(node.outs) is not Value:
             known.update({str(leaf): place for leaf in leaves(node.outs) if type(leaf) is Name})
-    places = [known.get(name, len(graph.nodes)) for name in needs]
-    return all(a <= b for a, b in itertools.pairwise(places))
+    return known
 
 
 class _SameNames(dict[str, str]):

@@ -9,7 +9,7 @@ execution, mutations included, so that running them again does the same to the s
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import torch
 
@@ -22,6 +22,7 @@ from anyshape.symbolic.sym_int import SymInt
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from anyshape.env import Fact
     from anyshape.env.site import Site
     from anyshape.tensor.meta import Meta
 
@@ -70,12 +71,19 @@ def names_object(name: str) -> bool:
     return name.startswith((GIVEN, MADE))
 
 
+class Follows(NamedTuple):
+    """The last runtime assert that was recorded before a call."""
+
+    fact: Fact | None
+
+
 class Node:
     """One call. `epoch` is the number of events before it after which equal calls may give other
     values: mutations, and changes of autocast and of the default dtype, in the whole graph.
+    `follows` is for calls that change something outside.
     """
 
-    __slots__ = ("args", "epoch", "func", "kwargs", "outs", "site")
+    __slots__ = ("args", "epoch", "follows", "func", "kwargs", "outs", "site")
 
     def __init__(
         self,
@@ -91,6 +99,7 @@ class Node:
         self.site = site
         self.epoch = epoch
         self.outs: Any = None
+        self.follows: Follows | None = None
 
     def __repr__(self) -> str:
         words = [show(a) for a in self.args]

@@ -36,13 +36,13 @@ from anyshape.trace.aside import unrecorded
 from anyshape.trace.birth import Births, make_parameter, need_origin, note_foreign, settle
 from anyshape.trace.constant import need_plain_constant
 from anyshape.trace.fresh_size import bind_fresh_sizes
-from anyshape.trace.graph import CONSTANT, INPUT, RESULT, Graph, Name, Node, Value
+from anyshape.trace.graph import CONSTANT, INPUT, RESULT, Follows, Graph, Name, Node, Value
 from anyshape.trace.literal import literal
 from anyshape.trace.mode_recorder import ModeRecorder
 from anyshape.trace.numbering import number
 from anyshape.trace.observation import Observations
 from anyshape.trace.options import REFUSED, TraceOptions
-from anyshape.trace.record.effect import read_gradient
+from anyshape.trace.record.effect import EFFECTS, read_gradient
 from anyshape.trace.scan import PLAIN, Scan
 from anyshape.trace.timed_call import timed_call
 from anyshape.trace.trace_asker import TraceAsker
@@ -248,6 +248,8 @@ class Tracer(ModeRecorder):
         if site is None and self._sites:
             site = user_site(1)
         node = Node(func, args, kwargs, site, self.epoch)
+        if func in EFFECTS:
+            node.follows = Follows(self.env.last_assert)
         self.graph.nodes.append(node)
         return node
 
@@ -275,21 +277,23 @@ class Tracer(ModeRecorder):
         node = self._node(func, scan.args(args), scan.named(kwargs))
         if self._fresh:
             self._bind(node)
-        self.touch(changed)
+        if self.touch(changed):
+            node.follows = Follows(self.env.last_assert)
         meta = changed._meta if type(changed) is SymTensor else None
         if meta is not None and scan.grad and self._grad and not meta.requires_grad:
             dtype = meta.dtype
             if dtype.is_floating_point or dtype.is_complex:
                 changed._meta = Meta(meta.shape, dtype, meta.layout, meta.device, True)
 
-    def touch(self, changed: Any) -> None:
-        """Note that the memory of a tensor changed."""
+    def touch(self, changed: Any) -> bool:
+        """Note that the memory of a tensor changed; whether it is of a tensor from outside."""
         value = changed._value if type(changed) is SymTensor else self.lift(changed)
         root = value.root
         self.epoch += 1
         root.version = self.epoch
         if root.node is None:
             self.outer_version = self.epoch
+        return root.node is None
 
     def alias(self, result: Any, of: Any) -> None:
         """Note that a result is a view of an operand."""
