@@ -18,7 +18,7 @@ from anyshape.errors import BackendError
 from anyshape.interop.kernel_warning import may_warn
 from anyshape.rules.dispatch.table import RANDOM
 from anyshape.rules.generator import STATE_CHANGES
-from anyshape.trace.assert_order import changes_before
+from anyshape.trace.assert_order import is_order_seen
 from anyshape.trace.birth import make_leaf, make_parameter
 from anyshape.trace.execution_modes import set_inference, set_saved_hooks
 from anyshape.trace.graph import INPUT, SYMBOLIC, Graph, Node, Value, leaves, op_name, values_in
@@ -44,9 +44,9 @@ _DROPOUTS: Final = frozenset((F.dropout, torch.dropout, torch.dropout_))
 _ABOUT_LEAVES: Final = (torch.Tensor.requires_grad_, torch.Tensor.detach_)
 
 
-def need_order(asserts: Sequence[Obligation], graph: Graph) -> None:
+def need_order(asserts: Sequence[Obligation], graph: Graph, bound: set[str]) -> None:
     """Raise if the program changes tensors from outside before an assert: compilers do it last."""
-    if changes_before(asserts, graph):
+    if is_order_seen(asserts, graph, bound):
         raise _refusal("a tensor from outside changes before a runtime assert, which may fail")
 
 

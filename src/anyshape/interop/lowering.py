@@ -37,7 +37,8 @@ def lower_graph(captured: Captured, backend: Backend, flat: list[Any]) -> Lowere
     from them does not hold for the call, the program is compiled again with the values as hints.
     """
     need_lowerable(captured.graph)
-    need_order(captured.runtime_asserts, captured.graph)
+    bound = {bind.name for bind in captured.inputs.named}
+    need_order(captured.runtime_asserts, captured.graph, bound)
     wrapper = RuntimeWrapper(captured)
     wrapper.check_early(flat)
     hints = choose_hints(captured, flat, wrapper.early)

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from anyshape.env.fact import BY_RULE
+from anyshape.expr.traverse import names_of
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -28,3 +31,18 @@ def changes_before(asserts: Sequence[Obligation], graph: Graph) -> list[tuple[in
         if node.follows is not None
     ]
     return changes if any(count < len(recorded) for _, count in changes) else []
+
+
+def is_order_seen(asserts: Sequence[Obligation], graph: Graph, bound: set[str]) -> bool:
+    """Whether an assert may fail after a change, when the inputs were found to fit.
+
+    The symbols in `bound` are those of the inputs: what rules need of them is known before a run.
+    """
+    changes = changes_before(asserts, graph)
+    if not changes:
+        return False
+    recorded = next(o.recorded for o in asserts if o.recorded)[changes[0][1] :]
+    return any(
+        fact.origin not in BY_RULE or not bound.issuperset(names_of(fact.condition))
+        for fact in recorded
+    )
