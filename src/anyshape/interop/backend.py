@@ -14,7 +14,7 @@ import torch
 
 from anyshape.errors import ArgumentError
 from anyshape.events import Lowering, emit, listeners
-from anyshape.interop.anomaly_mode import anomaly_mode_kept
+from anyshape.interop.compiler_turn import turn_of
 from anyshape.torch_compat.dynamo import lookup_backend
 
 if TYPE_CHECKING:
@@ -93,5 +93,5 @@ def _lower(captured: Captured, backend: Backend, flat: list[Any]) -> Lowered:
         return Lowered(captured.program.function(), None)
     from anyshape.interop.lowering import lower_graph  # noqa: PLC0415  torch's compilers load slowly
 
-    with anomaly_mode_kept():
+    with turn_of(backend):
         return lower_graph(captured, backend, flat)
