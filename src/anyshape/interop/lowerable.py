@@ -58,7 +58,7 @@ def need_lowerable(graph: Graph) -> None:
     for node in graph.nodes:
         func = node.func
         if any(map(_is_array, leaves((*node.args, *node.kwargs.values())))):
-            raise _refusal(f"{op_name(func)} is given an array of NumPy")
+            raise _refusal(f"{op_name(func)} is given an array or truth value of NumPy")
         if func in RUNNERS:
             raise _refusal(f"{op_name(func)} is a call with bodies, which runs as it is")
         if func in _EAGER_ONLY or (func in _ABOUT_LEAVES and _changes_leaf(node)):
@@ -80,7 +80,8 @@ def need_lowerable(graph: Graph) -> None:
 
 
 def _is_array(x: Any) -> bool:
-    return is_array(x) and type(x).__hash__ is None  # no number of NumPy
+    """An array of NumPy, or a truth value, which torch takes for a float; its numbers are plain."""
+    return is_array(x) and (type(x).__hash__ is None or x.dtype.kind == "b")
 
 
 def _refusal(why: str) -> BackendError:

@@ -23,6 +23,11 @@ Proxy: Final = types.MappingProxyType
 VIEWS: Final = frozenset((*_METHODS, Proxy))
 
 
+def items(proxy: Any) -> tuple[tuple[Any, Any], ...]:
+    """What a mapping holds; tuples are compared by what they hold."""
+    return tuple(proxy.items())
+
+
 class Views:
     """The views that one trace has got."""
 
@@ -53,7 +58,8 @@ class Views:
         recorder = self._recorder
         if recorder.is_born(proxy):
             return proxy
-        held = recorder.note(reads.CALL, functools.partial(dict, proxy), (), dict(proxy))
+        asked = functools.partial(items, proxy)
+        held = dict(recorder.note(reads.CALL, asked, (), asked()))
         for value in held.values():
             recorder.outside(value)
         return Proxy(held)
