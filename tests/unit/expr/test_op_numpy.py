@@ -49,6 +49,8 @@ def test_numbers_are_rounded_as_numpy_does(rounded: object, kind: type) -> None:
             found = rounded(x)  # type: ignore[operator]
             assert found == float(kind(x))
             assert math.copysign(1, found) == math.copysign(1, x)
+        for n in (70_000, 2**62, -(2**62)):  # what a maximum of an integer and a float may be
+            assert rounded(n) == float(kind(n))  # type: ignore[operator]
     assert math.isnan(rounded(math.nan))  # type: ignore[operator]
 
 

@@ -46,7 +46,7 @@ def to_float16(x: float) -> float:
 
 def _packed(code: str, x: float) -> float:
     try:
-        (rounded,) = struct.unpack(code, struct.pack(code, x))
+        (rounded,) = struct.unpack(code, struct.pack(code, float(x)))
     except OverflowError:
         return math.copysign(INF, x)
     return float(rounded)
