@@ -137,10 +137,7 @@ def _multiple(*operands: int) -> int:
     return math.lcm(*operands)
 
 
-def _sum_of_products(*operands: float) -> float:
-    half = len(operands) // 2
-    return float(getattr(math, "sumprod")(operands[:half], operands[half:]))  # noqa: B009  of 3.12
-
+_SUMPROD: Final[Any] = getattr(math, "sumprod", None)  # of Python 3.12
 
 # ---------------------------------------------------------------------- the rows
 
@@ -154,7 +151,7 @@ _VALUES: Final[dict[str, Callable[..., Any]]] = {
     "modf_fraction": lambda x: math.modf(x)[0],
     "modf_whole": lambda x: math.modf(x)[1],
     "perm": _permutations,
-    **({"sumprod": _sum_of_products} if hasattr(math, "sumprod") else {}),
+    "sumprod": lambda *xs: float(_SUMPROD(xs[: len(xs) // 2], xs[len(xs) // 2 :])),
 }
 
 _REALS: Final = {
@@ -283,7 +280,7 @@ FUNCTIONS: Final[dict[str, Op]] = {
     **{
         name: _function(name, takes, REAL, _BOUNDS.get(name, _any))
         for name, takes in _REALS.items()
-        if name in _VALUES or hasattr(math, name)
+        if hasattr(math, name.partition("_")[0])
     },
     **{
         name: _function(name, takes, INTEGER, bounds) for name, (takes, bounds) in _INTEGERS.items()
