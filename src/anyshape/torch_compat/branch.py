@@ -129,6 +129,8 @@ def _place(steps: list[dis.Instruction], i: int) -> Any:
     The test of a `while` is in the bytecode twice, before the loop and at its end.
     """
     jump = i if "_IF_" in steps[i].opname else i + 1
+    while jump < len(steps) and steps[jump].opname == "EXTENDED_ARG":
+        jump += 1
     name = steps[jump].opname if jump < len(steps) else ""
     if not name.startswith("POP_JUMP_") or not name.endswith(("_IF_TRUE", "_IF_FALSE")):
         return steps[i].offset
