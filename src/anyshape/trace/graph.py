@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from anyshape.env import Fact
     from anyshape.env.site import Site
     from anyshape.tensor.meta import Meta
+    from anyshape.trace.module_call import ModuleCall
 
 INPUT: Final = "input"
 CONSTANT: Final = "constant"
@@ -80,10 +81,11 @@ class Follows(NamedTuple):
 class Node:
     """One call. `epoch` is the number of events before it after which equal calls may give other
     values: mutations, and changes of autocast and of the default dtype, in the whole graph.
-    `follows` is for calls that change something outside.
+    `follows` is for calls that change something outside. `module_call` is the innermost call of a
+    module that it is part of.
     """
 
-    __slots__ = ("args", "epoch", "follows", "func", "kwargs", "outs", "site")
+    __slots__ = ("args", "epoch", "follows", "func", "kwargs", "module_call", "outs", "site")
 
     def __init__(
         self,
@@ -92,12 +94,14 @@ class Node:
         kwargs: dict[str, Any],
         site: Site | None,
         epoch: int,
+        module_call: ModuleCall | None = None,
     ) -> None:
         self.func = func
         self.args = args
         self.kwargs = kwargs
         self.site = site
         self.epoch = epoch
+        self.module_call = module_call
         self.outs: Any = None
         self.follows: Follows | None = None
 

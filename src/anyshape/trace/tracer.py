@@ -52,6 +52,7 @@ from anyshape.trace.wrapper import call_with_wrapper
 if TYPE_CHECKING:
     from anyshape.env.site import Site
     from anyshape.expr import Expr
+    from anyshape.trace.module_call import ModuleCall
 
 _is_grad_enabled: Final = torch.is_grad_enabled
 _is_inference: Final = torch.is_inference_mode_enabled
@@ -84,6 +85,7 @@ class Tracer(ModeRecorder):
         self.asked_identity = False  # whether it compares inputs by `is`
         self.handles_errors = False
         self.depth = 0
+        self.module_call: ModuleCall | None = None
         self.bodies = 0  # bodies of higher-order calls that are being traced
         self.gathers = False  # whether an index that is a tensor stands for a batch of them
         self.whole = 0  # forwards of autograd functions that are recorded as one call
@@ -157,7 +159,9 @@ class Tracer(ModeRecorder):
             self._complete(out, scan)
         if out.requires_grad or out.device is not self._device:
             self.note(out)
-        node = Node(func, frozen, named, user_site(3) if self._sites else None, self.epoch)
+        node = Node(
+            func, frozen, named, user_site(3) if self._sites else None, self.epoch, self.module_call
+        )
         self.graph.nodes.append(node)
         count = self._count
         self._count = count + 1
@@ -247,7 +251,7 @@ class Tracer(ModeRecorder):
             self._switch_hooks()
         if site is None and self._sites:
             site = user_site(1)
-        node = Node(func, args, kwargs, site, self.epoch)
+        node = Node(func, args, kwargs, site, self.epoch, self.module_call)
         if func in EFFECTS:
             node.follows = Follows(self.env.last_assert)
         self.graph.nodes.append(node)

@@ -23,6 +23,7 @@ from anyshape.torch_compat.torch_function import DisableTorchFunction
 from anyshape.torch_compat.torch_script import ScriptFunction, script_source
 from anyshape.trace import tree
 from anyshape.trace.higher_order.substitute import transformed
+from anyshape.trace.module_call import call_module
 from anyshape.trace.record import read as reads
 from anyshape.trace.record.atom import ATOMS, CONTAINERS, HEAP, SYMBOLIC, Function
 from anyshape.trace.record.builtin import Builtins
@@ -287,11 +288,16 @@ class Calls:
         kind = recorder.kind(m)
         call = own_call(kind, recorder.lookup(kind, "__call__"))
         if call is not _Module.__dict__["__call__"]:
-            return functools.partial(self.ready(call), m)
+            ready = functools.partial(self.ready(call), m)
+            return functools.partial(call_module, recorder.tracer, m, ready)
         return self._called(m, kind)
 
     def _called(self, m: Any, kind: type) -> Any:
         """What `Module.__call__` calls."""
+        ready = self._implementation(m, kind)
+        return functools.partial(call_module, self._recorder.tracer, m, ready)
+
+    def _implementation(self, m: Any, kind: type) -> Any:
         recorder = self._recorder
         inner = recorder.lookup(kind, "_call_impl")
         own = m.__dict__
