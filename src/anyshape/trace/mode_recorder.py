@@ -32,6 +32,7 @@ from anyshape.trace.graph import Node
 
 if TYPE_CHECKING:
     from anyshape.trace.graph import Graph
+    from anyshape.trace.module_call import ModuleCall
 
 _is_grad_enabled: Final = torch.is_grad_enabled
 _is_inference: Final = torch.is_inference_mode_enabled
@@ -45,6 +46,7 @@ class ModeRecorder:
 
     graph: Graph
     epoch: int
+    module_call: ModuleCall | None
 
     def __init__(self, *, follows_caller: bool = False) -> None:
         self._grad = _is_grad_enabled()
@@ -150,7 +152,8 @@ class ModeRecorder:
             self._mode_change(func, state)
 
     def _mode_change(self, func: Any, *state: Any) -> None:
-        self.graph.nodes.append(Node(func, state, {}, capture_site(), self.epoch))
+        node = Node(func, state, {}, capture_site(), self.epoch, self.module_call)
+        self.graph.nodes.append(node)
 
     def need_modes(self) -> None:
         """Raise if the program leaves a mode that it has changed."""
