@@ -27,7 +27,7 @@ from anyshape.tensor.layout import (
     pointwise,
 )
 from anyshape.tensor.meta import Meta
-from anyshape.tensor.size import expect, plain, text
+from anyshape.tensor.size import expect, known, plain, text
 from anyshape.tensor.sym_tensor import SymTensor
 
 _NUMBERS: Final = (int, float, bool)
@@ -182,12 +182,21 @@ def add(x: Any, other: Any, *, alpha: Any = 1) -> Any:
 
 
 @rule(
-    "mul", "multiply", "remainder", "fmod", "bitwise_and", "bitwise_or", "bitwise_xor",
+    "mul", "multiply", "fmod", "bitwise_and", "bitwise_or", "bitwise_xor",
     "bitwise_left_shift", "bitwise_right_shift", "floor_divide", "gcd", "lcm",
 )  # fmt: skip
 def binary(x: Any, other: Any) -> Any:
     """An op that promotes its operands and stays in that dtype."""
     return elementwise(result_dtype(x, other), x, other)
+
+
+@rule("remainder")
+def remainder(x: Any, other: Any) -> Any:
+    """A remainder, which is below a positive divisor."""
+    made = elementwise(result_dtype(x, other), x, other)
+    if isinstance(other, int) and not isinstance(other, bool) and known(other > 0):
+        made.below = other
+    return made
 
 
 @rule("maximum", "minimum", "fmax", "fmin")

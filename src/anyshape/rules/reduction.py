@@ -11,6 +11,7 @@ from anyshape.rules.dispatch.result import Many
 from anyshape.rules.dispatch.return_type import named
 from anyshape.rules.dispatch.table import rule
 from anyshape.rules.pointwise import elementwise, like
+from anyshape.rules.shared.index_bound import bounded
 from anyshape.rules.shared.operand import dim_of, dims_of, is_tensor, meta_of, shape_of
 from anyshape.rules.shared.promote import floating, real_of, result_dtype, summed
 from anyshape.rules.subview import sliced
@@ -63,6 +64,13 @@ def aminmax(x: Any, *, dim: Any = None, keepdim: bool = False) -> Any:
     return Many([Meta(shape, meta.dtype), Meta(shape, meta.dtype)], named("aminmax"))
 
 
+def picked(meta: Meta, dim: int, keepdim: bool, build: Any) -> Many:
+    """Elements along a dimension, and their indices."""
+    shape = reduced(meta.shape, dim, keepdim)
+    indices = bounded(Meta(shape, torch.int64), meta.shape, dim)
+    return Many([Meta(shape, meta.dtype), indices], build)
+
+
 def _pick(name: str) -> Any:
     kind = named(name)
 
@@ -73,8 +81,7 @@ def _pick(name: str) -> Any:
         meta = meta_of(x)
         if dim is None:
             return Meta((), meta.dtype)
-        shape = reduced(meta.shape, dim_of(dim, len(meta.shape)), keepdim)
-        return Many([Meta(shape, meta.dtype), Meta(shape, torch.int64)], kind)
+        return picked(meta, dim_of(dim, len(meta.shape)), keepdim, kind)
 
     return pick
 
@@ -87,14 +94,15 @@ for _name in ("max", "min", "median", "nanmedian"):
 def mode(x: Any, dim: int = -1, keepdim: bool = False) -> Any:
     """The most frequent element."""
     meta = meta_of(x)
-    shape = reduced(meta.shape, dim_of(dim, len(meta.shape)), keepdim)
-    return Many([Meta(shape, meta.dtype), Meta(shape, torch.int64)], named("mode"))
+    return picked(meta, dim_of(dim, len(meta.shape)), keepdim, named("mode"))
 
 
 @rule("argmax", "argmin")
 def argmax(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
     """The index of the extremum."""
-    return Meta(reduced(shape_of(x), dim, keepdim), torch.int64)
+    shape = shape_of(x)
+    made = Meta(reduced(shape, dim, keepdim), torch.int64)
+    return bounded(made, shape, None if dim is None else dim_of(dim, len(shape)))
 
 
 @rule("any", "all")

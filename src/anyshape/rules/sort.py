@@ -11,7 +11,8 @@ from anyshape.rules.dispatch.result import Many
 from anyshape.rules.dispatch.return_type import named
 from anyshape.rules.dispatch.table import rule
 from anyshape.rules.pointwise import like
-from anyshape.rules.reduction import reduced
+from anyshape.rules.reduction import picked, reduced
+from anyshape.rules.shared.index_bound import bounded
 from anyshape.rules.shared.operand import dim_of, is_tensor, meta_of, shape_of
 from anyshape.tensor.layout import Layout
 from anyshape.tensor.meta import Meta
@@ -21,15 +22,14 @@ from anyshape.tensor.size import expect, expect_equal, expect_size, plain, text
 @rule("sort")
 def sort(x: Any, dim: Any = -1, descending: bool = False, *, stable: Any = None) -> Any:
     """The sorted elements, and their indices before."""
-    dim_of(dim, len(shape_of(x)))
-    return Many([like(x), like(x, torch.int64)], named("sort"))
+    return Many([like(x), argsort(x, dim)], named("sort"))
 
 
 @rule("argsort")
 def argsort(x: Any, dim: Any = -1, descending: bool = False, *, stable: Any = None) -> Any:
     """The indices that sort the elements."""
-    dim_of(dim, len(shape_of(x)))
-    return like(x, torch.int64)
+    shape = shape_of(x)
+    return bounded(like(x, torch.int64), shape, dim_of(dim, len(shape)))
 
 
 @rule("msort")
@@ -48,16 +48,15 @@ def topk(x: Any, k: Any, dim: Any = -1, largest: bool = True, sorted: bool = Tru
     n = meta.shape[dim] if meta.shape else 1
     expect(k <= n, lambda: f"topk: k is {text(k)}, and the dimension has {text(n)} elements")
     shape = (*meta.shape[:dim], k, *meta.shape[dim + 1 :]) if meta.shape else ()
-    return Many([Meta(shape, meta.dtype), Meta(shape, torch.int64)], named("topk"))
+    indices = bounded(Meta(shape, torch.int64), meta.shape, dim)
+    return Many([Meta(shape, meta.dtype), indices], named("topk"))
 
 
 @rule("kthvalue")
 def kthvalue(x: Any, k: Any, dim: Any = -1, keepdim: bool = False) -> Any:
     """The `k`-th smallest element, and its index; the run checks that there is one."""
     meta = meta_of(x)
-    shape = reduced(meta.shape, dim_of(dim, len(meta.shape)), keepdim)
-    parts = [Meta(shape, meta.dtype), Meta(shape, torch.int64)]
-    return Many(parts, named("kthvalue"))
+    return picked(meta, dim_of(dim, len(meta.shape)), keepdim, named("kthvalue"))
 
 
 def _indices(x: Any, out_int32: bool) -> Meta:

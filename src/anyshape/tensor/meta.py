@@ -18,9 +18,12 @@ class Meta:
     It changes only while it is made: the rule of an op fills it in, and the tracer completes what
     the rule left as None (`device`: that of the operands, `requires_grad`) when it records the
     result. From then on it never changes; an op that changes a tensor in place gives it a new one.
+
+    `below` is a size that the elements of an integer tensor are below where the op implies one; the
+    elements of a tensor that shares its memory may be changed later (`rules/shared/index_bound.py`).
     """
 
-    __slots__ = ("device", "dtype", "layout", "requires_grad", "shape")
+    __slots__ = ("below", "device", "dtype", "layout", "requires_grad", "shape")
 
     def __init__(
         self,
@@ -35,6 +38,7 @@ class Meta:
         self.layout = layout
         self.device = device
         self.requires_grad = requires_grad
+        self.below: Size | None = None
 
     def __repr__(self) -> str:
         sizes = ", ".join(map(str, self.shape))
