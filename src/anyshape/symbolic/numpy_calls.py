@@ -41,7 +41,7 @@ from anyshape.symbolic.numpy_scalar import (
     NumpyBool,
     NumpyInt,
     at_values,
-    is_unbounded,
+    is_of_sizes,
     is_within,
     made_by_numpy,
     scalar_name,
@@ -252,13 +252,14 @@ def _promoted(strong: set[str]) -> str:
 def _strong(n: Any, operands: Sequence[_Operand]) -> Any:
     """An integer that NumPy made of operands; None where only NumPy can.
 
-    Arithmetic of sizes, and of other integers without bounds, is taken not to overflow 64 bits.
+    Arithmetic of sizes is taken not to overflow 64 bits. For integers that may have any value this
+    is a guard, or a runtime assert.
     """
     dtype = _promoted({o.strong for o in operands if o.strong} or {_INT64})
     if dtype not in RANGES:
         return None
-    if dtype == _INT64 and any(is_unbounded(o.number) for o in operands):
-        return NumpyInt(n.expr, n.env) if is_symbolic(n) else made_by_numpy(n)
+    if dtype == _INT64 and is_symbolic(n) and is_of_sizes(n):
+        return NumpyInt(n.expr, n.env)
     weak = [o.number for o in operands if not o.strong]
     return made_by_numpy(n, dtype) if all(is_within(x, dtype) for x in weak) else None
 

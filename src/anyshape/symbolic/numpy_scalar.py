@@ -13,10 +13,12 @@ from __future__ import annotations
 import operator
 from typing import TYPE_CHECKING, Any, Final
 
-from anyshape.domain import INF, NINF
+from anyshape.domain import INF
 from anyshape.errors import UnsupportedError
 from anyshape.expr import ge0
+from anyshape.expr.traverse import symbols_of
 from anyshape.refusal import refused
+from anyshape.symbolic.definedness import usually
 from anyshape.symbolic.operand import is_symbolic, register
 from anyshape.symbolic.sym_bool import SymBool
 from anyshape.symbolic.sym_int import SymInt
@@ -103,14 +105,18 @@ def at_values(function: Any, *inputs: Any, **named: Any) -> Any:
 
 
 def is_within(x: Any, scalar: str) -> bool:
-    """Whether a number is within the range of a dtype, by a guard."""
+    """Whether a number is within the range of a dtype: by a guard, or asserted at run time."""
     low, high = RANGES[scalar]
     if not is_symbolic(x):
         return bool(low <= x <= high)
     e: Expr = x.expr
     env = x.env
-    is_above = e.lo >= low or env.guard(ge0(e.shift(-low)))
-    return bool(is_above and (e.hi <= high or env.guard(ge0((-e).shift(high)))))
+
+    def usually_holds(condition: Bool) -> bool:
+        return usually(env, condition, lambda: f"{env.text(e)} overflows NumPy's {scalar}")
+
+    is_above = e.lo >= low or usually_holds(ge0(e.shift(-low)))
+    return bool(is_above and (e.hi <= high or usually_holds(ge0((-e).shift(high)))))
 
 
 def _operator(sign: str, function: Callable[[Any, Any], Any], *, is_reflected: bool) -> Any:
@@ -290,9 +296,10 @@ class NumpyBool(_Scalar, SymBool):
 INTEGERS: Final = (SymInt, NumpyInt)
 
 
-def is_unbounded(x: Any) -> bool:
-    """Whether a number is a size, or another symbolic integer without bounds."""
-    return is_symbolic(x) and (x.expr.lo == NINF or x.expr.hi == INF)
+def is_of_sizes(x: Any) -> bool:
+    """Whether all symbols of a number are sizes as far as their bounds tell: not negative, and
+    without a limit."""
+    return all(s.lo >= 0 and s.hi == INF for s in symbols_of(x.expr))
 
 
 def made_by_numpy(n: Any, scalar: str = "int64") -> Any:

@@ -19,8 +19,8 @@ class Meta:
     the rule left as None (`device`: that of the operands, `requires_grad`) when it records the
     result. From then on it never changes; an op that changes a tensor in place gives it a new one.
 
-    `below` is a size that the elements of an integer tensor are below where the op implies one; the
-    elements of a tensor that shares its memory may be changed later (`rules/shared/index_bound.py`).
+    `below` is a size that the elements of an integer tensor are below, where the op implies one.
+    Later changes of the elements are not seen here, but in `rules/shared/index_bound.py`.
     """
 
     __slots__ = ("below", "device", "dtype", "layout", "requires_grad", "shape")

@@ -94,7 +94,9 @@ def check(fn: Program, program: anyshape.ExportedProgram) -> None:
         assert torch.equal(program(x), expected)
 
 
-@pytest.mark.parametrize("fn", [experts, rows, sorted_first, remainders, with_axis], ids=lambda f: f.__name__)
+@pytest.mark.parametrize(
+    "fn", [experts, rows, sorted_first, remainders, with_axis], ids=lambda f: f.__name__
+)
 def test_the_size_is_known(fn: Program) -> None:
     program = export(fn)
     assert not [s for s in program.symbols if s.startswith("u")]

@@ -169,3 +169,25 @@ def test_comparisons(apply: Any) -> None:
         n = ShapeEnv().backed(7)
         assert bool(apply(n, other)) is bool(apply(7, other))
         assert bool(apply(other, n)) is bool(apply(other, 7))
+
+
+@pytest.mark.parametrize("value", [7, -7, 2**62, -(2**62), 2**63 - 1])
+@pytest.mark.parametrize(
+    "apply", [np.square, lambda n: np.multiply(n, 4), lambda n: n - np.int64(9)]
+)
+def test_an_overflow_is_another_program(apply: Any, value: int) -> None:
+    env = ShapeEnv()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        expected = apply(np.int64(value))
+        made = apply(env.backed(value, size=False, source="n"))
+    assert int(hint(made)) == int(expected)
+    assert env.guards
+
+
+def test_an_overflow_of_data_is_asserted() -> None:
+    env = ShapeEnv()
+    made = np.multiply(env.unbacked(size=False, source="u"), 4)
+    assert isinstance(made, NumpyInt)
+    low, high = -(2**63), 2**63 - 1
+    assert {f"{low} <= 4*u", f"4*u <= {high}"} == {a.text for a in env.runtime_asserts}

@@ -54,7 +54,14 @@ __all__ = [
 
 OPS: Final[dict[str, Op]] = {
     row.name: row
-    for table in (op_integer, op_condition, op_real, op_function, op_numpy)
-    for row in (*vars(table).values(), *op_math.ROWS.values(), *op_numpy.ROWS.values())
-    if isinstance(row, Op)
+    for row in (
+        *(
+            row
+            for table in (op_integer, op_condition, op_real, op_function, op_numpy)
+            for row in vars(table).values()
+            if isinstance(row, Op)
+        ),
+        *op_math.ROWS.values(),
+        *op_numpy.ROWS.values(),
+    )
 }

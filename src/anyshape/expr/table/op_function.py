@@ -23,13 +23,15 @@ SMALLEST: Final = 5e-324
 LARGEST_EXPONENT: Final = math.log(LARGEST)  # its exponential is a double, the next one's is not
 
 
-def _down(x: float) -> float:
+def down(x: float) -> float:
+    """A lower bound of the exact result, where the C library gives `x`."""
     for _ in range(ULPS):
         x = math.nextafter(x, NINF)
     return x
 
 
-def _up(x: float) -> float:
+def up(x: float) -> float:
+    """An upper bound of the exact result, where the C library gives `x`."""
     for _ in range(ULPS):
         x = math.nextafter(x, INF)
     return x
@@ -48,7 +50,7 @@ def _logarithm(name: str, value: Callable[[float], float]) -> Op:
     def bounds(x: Span) -> Span:
         if x.hi <= 0:
             return Span(NINF, INF, False)  # no value at all
-        return Span(_down(value(max(x.lo, SMALLEST))), _up(value(x.hi)), False)
+        return Span(down(value(max(x.lo, SMALLEST))), up(value(x.hi)), False)
 
     return Op(
         name,
@@ -67,8 +69,8 @@ LOG10: Final = _logarithm("log10", math.log10)
 
 
 def _exponential(x: Span) -> Span:
-    lo = max(0.0, _down(math.exp(min(x.lo, LARGEST_EXPONENT))))
-    return Span(lo, INF if x.hi > LARGEST_EXPONENT else _up(math.exp(x.hi)), False)
+    lo = max(0.0, down(math.exp(min(x.lo, LARGEST_EXPONENT))))
+    return Span(lo, INF if x.hi > LARGEST_EXPONENT else up(math.exp(x.hi)), False)
 
 
 EXP: Final = Op(
@@ -94,9 +96,7 @@ def _power(x: Span, y: Span) -> Span:
             except OverflowError:
                 ends.append(INF)
     return (
-        ANY
-        if any(map(math.isnan, ends))
-        else Span(max(0.0, _down(min(ends))), _up(max(ends)), False)
+        ANY if any(map(math.isnan, ends)) else Span(max(0.0, down(min(ends))), up(max(ends)), False)
     )
 
 

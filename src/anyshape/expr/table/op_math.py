@@ -11,6 +11,7 @@ import math
 from typing import TYPE_CHECKING, Any, Final
 
 from anyshape.domain import INF, NINF, Interval
+from anyshape.expr.table.op_function import down, up
 from anyshape.expr.table.op_integer import MAX_BITS
 from anyshape.expr.table.op_real import ANY, Span
 from anyshape.expr.table.row import CONDITION, INTEGER, REAL, Op
@@ -18,13 +19,9 @@ from anyshape.expr.table.row import CONDITION, INTEGER, REAL, Op
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-ULPS: Final = 4  # the C library is not correctly rounded
-
 
 def _widened(lo: float, hi: float) -> Span:
-    for _ in range(ULPS):
-        lo, hi = math.nextafter(lo, NINF), math.nextafter(hi, INF)
-    return Span(lo, hi, False)
+    return Span(down(lo), up(hi), False)
 
 
 def _largest(*spans: Any) -> Any:

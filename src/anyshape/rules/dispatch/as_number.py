@@ -108,4 +108,4 @@ def _number(x: Any, tensors: bool) -> Any:
         return int(x)
     if not is_numpy(x) or getattr(x, "shape", None) != ():
         return x
-    return float(x) if type(x).__name__ == "bool" else x.item()  # torch takes it for a float
+    return float(x) if x.dtype.kind == "b" else x.item()  # torch takes it for a float

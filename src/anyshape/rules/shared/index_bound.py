@@ -48,7 +48,7 @@ def bound_of(value: Any) -> Any:
             return None
         if value.meta.below is not None:
             return value.meta.below
-        source = node.args[0] if node.args else None
+        source: Any = node.args[0] if node.args else None
         if not hasattr(source, "meta"):
             return None
         is_view = value.root is not value
