@@ -75,13 +75,14 @@ _METHOD: Final = "method"  # by its name, about to be called
 _ITEM: Final = "item"  # the result of `x.item()`, called at an offset
 _BINARY: Final = "binary"  # the result of an operator on two slots
 _OTHER: Final = Slot("other")
-_EXIT: Final = Slot("exit")  # what ends a `with` statement
+EXIT: Final = Slot("exit")  # what ends a `with` statement
 
 
 class Branch(NamedTuple):
     """An instruction that asks for the truth of a value; from 3.13 on it may compare, too."""
 
     compared: tuple[Slot, Slot] | None
+    depth: int  # of the stack below what the branch takes
     repeats: bool  # whether it is in a loop
     place: Any  # equal for branches that go on at the same instructions
 
@@ -104,23 +105,30 @@ class Branch(NamedTuple):
 
 @functools.lru_cache(maxsize=1024)
 def branches_of(code: CodeType) -> dict[int, Branch]:
-    """The branches of a function, by offset, at which nothing is half done.
-
-    Invariant: besides what the branch takes, the stack holds nothing but the exits of `with`.
-    """
+    """The branches of a function, by offset."""
     steps = list(dis.get_instructions(code))
+    stacks = stacks_of(code)
     found = {}
-    for i, stack in _stacks(code, steps).items():
-        step = steps[i]
+    for i, step in enumerate(steps):
+        stack = stacks.get(step.offset)
+        if stack is None:
+            continue
         compares = compares_and_asks(step)
         if not compares and not asks_truth(step):
             continue
         both = compares or steps[i - 1].opname == "COPY"  # `a or b` keeps the value that it asks
-        if all(slot is _EXIT for slot in stack[: -2 if both else -1]):
-            compared = (stack[-2], stack[-1]) if compares else None
-            place = _place(steps, i)
-            found[step.offset] = Branch(compared, step.offset in repeated(code), place)
+        compared = (stack[-2], stack[-1]) if compares else None
+        depth = len(stack) - (2 if both else 1)
+        place = _place(steps, i)
+        found[step.offset] = Branch(compared, depth, step.offset in repeated(code), place)
     return found
+
+
+@functools.lru_cache(maxsize=1024)
+def stacks_of(code: CodeType) -> dict[int, tuple[Slot, ...]]:
+    """The stack before each reachable instruction, by offset."""
+    steps = list(dis.get_instructions(code))
+    return {steps[i].offset: stack for i, stack in _stacks(code, steps).items()}
 
 
 def _place(steps: list[dis.Instruction], i: int) -> Any:
@@ -195,7 +203,7 @@ def _after(stack: tuple[Slot, ...], step: dis.Instruction, jump: bool) -> tuple[
     if name in _INERT:
         return stack
     if name == "BEFORE_WITH":
-        return (*stack[:-1], _EXIT, _OTHER)
+        return (*stack[:-1], EXIT, _OTHER)
     if name == "COPY":
         return (*stack, stack[-int(step.argval)])
     if name == "SWAP":
@@ -219,7 +227,7 @@ def _after(stack: tuple[Slot, ...], step: dis.Instruction, jump: bool) -> tuple[
         stale = [Slot(_VARIABLE, x) for x in names_of_step(step)]
         stack = tuple([_OTHER if _root(slot) in stale else slot for slot in stack])
     kept = stack[: len(stack) + min(effect, 0)]
-    if kept and kept[-1] is not _EXIT:  # the instruction may have replaced it
+    if kept and kept[-1] is not EXIT:  # the instruction may have replaced it
         kept = (*kept[:-1], _OTHER)
     return kept + (_OTHER,) * effect
 

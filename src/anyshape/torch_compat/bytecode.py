@@ -20,17 +20,6 @@ _ENDS: Final = ("RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE")
 _KEPT: Final = 4096  # so many functions are remembered
 
 
-class Span(NamedTuple):
-    """The instructions of a function from `start` to before `end`, in bytes."""
-
-    start: int
-    end: int
-
-    def has(self, at: int) -> bool:
-        """Whether an instruction is in the span."""
-        return self.start <= at < self.end
-
-
 def compares_and_asks(i: dis.Instruction) -> bool:
     """Whether an instruction compares, and asks for the truth of the result."""
     return i.opname == "COMPARE_OP" and i.argrepr.startswith("bool(")
@@ -44,13 +33,6 @@ def asks_truth(i: dis.Instruction) -> bool:
 def names_of_step(step: dis.Instruction) -> tuple[str, ...]:
     """The variables that an instruction names, in order; since 3.13 there may be two."""
     return step.argval if type(step.argval) is tuple else (step.argval,)
-
-
-@functools.lru_cache(maxsize=_KEPT)
-def iterations(code: CodeType) -> tuple[Span, ...]:
-    """The spans in which an iterator of a `for` loop is in use."""
-    steps = dis.get_instructions(code)
-    return tuple(Span(i.offset, int(i.argval)) for i in steps if i.opname == "FOR_ITER")
 
 
 @functools.lru_cache(maxsize=_KEPT)

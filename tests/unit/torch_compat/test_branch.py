@@ -8,11 +8,16 @@ from typing import Any
 
 import pytest
 
-from anyshape.torch_compat.branch import Branch, branches_of
+from anyshape.torch_compat.branch import EXIT, Branch, branches_of, stacks_of
 
 
 def branches_in_loops(code: Any) -> dict[int, Branch]:
-    return {at: branch for at, branch in branches_of(code).items() if branch.repeats}
+    stacks = stacks_of(code)
+    return {
+        at: branch
+        for at, branch in branches_of(code).items()
+        if branch.repeats and all(slot is EXIT for slot in stacks[at][: branch.depth])
+    }
 
 
 # A comment of "branch" is on each line with a branch in a loop at which nothing is half done.

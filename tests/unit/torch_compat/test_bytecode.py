@@ -80,19 +80,6 @@ def test_a_call_is_no_truth_test():
     assert not set(x.asked) & truth_tests(calls)
 
 
-def test_iterations_are_the_bodies_of_for_loops():
-    def loop(x):
-        x.note()
-        for _ in range(2):
-            x.note()
-        x.note()
-
-    x = Truth()
-    loop(x)
-    inside = [any(s.has(at) for s in bytecode.iterations(loop.__code__)) for at in x.asked]
-    assert inside == [False, True, True, False]
-
-
 def test_the_body_of_a_while_loop_is_repeated():
     def loop(x):
         x.note()

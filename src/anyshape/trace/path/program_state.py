@@ -1,16 +1,17 @@
 """The Python state of a program at a graph break: what follows depends on nothing else.
 
-The state is what Python holds in all frames of the program: the position of each frame, and the
-locals that may still be read. A tensor counts by its metadata, not by its data. Two decisions in
-the same state are followed by the same calls on other tensors. A state equals no other, and is
-None, if part of it is out of sight: a value on the stack of a frame (`torch_compat/branch.py`), an
-iterator, a generator, a builtin function that has called back, an object of unknown kind. So only
-the function itself, or the forward of a module, has states.
+The state is what Python holds in all frames of the program: the position of each frame, the locals
+that may still be read, and the values on its stack (`torch_compat/value_stack.py`), such as the
+iterators of its loops. A tensor counts by its metadata, not by its data. Two decisions in the same
+state are followed by the same calls on other tensors. A state equals no other, and is None, if part
+of it is out of sight: a generator, a builtin function that has called back, an object of unknown
+kind.
 """
 
 from __future__ import annotations
 
 import functools
+import itertools
 import sys
 import types
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -23,13 +24,14 @@ from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.current import current
 from anyshape.tensor.sym_tensor import SymSize, SymTensor
 from anyshape.torch_compat.branch import branches_of
-from anyshape.torch_compat.bytecode import hides_state, iterations
-from anyshape.torch_compat.call_frame import MODULE_CALL
+from anyshape.torch_compat.bytecode import hides_state
 from anyshape.torch_compat.live_locals import live_after
+from anyshape.torch_compat.value_stack import Empty, Unreadable, values_in_call, values_under
 from anyshape.trace.capture import trace_call
 from anyshape.trace.graph import RESULT, SYMBOLIC, Value, leaves, operand_of
 from anyshape.trace.path.segment_env import whole_text
-from anyshape.trace.record.territory import is_filled, is_library
+from anyshape.trace.record.live import STEPS
+from anyshape.trace.record.territory import is_filled, is_hook, is_library
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -73,6 +75,15 @@ _PLAIN: Final = (int, float, bool, str, bytes, type(None), torch.dtype, torch.de
 _SAME: Final = (torch.Tensor, torch.nn.Module, types.BuiltinFunctionType, types.ModuleType)
 _SYMBOLIC: Final = (SymTensor, *SYMBOLIC)
 _TRUTHS: Final = frozenset(kind.__bool__.__code__ for kind in _SYMBOLIC)  # of `__bool__`
+_GONE_THROUGH: Final[Any] = ([], (), range(0), range(1 << 70), "", {}, {}.values(), {}.items())
+_BACKWARDS: Final[Any] = ([], range(0), {}, {}.values(), {}.items())
+_ITERATORS: Final = frozenset(
+    [
+        *[type(iter(x)) for x in _GONE_THROUGH],
+        *[type(reversed(x)) for x in _BACKWARDS],
+        *(reversed, enumerate, zip, map),
+    ]
+)
 _MADE_BY_PYTHON: Final = 1 << 9  # the flag of classes that a class statement makes
 _WITHOUT_ELEMENTS: Final = (*_PLAIN, *_SYMBOLIC, torch.Tensor, torch.nn.Parameter)
 
@@ -95,8 +106,12 @@ def state_of(
         if branch is None or not (everywhere or branch.repeats):
             return None
         places = [branch.place, *[f.f_lasti for f in stack[1:]]]
-        frames: list[Any] = [reader.frame(f) for f in stack]
-        frames = [(at, *f) for at, f in zip(places, frames, strict=True)]
+        held_by = [values_under(stack[0], branch.depth)]
+        held_by += [values_in_call(f, called) for called, f in itertools.pairwise(stack)]
+        frames: list[Any] = [
+            (at, *reader.frame(f, values))
+            for at, f, values in zip(places, stack, held_by, strict=True)
+        ]
         frames += [reader.read(x) for x in recorder.state()]
         there = live()
         known = {id(v) for v in reader.values}
@@ -110,7 +125,7 @@ def state_of(
         metas = [_meta_key(v.meta) for v in reader.values]
         tensors = {id(v): id(t) for v, t in tracer.graph.constants}
         roots = [reader.rooted(v, tensors) for v in reader.values]
-    except Unsettled:
+    except (Unsettled, Unreadable):
         return None
     is_whole = not held and not recorder.texts.are_used
     key = (*frames, *metas, *map(str, held))
@@ -132,13 +147,8 @@ def _reachable(objects: list[Any]) -> set[int]:
 
 
 def _branch(stack: list[FrameType]) -> Branch | None:
-    """The branch that the function itself is at; None if there is none.
-
-    A builtin function in between, such as `any` or `sorted`, would have a state out of sight.
-    """
-    if not stack or not all(f.f_code.co_filename.endswith(MODULE_CALL) for f in stack[1:]):
-        return None
-    return branches_of(stack[0].f_code).get(stack[0].f_lasti)
+    """The branch that the innermost frame is at; None if there is none."""
+    return branches_of(stack[0].f_code).get(stack[0].f_lasti) if stack else None
 
 
 def _is_of_result(
@@ -181,15 +191,18 @@ def _entry(caller: FrameType) -> FrameType:
 
 
 def _frames() -> Iterator[FrameType]:
-    """The frames of the program that is traced, innermost first."""
+    """The frames of the program that is traced, innermost first.
+
+    Raises if one of this package is between two of them: a builtin that calls back has state.
+    """
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        code = frame.f_code
-        if is_own(code.co_filename):
-            if code is trace_call.__code__:
-                return
-        else:
+    last = None  # the caller of the last frame that was found
+    while frame is not None and frame.f_code is not trace_call.__code__:
+        if not is_own(frame.f_code.co_filename):
+            if last is not None and last is not frame:
+                raise Unsettled
             yield frame
+            last = frame.f_back
         frame = frame.f_back
 
 
@@ -204,14 +217,16 @@ class _Reader:
         self._numbers: dict[int, int] = {}
         self._roots: dict[int, int] = {}
 
-    def frame(self, frame: FrameType) -> Any:
+    def frame(self, frame: FrameType, stack: list[Any]) -> Any:
+        """The key of a frame with the values that are on its stack."""
         code, at = frame.f_code, frame.f_lasti
-        if hides_state(code) or any(span.has(at) for span in iterations(code)):
+        if hides_state(code):
             raise Unsettled
         live = live_after(code, at)
         variables = frame.f_locals
         self.dead += [x for name, x in variables.items() if name not in live]
-        return (code, tuple([(n, self.read(variables[n])) for n in variables if n in live]))
+        known = tuple([(n, self.read(variables[n])) for n in variables if n in live])
+        return (code, known, tuple(map(self.read, stack)))
 
     def rooted(self, value: Value, tensors: dict[int, int]) -> Any:
         root = value.root
@@ -239,10 +254,16 @@ class _Reader:
             return (kind, _spelled(operand_of(x)), scalar_of(x))
         if kind in _PLAIN:
             return (kind, x.hex() if kind is float else x)
+        if kind is range:
+            return (kind, x.start, x.stop, x.step)
         if kind in (tuple, SymSize, torch.Size):
             return (kind, tuple([self.read(part) for part in x]))
         if isinstance(x, _SAME):
             return (kind, self._id(x))
+        if x is Empty or is_hook(kind):
+            return (kind, "own")
+        if kind is types.MethodType and is_hook(type(x.__self__)):
+            return (kind, x.__name__)
         if kind is types.MethodType:
             return (kind, self.read(x.__func__), self.read(x.__self__))
         return self._mutable(x)
@@ -256,6 +277,10 @@ class _Reader:
             return (kind, tuple([self.read(part) for part in x]))
         if isinstance(x, dict):
             return (kind, tuple([(self.read(k), self.read(v)) for k, v in x.items()]))
+        if kind in _ITERATORS or kind in STEPS:
+            state = x.state() if kind in STEPS else x.__reduce__()[1:]
+            self.kept.append(state)
+            return (kind, self.read(state))
         if kind is slice:
             return (kind, self.read((x.start, x.stop, x.step)))
         if kind is types.FunctionType:

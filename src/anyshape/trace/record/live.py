@@ -23,7 +23,7 @@ def steps(shadows: dict[int, Any], c: Any, kind: type) -> Iterator[Any]:
     """What a loop over a container goes through; over a view of it, if `kind` is one."""
     if isinstance(c, list | bytearray):
         return Places(shadows, c)
-    return _unchanged(shadows, c, kind)
+    return Unchanged(shadows, c, kind)
 
 
 class Places:
@@ -48,20 +48,47 @@ class Places:
         self.place += 1
         return self._base.__getitem__(seen, self.place - 1)
 
+    def state(self) -> Any:
+        """All that it does next depends on."""
+        return (self._base.__name__, self.container, self.place)
 
-def _unchanged(shadows: dict[int, Any], c: Any, kind: type) -> Iterator[Any]:
-    seen = shadows.get(id(c), c)
-    size = native(seen, "__len__")()
-    for key in tuple(native(seen, "__iter__")()):
+
+class Unchanged:
+    """A loop over a container that may not change its size meanwhile, or over a view of it."""
+
+    __slots__ = ("_kind", "_shadows", "_size", "container", "keys", "place")
+
+    def __init__(self, shadows: dict[int, Any], c: Any, kind: type) -> None:
+        self._shadows = shadows
+        self._kind = kind
+        self.container = c
         seen = shadows.get(id(c), c)
-        if native(seen, "__len__")() != size:
-            break
-        if kind is _VALUES:
-            yield dict.__getitem__(seen, key)
-        else:
-            yield (key, dict.__getitem__(seen, key)) if kind is _ITEMS else key
-    if native(shadows.get(id(c), c), "__len__")() != size:
-        raise RuntimeError(_changed(c))
+        self._size = native(seen, "__len__")()
+        self.keys = tuple(native(seen, "__iter__")())
+        self.place = 0
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        seen = self._shadows.get(id(self.container), self.container)
+        if self.place <= len(self.keys) and native(seen, "__len__")() != self._size:
+            raise RuntimeError(_changed(self.container))
+        if self.place >= len(self.keys):
+            self.place = len(self.keys) + 1  # it has ended for good
+            raise StopIteration
+        self.place += 1
+        key = self.keys[self.place - 1]
+        if self._kind is _VALUES:
+            return dict.__getitem__(seen, key)
+        return (key, dict.__getitem__(seen, key)) if self._kind is _ITEMS else key
+
+    def state(self) -> Any:
+        """All that it does next depends on."""
+        return (self._kind is _VALUES, self._kind is _ITEMS, self.container, self.place)
+
+
+STEPS: Final = (Places, Unchanged)
 
 
 def _changed(c: Any) -> str:

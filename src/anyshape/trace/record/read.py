@@ -58,8 +58,9 @@ class Read(NamedTuple):
 
 def is_array(x: Any) -> bool:
     """Whether an object is an array of NumPy, or one that shows its memory as such."""
-    shows_memory = hasattr(x, "tobytes") and hasattr(x, "strides")
-    return shows_memory and not isinstance(x, type) and not is_symbolic(x)
+    if isinstance(x, type | torch.Tensor) or is_symbolic(x):
+        return False  # what is looked up in a traced tensor is recorded
+    return hasattr(x, "tobytes") and hasattr(x, "strides")
 
 
 def content_of(c: Any) -> Any:

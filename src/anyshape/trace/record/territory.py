@@ -60,6 +60,7 @@ _STACKERS: Final = ("stack_module_state", "construct_stacked_leaf")  # they read
 _LIBRARIES: Final = tuple(
     home_of(name) for name in ("numpy", "sympy", "scipy", "pandas", "_pytest", "pytest")
 )
+_RECORD: Final = __name__.rpartition(".")[0] + "."
 _known: dict[str, bool] = {}
 
 
@@ -67,6 +68,11 @@ def is_library(cls: type) -> bool:
     """Whether a class belongs to torch, to Python itself, to this system or to no source at all."""
     module = sys.modules.get(cls.__module__)
     return is_framework(getattr(module, "__file__", None) or "<frozen")
+
+
+def is_hook(cls: type) -> bool:
+    """Whether a class is one of this package whose objects report to the recorder."""
+    return cls.__module__.startswith(_RECORD)
 
 
 def is_filled(cell: Any) -> bool:

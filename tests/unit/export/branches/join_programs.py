@@ -206,6 +206,83 @@ class Seen(nn.Module):
         return x * self.seen.sum()
 
 
+class Step(nn.Module):
+    """A layer that is left out where the data say so."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.full((), 0.5), requires_grad=False)
+
+    def forward(self, x: torch.Tensor) -> Any:
+        if x.sum() > self.weight:
+            return x * self.weight
+        return x - self.weight
+
+
+class Steps(nn.Module):
+    """Branches in submodules, which a loop calls in the middle of an expression."""
+
+    def __init__(self, n: int) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList([Step() for _ in range(n)])
+
+    def forward(self, x: torch.Tensor) -> Any:
+        for layer in self.layers:
+            x = x + layer(x) * 0.5
+        return x
+
+
+class Exits(nn.Module):
+    """Layers, each of which may be the last."""
+
+    def __init__(self, n: int) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList([Step() for _ in range(n)])
+
+    def forward(self, x: torch.Tensor) -> Any:
+        for i, layer in enumerate(self.layers):
+            y = x * layer.weight + 0.25
+            if (y - x).abs().sum() < 0.5:
+                return y, i
+            x = y
+        return x, -1
+
+
+def clipped(x: torch.Tensor, bound: float) -> Any:
+    if (x > bound).any():
+        x = x.clamp(max=bound)
+    return x if (x > -bound).all() else x.clamp(min=-bound)
+
+
+def in_functions(x: torch.Tensor) -> Any:
+    """Branches in a function that is called with values of an expression on the stack."""
+    parts = [x, clipped(x + 1, 2.0), clipped(*(x - 1, 1.0))]
+    return torch.stack(parts).sum(0) + clipped(parts[1] * 2, 3.0)
+
+
+def in_for(x: torch.Tensor) -> Any:
+    total = torch.zeros(())
+    for name, k in {"a": 1, "b": 2}.items():
+        for i in range(3):
+            if (x > i * k).any():
+                x = x - 0.5
+                total = total + len(name)
+    for i, w in zip(range(2), (0.5, 1.5), strict=True):
+        if x.sum() > i:
+            x = x * w
+    return x, total
+
+
+def places_differ(x: torch.Tensor) -> Any:
+    """A loop that skips on one side: the sides meet at other rounds."""
+    steps = iter(range(4))
+    for i in steps:
+        if (x > i).any():
+            next(steps, None)
+        x = x * 2 - i
+    return x
+
+
 JOINS: dict[str, Case] = {
     "five_ifs": Case(five_ifs, one_tensor, FIRST, [11]),
     "nested": Case(nested, one_tensor, FIRST, [9]),
@@ -225,5 +302,10 @@ JOINS: dict[str, Case] = {
     "literal_in_a_loop": Case(literal_in_a_loop, one_tensor, FIRST, [5]),
     "literal_on_a_side": Case(literal_on_a_side, one_tensor, FIRST, [7]),
     "literals_of_both_sides": Case(literals_of_both_sides, one_tensor, FIRST, [5]),
+    "submodules": Case(Steps(20), one_tensor, FIRST, [41]),
+    "exits": Case(Exits(20), one_tensor, FIRST, [41]),
+    "in_functions": Case(in_functions, one_tensor, FIRST, [15]),
+    "in_for": Case(in_for, one_tensor, FIRST, [17]),
+    "places_differ": Case(places_differ, one_tensor, FIRST, [9]),
     "seen": Case(Seen(), one_tensor, FIRST, [5]),
 }
