@@ -18,15 +18,23 @@ if TYPE_CHECKING:
 class Asker:
     """One asker; this one works on bare expressions and leaves open what only the run can tell.
 
-    `is_concrete`: hashes and texts of symbolic numbers specialize on their values; otherwise
-    `shown` has the texts that were given out. `found_equal` memoizes pairs of equal sizes.
-    `met_arrays` tells that any integer may be one of NumPy's, and `met_scalars` that some are.
+    `is_concrete`: texts of symbolic numbers specialize on their values; otherwise `shown` has the
+    texts that were given out. `has_hashes`: so do hashes; otherwise there are none. `found_equal`
+    memoizes pairs of equal sizes. `met_arrays` tells that any integer may be one of NumPy's, and `met_scalars` that some are.
     """
 
-    __slots__ = ("found_equal", "is_concrete", "met_arrays", "met_scalars", "shown")
+    __slots__ = (
+        "found_equal",
+        "has_hashes",
+        "is_concrete",
+        "met_arrays",
+        "met_scalars",
+        "shown",
+    )
 
-    def __init__(self, *, is_concrete: bool = False) -> None:
+    def __init__(self, *, is_concrete: bool = False, has_hashes: bool = False) -> None:
         self.is_concrete = is_concrete
+        self.has_hashes = has_hashes or is_concrete
         self.met_arrays = False
         self.met_scalars = False
         self.shown: set[str] = set()

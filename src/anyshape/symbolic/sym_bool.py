@@ -109,7 +109,7 @@ class SymBool(torch.SymBool):
         return equal if equal is NotImplemented else ~equal
 
     def __hash__(self) -> int:
-        if self.env.asker.is_concrete:
+        if self.env.asker.has_hashes:
             return hash(bool(self))
         raise refused(NoHashError, f"a symbolic condition has no hash: {self}", fix="use bool(b)")
 

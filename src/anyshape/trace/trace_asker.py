@@ -13,9 +13,15 @@ if TYPE_CHECKING:
 
 
 class TraceAsker(NumberAsker):
-    """Gives torch's own code the answer at typical sizes, where only the run can tell."""
+    """Gives torch's own code the answer at typical sizes, where only the run can tell.
+
+    A number that the program uses as a key is specialized.
+    """
 
     __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__(has_hashes=True)
 
     def settle(self, env: Env, p: Bool) -> bool | None:
         """The answer at typical sizes if torch's own Python code asks; None if the user does."""

@@ -22,6 +22,7 @@ from anyshape.trace.record.atom import ATOMS, CONTAINERS, SYMBOLIC, Function
 from anyshape.trace.record.container_method import ContainerMethods
 from anyshape.trace.record.effect import Held
 from anyshape.trace.record.live import steps
+from anyshape.trace.record.lookup import equal_key
 from anyshape.trace.record.read import MISSING
 from anyshape.trace.record.view import VIEWS, Proxy, Views
 
@@ -68,7 +69,7 @@ class Containers:
         recorder = self._recorder
         if recorder.is_born(o):
             if type(key) in INTEGERS and isinstance(o, dict):
-                key = value_of(key)
+                key = self.known_key(o, key)
             return self._of_born(o, key)
         if isinstance(o, type):
             return self._of_class(o, key)
@@ -76,7 +77,7 @@ class Containers:
         if method is not None:
             return method(key)
         if isinstance(o, dict):
-            return self._of_dict(o, value_of(key) if type(key) in INTEGERS else key)
+            return self._of_dict(o, self.known_key(o, key) if type(key) in INTEGERS else key)
         if id(o) in recorder.shadows:
             return recorder.content(o)[key]
         if isinstance(o, list | deque | bytearray):
@@ -216,7 +217,10 @@ class Containers:
         if isinstance(o, list | tuple | deque) and self.has_equality(key, o):
             return any(self._equal(x, key) for x in recorder.content(o))
         if type(key) in INTEGERS and isinstance(o, dict | set | frozenset):
-            key = value_of(key)
+            key = self.looked_up(o, key)
+            if key is MISSING:
+                recorder.content(o)
+                return False
         shadow = recorder.shadows.get(id(o))
         if shadow is not None and not (isinstance(o, dict) and self._is_base(o, key)):
             return key in recorder.content(o)
@@ -232,6 +236,15 @@ class Containers:
         if not isinstance(o, CONTAINERS):
             o = self.iterated(o) if self._special(o, "__iter__") else o
         return key in recorder.content(o)
+
+    def looked_up(self, o: Any, key: Any) -> Any:
+        """The key of a dict or set that a symbolic integer equals; MISSING if none does."""
+        return equal_key(key, self._recorder.shadows.get(id(o), o), self._equal)
+
+    def known_key(self, o: Any, key: Any) -> Any:
+        """A symbolic integer as a key: one that the dict or set has, else its value."""
+        found = self.looked_up(o, key)
+        return value_of(key) if found is MISSING else found
 
     def has_equality(self, key: Any, o: Any) -> bool:
         """Whether a search for a key compares by a method of the user's."""

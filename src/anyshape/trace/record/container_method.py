@@ -7,11 +7,12 @@ import types
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
-from anyshape.symbolic.numpy_scalar import INTEGERS, value_of
+from anyshape.symbolic.numpy_scalar import INTEGERS
 from anyshape.trace.record import effect
 from anyshape.trace.record.atom import ATOMS, CONTAINERS, Function
 from anyshape.trace.record.effect import Held
 from anyshape.trace.record.method_name import BLIND, CHANGING, CONSUMING, FRESH
+from anyshape.trace.record.read import MISSING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,6 +27,7 @@ _USED: Final = {  # methods that stand for a method in C, which calls none of th
     "__getitem__": ("__getitem__",),
     "__len__": ("__len__",),
 }
+_LOOKUPS: Final = frozenset(("get", "__contains__"))  # a key that is missing is no error
 
 
 class ContainerMethods:
@@ -56,7 +58,9 @@ class ContainerMethods:
         if isinstance(o, dict | set) and args:
             args = (self._containers.calls.operators.plain(args[0]), *args[1:])
             if type(args[0]) in INTEGERS:
-                args = (value_of(args[0]), *args[1:])
+                if name in _LOOKUPS and self._containers.looked_up(o, args[0]) is MISSING:
+                    return args[1] if len(args) > 1 else None if name == "get" else False
+                args = (self._containers.known_key(o, args[0]), *args[1:])
             elif type(args[0]) not in ATOMS:
                 self._containers.compared(args[0], o)
         if (
@@ -99,8 +103,6 @@ class ContainerMethods:
         """A call that changes nothing."""
         recorder = self._recorder
         args = tuple([self._containers.calls.operators.plain(a) for a in args])
-        if args and type(args[0]) in INTEGERS:
-            args = (value_of(args[0]), *args[1:])
         if any(self._containers.is_overridden(o, used) for used in _USED.get(name, ())):
             return effect.native(recorder.content(o), name)(*args, **named)
         if name == "get" and isinstance(o, dict):

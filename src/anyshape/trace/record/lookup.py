@@ -1,0 +1,40 @@
+"""Symbolic integers as keys of dicts and sets.
+
+Python looks a key up by its hash, which only a value has. A lookup asks which of the keys is equal,
+so it is a series of comparisons: `n in {1, 3}` is `n == 1 or n == 3`, and the size stays symbolic
+where it is neither. Many keys, and keys that may equal an integer by rules of their own, are left
+to the value of the integer.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+
+from anyshape.symbolic.numpy_scalar import value_of
+from anyshape.trace.record.read import MISSING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+MAX_KEYS: Final = 16
+_NUMBERS: Final = frozenset((int, float, bool))
+_OTHERS: Final = frozenset((str, bytes, tuple, type, type(None), torch.dtype, torch.device))
+
+
+def equal_key(key: Any, keys: Iterable[Any], is_equal: Callable[[Any, Any], bool]) -> Any:
+    """The one of the keys that equals a symbolic integer; MISSING if none does.
+
+    Where the keys are not compared one by one, it is the value of the integer.
+    """
+    numbers = []
+    for k in keys:
+        kind = type(k)
+        if kind in _NUMBERS:
+            numbers.append(k)
+        elif kind not in _OTHERS:
+            return value_of(key)
+    if len(numbers) > MAX_KEYS:
+        return value_of(key)
+    return next((k for k in numbers if is_equal(k, key)), MISSING)
