@@ -20,7 +20,8 @@ class Asker:
 
     `is_concrete`: texts of symbolic numbers specialize on their values; otherwise `shown` has the
     texts that were given out. `has_hashes`: so do hashes; otherwise there are none. `found_equal`
-    memoizes pairs of equal sizes. `met_arrays` tells that any integer may be one of NumPy's, and `met_scalars` that some are.
+    memoizes pairs of equal sizes. `met_arrays` tells that any integer may be one of NumPy's, and
+    `met_scalars` that some are.
     """
 
     __slots__ = (

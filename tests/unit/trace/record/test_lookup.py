@@ -45,7 +45,9 @@ def of_a_new_table(x: torch.Tensor) -> torch.Tensor:
 
 
 def item_or_not(x: torch.Tensor) -> torch.Tensor:
-    return x * (TABLE[x.shape[0]] if x.shape[0] in TABLE else 9)
+    if x.shape[0] in TABLE:
+        x = x + 1
+    return x * (TABLE[x.shape[0]] if x.shape[0] == 4 else 9)
 
 
 def place(x: torch.Tensor) -> torch.Tensor:
