@@ -16,6 +16,9 @@ from anyshape.export.program import ExportedProgram
 from anyshape.export.spec import dynamic_shapes as specs
 from anyshape.export.spec.specialized_dim import need_no_violation
 from anyshape.export.spec.tied_dims import warn_of_ties
+from anyshape.export.state.call_path import name_calls
+from anyshape.export.state.naming import Naming
+from anyshape.export.state.state import state_of
 from anyshape.observe.profile import Profiled
 from anyshape.observe.progress import Progress
 
@@ -82,7 +85,10 @@ def export(  # noqa: PLR0913  each is an option of its own
         warn_of_ties(found, spec)
         for variant in found.variants:
             variant.raises_on_deviation = on_deviation == "raise"
-        program = ExportedProgram(name, found, _state(fn, found), on_deviation, fn)
+        naming = Naming(fn)
+        state = state_of(found.variants, naming)
+        name_calls(found.variants, naming)
+        program = ExportedProgram(name, found, state, on_deviation, fn)
         program.problems = problems_of(found, spec) if draft else []
         if is_profiled:
             _complete(program)
@@ -103,17 +109,3 @@ def _name(fn: Any) -> str:
     if isinstance(fn, torch.nn.Module):
         return type(fn).__name__
     return str(getattr(fn, "__name__", type(fn).__name__))
-
-
-def _state(fn: Any, found: Any) -> dict[str, torch.Tensor]:
-    """The tensors from outside that the program uses, by their names in the module."""
-    names: dict[int, str] = {}
-    root = fn if isinstance(fn, torch.nn.Module) else getattr(fn, "__self__", None)
-    if isinstance(root, torch.nn.Module):
-        names = {id(t): n for n, t in [*root.named_parameters(), *root.named_buffers()]}
-    state: dict[str, torch.Tensor] = {}
-    for variant in found.variants:
-        tensors = {id(t): t for part in variant.parts for _, t in part.graph.constants}
-        for key, tensor in tensors.items():
-            state[names.get(key, f"constant_{len(state)}")] = tensor
-    return state

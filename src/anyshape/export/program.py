@@ -14,6 +14,7 @@ from anyshape.export.contract import Contract, contract_of, ranges_of
 from anyshape.export.files.save import save
 from anyshape.export.files.stand_in import Member, member_of
 from anyshape.export.match import ACCEPTED
+from anyshape.export.state.call_path import calls_of
 from anyshape.export.verify import Report, verify
 from anyshape.interop.fx_graph import to_fx
 from anyshape.observe.explain import explain
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable
 
-    import torch
     from torch.fx import GraphModule
 
     from anyshape.domain import Interval
@@ -32,8 +32,10 @@ if TYPE_CHECKING:
     from anyshape.events import Deviation
     from anyshape.export.draft import Problem
     from anyshape.export.explore import Exploration
+    from anyshape.export.state.state import State
     from anyshape.trace.capture import Captured
     from anyshape.trace.graph import Graph
+    from anyshape.trace.module_call import ModuleCall
 
 
 class ExportedProgram:
@@ -49,7 +51,7 @@ class ExportedProgram:
         self,
         name: str,
         found: Exploration,
-        state: dict[str, torch.Tensor],
+        state: State,
         on_deviation: str,
         function: Any = None,
         *,
@@ -138,6 +140,13 @@ class ExportedProgram:
         if self._constants is None:
             self._constants = constants_of(self.variants)
         return self._constants
+
+    @property
+    def module_calls(self) -> list[ModuleCall]:
+        """The calls of modules that the nodes of all graphs are part of; see `Node.module_stack`.
+        A call is after those that it is in.
+        """
+        return calls_of(self.variants)
 
     @property
     def symbols(self) -> dict[str, Symbol]:

@@ -105,6 +105,16 @@ class Node:
         self.outs: Any = None
         self.follows: Follows | None = None
 
+    @property
+    def module_path(self) -> str | None:
+        """The qualified name of the innermost module that it is part of; None if there is none."""
+        return None if self.module_call is None else self.module_call.path
+
+    @property
+    def module_stack(self) -> tuple[ModuleCall, ...]:
+        """The calls of modules that it is part of, the outermost first."""
+        return () if self.module_call is None else self.module_call.stack
+
     def __repr__(self) -> str:
         words = [show(a) for a in self.args]
         words += [f"{k}={show(a)}" for k, a in self.kwargs.items()]

@@ -86,6 +86,7 @@ class Tracer(ModeRecorder):
         self.handles_errors = False
         self.depth = 0
         self.module_call: ModuleCall | None = None
+        self.module_calls: dict[int, int] = {}  # the number of the last call of each module, by id
         self.bodies = 0  # bodies of higher-order calls that are being traced
         self.gathers = False  # whether an index that is a tensor stands for a batch of them
         self.whole = 0  # forwards of autograd functions that are recorded as one call

@@ -131,6 +131,7 @@ def test_a_module_with_state() -> None:
     program = export(module, (torch.randn(5, 4),), dynamic_shapes=({0: "batch"},))
     assert set(program.state) == {
         "0.weight", "0.bias", "1.weight", "1.bias", "1.running_mean", "1.running_var",
+        "1.num_batches_tracked",
     }  # fmt: skip
     assert program.verify(*[torch.randn(n, 4) for n in (0, 1, 7)])
     assert program.name == "Sequential"

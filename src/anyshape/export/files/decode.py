@@ -21,6 +21,8 @@ from anyshape.export.files.scope import ScopeReader, read_sites
 from anyshape.export.files.version import upgraded, version_of
 from anyshape.export.files.written_out import WrittenOut
 from anyshape.export.program import ExportedProgram
+from anyshape.export.state.naming import BUFFER, PARAMETER
+from anyshape.export.state.state import Entry, State
 from anyshape.expr.traverse import names_of
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.layout import CONTIGUOUS, Layout
@@ -84,12 +86,15 @@ def decode(data: Any, size: int, weights_file: bytes, classes: Classes) -> Expor
         raise LoadError(f"a program that refuses {len(refused)} kinds of inputs")
     for i, r in enumerate(refused):
         found.refused.append(_refused(r, shared, order, f"refusal {i}"))
-    state: dict[str, torch.Tensor] = {}
+    entries: dict[str, Entry] = {}
     for pair in checked.items(state_, "state"):
         key, number = checked.items(pair, "state", 2)
-        if checked.text(key, "state") in state:
+        if checked.text(key, "state") in entries:
             raise LoadError(f"state has {key[:60]!r} twice")
-        state[key] = constants[checked.number(number, "state", 0, len(constants) - 1)]
+        tensor = constants[checked.number(number, "state", 0, len(constants) - 1)]
+        kind = PARAMETER if isinstance(tensor, torch.nn.Parameter) else BUFFER
+        entries[key] = Entry(key, kind, tensor, tensor.device)
+    state = State([*entries.values()])
     checked.one_of(on_deviation, ("follow", "raise"), "on_deviation")
     name = checked.text(name, "name")
     listed = [_constant(pair) for pair in checked.items(outside, "outside")]

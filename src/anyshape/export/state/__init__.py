@@ -1,0 +1,1 @@
+"""The tensors of a program by name, and the modules that it was traced from."""
