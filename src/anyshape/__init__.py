@@ -26,6 +26,7 @@ from anyshape.errors import DomainAssertError as DomainAssertError
 from anyshape.errors import EffectError as EffectError
 from anyshape.errors import IndexAssertError as IndexAssertError
 from anyshape.errors import LoadError as LoadError
+from anyshape.errors import MissingRuleError as MissingRuleError
 from anyshape.errors import NoHashError as NoHashError
 from anyshape.errors import OverflowAssertError as OverflowAssertError
 from anyshape.errors import ParseError as ParseError

@@ -90,6 +90,10 @@ class NoHashError(UnsupportedError, TypeError):
     """A symbolic number is used as a key. A `TypeError`, as for every unhashable value."""
 
 
+class MissingRuleError(UnsupportedError):
+    """An op has neither a shape rule nor a fake kernel: what it returns is unknown."""
+
+
 class EffectError(UnsupportedError):
     """The program has a side effect that is not an op of torch."""
 

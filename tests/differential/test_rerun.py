@@ -142,6 +142,16 @@ def test_a_snapshot_restores_a_parameter_that_was_changed_without_gradients() ->
     assert p.is_leaf
 
 
+def test_a_snapshot_restores_what_is_written_without_a_new_version() -> None:
+    mean, variance = torch.zeros(3), torch.ones(3)
+    before = Snapshot([mean, variance], draws=False)
+    torch.nn.functional.batch_norm(torch.randn(5, 3), mean, variance, training=True)
+    assert mean.any()
+    before.restore()
+    assert mean.tolist() == [0, 0, 0]
+    assert variance.tolist() == [1, 1, 1]
+
+
 def test_a_snapshot_restores_generators() -> None:
     generator = torch.Generator()
     before = Snapshot((), [generator], draws=False)

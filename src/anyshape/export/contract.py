@@ -19,8 +19,8 @@ from anyshape.trace.record import effect
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from anyshape.export.explore import Refused
     from anyshape.export.program import ExportedProgram
+    from anyshape.export.region import Refused
     from anyshape.trace.capture import Captured
 
 

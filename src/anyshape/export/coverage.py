@@ -33,11 +33,15 @@ _SPANS: Final = {1: 4096, 2: 200, 3: 32, 4: 12}  # sizes tried of each symbol, b
 
 
 class Size(NamedTuple):
-    """A symbol of the inputs: its name and the bounds of its type."""
+    """A symbol of the inputs: its name, and its bounds by type or, for an unbacked one, by spec."""
 
     name: str
     least: float
     most: float
+
+    def admits(self, value: Any) -> bool:
+        """Whether a value is within the bounds."""
+        return bool(self.least <= value <= self.most)
 
 
 class Coverage(NamedTuple):

@@ -44,15 +44,10 @@ def _effects(found: Exploration) -> Iterator[Problem]:
 
 
 def _sizes(found: Exploration, spec: Spec) -> Iterator[Problem]:
-    first: dict[str, Problem] = {}  # by the sizes that are refused, of many values the first
-    for violation, _ in violations(found, spec):
-        about = violation.what.partition(" refuses ")[0]
-        first.setdefault(about, Problem(violation.what, violation.why, violation.fix))
+    first: dict[frozenset[str], Problem] = {}  # of many refused values of a size, the first
+    for error, labels, _ in violations(found, spec):
+        first.setdefault(labels, Problem(error.what, error.why, error.fix))
     yield from first.values()
-    for sizes, guards, _ in found.asserted:
-        shown = ", ".join(f"{name} = {value}" for name, value in sizes.items())
-        fix = "declare a size with a name or Dim.DYNAMIC, which may have several variants"
-        yield Problem(f"the program refuses {shown}", guards[0].describe(), fix)
     for text in narrowed(found, spec):
         what, _, why = text.partition("\n  why: ")
         yield Problem(what, why, "declare the size as it is, or change the lines above")

@@ -14,7 +14,7 @@ from torch.random import fork_rng
 from anyshape.env import Env
 from anyshape.env.fact import CHECK
 from anyshape.env.site import capture
-from anyshape.errors import DataDependentError, UnsupportedError
+from anyshape.errors import DataDependentError, MissingRuleError
 from anyshape.export.branches.trace_variant import VariantTrace
 from anyshape.export.draft import Problem
 from anyshape.expr import eq0, negate
@@ -121,8 +121,8 @@ class ExampleTracer(Tracer):
         """Record a call; if no rule tells what it returns, as many tensors as at the example."""
         try:
             return super().call(func, args, kwargs)
-        except UnsupportedError as error:
-            if not error.what.startswith("no shape rule") or self.bodies or self.whole:
+        except MissingRuleError as error:
+            if self.bodies or self.whole:
                 raise
             schema = schema_of(func)
             if schema is None or schema.is_mutable:

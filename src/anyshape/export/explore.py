@@ -13,12 +13,14 @@ import math
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from anyshape.env.fact import DECLARED
-from anyshape.errors import DataDependentError, EffectError, NoHashError, UnsupportedError
+from anyshape.errors import DataDependentError, UnsupportedError
 from anyshape.export.branches.trace_variant import VariantTrace
 from anyshape.export.coverage import Size, coverage, first_hole
 from anyshape.export.example_env import by_example
 from anyshape.export.merge import merge
-from anyshape.export.oblivious import doubtful, refused_sizes
+from anyshape.export.oblivious import AssertSearch, Attempt, Served
+from anyshape.export.region import Hole, Refused, Region
+from anyshape.export.spec.dim import UNBACKED, Hint
 from anyshape.export.spec.size_symbols import SizeSymbols
 from anyshape.expr.boolean import EQ, GE
 from anyshape.expr.node import Expr
@@ -29,7 +31,7 @@ from anyshape.trace.codegen import guard_function
 from anyshape.trace.options import REFUSED, TraceOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from anyshape.env import Obligation
     from anyshape.export.draft import Problem
@@ -45,54 +47,7 @@ MAX_PINNED: Final = 16  # values that are tried where each is a variant of its o
 _SMALL: Final = (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 33, 64, 100, 1000)
 _FEW: Final = (0, 1, 2, 3, 7, 16, 100)
 _NEGATIVE: Final = (-1, -2, -5, -100)
-_REFUSALS: Final = {  # by name, as files hold them
-    kind.__name__ for kind in (DataDependentError, EffectError, NoHashError, UnsupportedError)
-}
 _REALS: Final = (0.0, 0.5, 1.0, -1.0, 2.0, 100.0, -100.0)
-
-
-class Refused(NamedTuple):
-    """A branch that no variant serves: its guards, the error, and the guards as a function.
-
-    The function raises the error itself, or it is a refusal: eager execution would go on.
-    """
-
-    guards: list[Obligation]
-    error: Exception
-    check: Callable[..., int]
-
-    def holds(self, values: list[int]) -> bool:
-        """Whether the values of the symbols, in the order of the inputs, lead to this branch."""
-        return self.check(*values) < 0
-
-    @property
-    def is_refusal(self) -> bool:
-        """Whether eager execution would go on."""
-        return type(self.error).__name__ in _REFUSALS or getattr(self.error, "is_refusal", False)
-
-
-class Region:
-    """The sizes for which some guards hold."""
-
-    def __init__(self, guards: Sequence[Obligation], names: Sequence[str]) -> None:
-        self.guards = guards
-        self.names = names
-        self.check = guard_function(guards, names)
-
-    def holds(self, values: dict[str, int]) -> bool:
-        """Whether the sizes are in the region."""
-        return bool(self.check(*[values[n] for n in self.names]) < 0)
-
-
-class Hole(NamedTuple):
-    """Sizes, by the user's names, that the program refuses though eager execution takes them.
-
-    `guards`: those that the sizes violate, or those of the branch with the `error`.
-    """
-
-    sizes: dict[str, Any]
-    guards: list[Obligation]
-    error: Exception | None = None
 
 
 class Trace(NamedTuple):
@@ -142,25 +97,25 @@ def explore(
     options = TraceOptions(REFUSED, lists_deviations, is_export=True, lists_effects=lists_effects)
     trace_of = functools.partial(VariantTrace, fn, args, kwargs, branches=branches, options=options)
     chooser = functools.partial(SizeSymbols, spec, {})
-    trace = trace_of(chooser)
     try:
-        first = trace.run()
-    except Exception as e:
-        if not (lists_effects and isinstance(e, DataDependentError | UnsupportedError)):
-            trace.spell(e, by_name=False)
+        first = _traced(trace_of(chooser))
+    except (DataDependentError, UnsupportedError):
+        if not lists_effects:
             raise
         limit = 1  # other sizes have no example
         first, found.assumed = by_example(fn, args, kwargs, chooser, options)
     found.variants.append(first)
-    search = _Search(first)
+    search = _Search(first, spec)
+    served = [Served(first, search.regions[0], search.examples[0])]
     while (values := search.uncovered()) is not None:
         if len(found.variants) >= limit or len(found.refused) >= 2 * limit:
             found.holes.append(search.hole(values))
             break
-        wanted = {search.labels[n]: v for n, v in values.items()}
+        wanted = search.labeled(values)
         chooser = functools.partial(SizeSymbols, spec, wanted)
         last = found.variants[-1].tracer
         trace = trace_of(chooser, previous=last)
+        variant = None
         try:
             variant = trace.run()
             guards = variant.guards
@@ -180,21 +135,32 @@ def explore(
             found.holes.append(search.hole(values))
             break
         search.add(region, values)
-    found.asserted = search.asserted(first, trace_of, spec)
-    found.is_complete = search.is_proved and not found.holes and not found.asserted
+        if variant is not None:
+            served.append(Served(variant, region, values))
+    found.asserted, is_proved = search.asserted(served, trace_of, spec)
+    found.is_complete = search.is_proved and is_proved and not (found.holes or found.asserted)
     found.traces = [Trace(v, v.guards) for v in found.variants]
     merge(found, search.sizes)
     return found
 
 
+def _traced(trace: VariantTrace) -> Captured:
+    """The program at the sizes of the example."""
+    try:
+        return trace.run()
+    except Exception as e:
+        trace.spell(e, by_name=False)
+        raise
+
+
 class _Search:
     """The regions that were found, and the search for sizes that are in none of them."""
 
-    def __init__(self, first: Captured) -> None:
+    def __init__(self, first: Captured, spec: Spec) -> None:
         env, binds, flat = first.tracer.env, first.inputs.binds, first.inputs.examples
         self.names = [bind.name for bind in binds]
         self.labels = {name: env.sources.get(name, name) for name in self.names}
-        self.sizes = [_size(bind, flat) for bind in binds]
+        self.sizes = [_size(bind, flat, spec) for bind in binds]
         self.signed = {bind.name for bind in binds if bind.dim is None}
         self.allowed = Region(env.declared, self.names)
         self.regions = [Region(first.guards, self.names)]
@@ -208,41 +174,42 @@ class _Search:
         self.regions.append(region)
         self.examples.append(example)
 
-    def asserted(self, first: Captured, trace_of: Any, spec: Spec) -> list[Hole]:
-        """Sizes of the first region that only its asserts refuse, at most one for each assert."""
-        found = []
-        chooser = functools.partial(SizeSymbols, spec, is_backed=True)
-        is_traced = functools.partial(self.is_traced, trace_of, chooser)
-        for o in doubtful(first):
-            sizes = refused_sizes(o, self.near(o), is_traced)
-            if sizes is not None:
-                found.append(Hole({self.labels[n]: v for n, v in sizes.items()}, [o]))
-        return found
+    def asserted(
+        self, served: Sequence[Served], trace_of: Any, spec: Spec
+    ) -> tuple[list[Hole], bool]:
+        """Sizes that only the asserts of variants refuse, and whether all such are proved known."""
+        attempt = functools.partial(self._attempt, trace_of, spec)
+        search = AssertSearch(self.sizes, lambda o, e: _near(o, e, self.signed), attempt)
+        for one in served:
+            search.add(one)
+        holes = [Hole(self.labeled(hole.sizes), hole.guards) for hole in search.holes]
+        return holes, search.is_proved
 
-    def near(self, o: Obligation) -> Iterator[dict[str, Any]]:
-        """Sizes of the first region that differ from the example in the symbols of a condition."""
-        first, example = self.regions[0], self.examples[0]
-        found = _near(o, example, self.signed)
-        return (v for v in found if self.allowed.holds(v) and first.holds(v))
-
-    def is_traced(self, trace_of: Any, chooser: Any, values: dict[str, Any]) -> bool:
-        """Whether the program can be traced at these sizes."""
-        wanted = {self.labels[n]: v for n, v in values.items()}
+    def _attempt(self, trace_of: Any, spec: Spec, values: dict[str, Any]) -> Attempt:
+        """A trace of the program at given sizes, all of which have hints."""
+        chooser = functools.partial(SizeSymbols, spec, self.labeled(values), is_backed=True)
+        trace, error = trace_of(chooser), None
         try:
-            trace_of(lambda: chooser(wanted)).run()
-        except Exception:
-            return False
-        return True
+            trace.run()
+        except Exception as e:
+            error = e
+        names = [bind.name for bind in trace.tracer.inputs.binds]
+        return Attempt(names, trace.tracer.env.guards, error)
+
+    def labeled(self, values: dict[str, Any]) -> dict[str, Any]:
+        """Sizes by the user's names for them."""
+        return {self.labels[n]: v for n, v in values.items()}
 
     def hole(self, values: dict[str, Any]) -> Hole:
         """What is known of sizes that the program refuses."""
         first = self.regions[0]
         failed = first.check(*[values[n] for n in first.names])
-        sizes = {self.labels[n]: v for n, v in values.items()}
-        return Hole(sizes, [first.guards[failed]] if failed >= 0 else [])
+        return Hole(self.labeled(values), [first.guards[failed]] if failed >= 0 else [])
 
     def is_hole(self, values: dict[str, Any]) -> bool:
         """Whether the spec allows the sizes and no region contains them."""
+        if not all(size.admits(values[size.name]) for size in self.sizes):
+            return False
         return self.allowed.holds(values) and not any(r.holds(values) for r in self.regions)
 
     def uncovered(self) -> dict[str, Any] | None:
@@ -287,12 +254,18 @@ def _least(condition: Bool) -> dict[str, int]:
     return {atom.name: -condition.expr.c for atom, factor in atoms.items() if factor == 1}
 
 
-def _size(bind: Bind, examples: Sequence[Any]) -> Size:
-    """The bounds of the type of an input."""
-    if bind.dim is not None:
-        return Size(bind.name, 0, math.inf)
-    is_bool = type(examples[bind.leaf]) is bool
-    return Size(bind.name, 0, 1) if is_bool else Size(bind.name, -math.inf, math.inf)
+def _size(bind: Bind, examples: Sequence[Any], spec: Spec) -> Size:
+    """The bounds of an input by its type, and those that the spec gives to an unbacked size: the
+    facts about symbols with hints contain theirs.
+    """
+    if bind.dim is None and type(examples[bind.leaf]) is bool:
+        return Size(bind.name, 0, 1)
+    least, most = -math.inf if bind.dim is None else 0, math.inf
+    entry = spec.entry(bind.leaf, bind.dim)
+    if isinstance(entry, Hint) and entry.kind == UNBACKED:
+        least = least if entry.min is None else entry.min
+        most = most if entry.max is None else entry.max
+    return Size(bind.name, least, most)
 
 
 def _near(guard: Obligation, example: dict[str, Any], signed: set[str]) -> Iterator[dict[str, Any]]:

@@ -12,10 +12,14 @@ from anyshape import (
     DataDependentError,
     Dim,
     EffectError,
+    MissingRuleError,
     RuntimeAssertError,
     UnsupportedError,
     export,
 )
+from anyshape.export.example_env import ExampleEnv, ExampleTracer
+from anyshape.trace.options import REFUSED, TraceOptions
+from anyshape.trace.tracer import Tracer
 
 SEEN: list[Any] = []
 
@@ -156,8 +160,17 @@ def test_an_op_that_writes_needs_a_fake_kernel() -> None:
         y = x * 2
         return bump(x, y) + y
 
-    with pytest.raises(UnsupportedError, match="no shape rule for bump"):
+    with pytest.raises(MissingRuleError, match="no shape rule for bump"):
         export(f, (torch.ones(3),), draft=True)
+
+
+def test_only_a_missing_rule_is_taken_from_the_example(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any) -> Any:
+        raise UnsupportedError("no shape rule of mine takes this")
+
+    monkeypatch.setattr(Tracer, "call", refuse)
+    with pytest.raises(UnsupportedError, match="of mine"):
+        ExampleTracer(ExampleEnv(), TraceOptions(REFUSED)).call(halves, (torch.ones(3),), {})
 
 
 def test_what_a_draft_cannot_assume_is_an_error() -> None:

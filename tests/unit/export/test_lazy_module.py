@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pytest
 import torch
 
 from anyshape import export
@@ -38,3 +39,29 @@ def test_the_example_is_not_changed():
     x = torch.ones(5, 7)
     export(Doubling(), (x,))
     assert torch.equal(x, torch.ones(5, 7))
+
+
+def test_random_numbers_are_not_drawn_for_good():
+    module = torch.nn.Sequential(torch.nn.LazyLinear(4), torch.nn.Dropout())
+    torch.manual_seed(3)
+    export(module, (torch.ones(5, 7),))
+    drawn = torch.rand(2)
+    torch.manual_seed(3)
+    assert torch.equal(torch.rand(2), drawn)
+
+
+def test_a_first_call_that_raises_changes_no_buffer():
+    class Failing(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.norm = torch.nn.BatchNorm1d(7)
+            self.linear = torch.nn.LazyLinear(4)
+
+        def forward(self, x):
+            self.norm(x)
+            raise ValueError("no")
+
+    module = Failing()
+    with pytest.raises(ValueError, match="no"):
+        export(module, (torch.randn(5, 7),))
+    assert torch.equal(module.norm.running_mean, torch.zeros(7))

@@ -13,7 +13,7 @@ import torch
 
 from anyshape.errors import LoadError
 from anyshape.export.constant import Constant
-from anyshape.export.explore import Exploration, Refused
+from anyshape.export.explore import Exploration
 from anyshape.export.files import checked, structure, weights
 from anyshape.export.files.decode_graph import GraphReader, Shared
 from anyshape.export.files.decode_segment import branching
@@ -21,6 +21,7 @@ from anyshape.export.files.scope import ScopeReader, read_sites
 from anyshape.export.files.version import upgraded, version_of
 from anyshape.export.files.written_out import WrittenOut
 from anyshape.export.program import ExportedProgram
+from anyshape.export.region import Refused
 from anyshape.export.state.naming import BUFFER, PARAMETER
 from anyshape.export.state.state import Entry, State
 from anyshape.expr.traverse import names_of

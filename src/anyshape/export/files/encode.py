@@ -27,8 +27,8 @@ from anyshape.trace.record.effect import build, set_attribute, set_item
 
 if TYPE_CHECKING:
     from anyshape.export.branches.branching import Branch
-    from anyshape.export.explore import Refused
     from anyshape.export.program import ExportedProgram
+    from anyshape.export.region import Refused
     from anyshape.tensor.meta import Meta
     from anyshape.trace.capture import Captured
     from anyshape.trace.inputs import Leaf

@@ -10,7 +10,7 @@ Sizes for which the function itself raises are no violation. `Dim.AUTO` may narr
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from anyshape.errors import AnyshapeWarning, ConstraintViolation
 from anyshape.export.spec import dim as dims
@@ -20,7 +20,8 @@ from anyshape.expr.traverse import names_of, symbols_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from anyshape.export.explore import Exploration, Hole
+    from anyshape.export.explore import Exploration
+    from anyshape.export.region import Hole
     from anyshape.export.spec.dynamic_shapes import Spec
 
 
@@ -28,24 +29,30 @@ def need_no_violation(found: Exploration, spec: Spec) -> None:
     """Raise if a named, `Dim.DYNAMIC` or `Dim.UNBACKED` size has a single possible value, or if the
     program refuses sizes of its range that eager execution takes. Warn of the same for `Dim.AUTO`.
     """
-    for violation, cause in violations(found, spec):
-        raise violation from cause
+    for violation in violations(found, spec):
+        raise violation.error from violation.cause
     for text in narrowed(found, spec):
         warnings.warn(text, AnyshapeWarning, stacklevel=3)
 
 
-def violations(
-    found: Exploration, spec: Spec
-) -> Iterator[tuple[ConstraintViolation, Exception | None]]:
-    """The errors about sizes that must vary, each with what it comes from."""
+class Violation(NamedTuple):
+    """An error about sizes that must vary, the labels of these sizes, and what it comes from."""
+
+    error: ConstraintViolation
+    labels: frozenset[str]
+    cause: Exception | None = None
+
+
+def violations(found: Exploration, spec: Spec) -> Iterator[Violation]:
+    """The errors about sizes that must vary."""
     strict = _must_vary(found, spec)
     specialized = _specialized(found, strict)
     if specialized:
-        yield _always(found, spec, specialized), None
-    for hole in found.holes:
+        yield Violation(_always(found, spec, specialized), frozenset(specialized))
+    for hole in [*found.holes, *found.asserted]:
         labels = _labels(found, hole)
         if labels and labels <= set(strict):
-            yield _refused(found, hole, labels), hole.error
+            yield Violation(_refused(found, hole, labels), labels, hole.error)
 
 
 def _specialized(found: Exploration, labels: Iterable[str]) -> dict[str, int]:
@@ -73,7 +80,7 @@ def _always(found: Exploration, spec: Spec, specialized: dict[str, int]) -> Cons
     )
 
 
-def _refused(found: Exploration, hole: Hole, labels: set[str]) -> ConstraintViolation:
+def _refused(found: Exploration, hole: Hole, labels: frozenset[str]) -> ConstraintViolation:
     """The error for sizes that the program refuses and eager execution takes."""
     names = ", ".join(sorted(labels))
     sizes = ", ".join(f"{name} = {value}" for name, value in hole.sizes.items())
@@ -83,12 +90,14 @@ def _refused(found: Exploration, hole: Hole, labels: set[str]) -> ConstraintViol
     if hole.error is not None:
         why.append(f"{type(hole.error).__name__}: {str(hole.error).splitlines()[0]}")
     count, verb = len(found.traces), "is" if len(labels) == 1 else "are"
+    ways = [f"give {names} bounds", "change the lines above"]
+    if any(hole is other for other in found.asserted):
+        ways.insert(0, "declare a name or Dim.DYNAMIC, which may have several variants")
     return ConstraintViolation(
         f"{names} {verb} dynamic in the spec, and the program refuses {sizes};"
         f" it has {count} variants" + "".join(f", {text}" for text in served),
         why="; ".join(why),
-        fix=f"give {names} bounds, change the lines above, or use allow_partial=True for a program"
-        " that refuses these sizes",
+        fix=f"{', '.join(ways)}, or use allow_partial=True for a program that refuses these sizes",
     )
 
 
@@ -104,11 +113,11 @@ def _listed(values: list[int]) -> str:
     return ", ".join(map(str, values[:8])) + (", ..." if len(values) > 8 else "")
 
 
-def _labels(found: Exploration, hole: Hole) -> set[str]:
+def _labels(found: Exploration, hole: Hole) -> frozenset[str]:
     """The sizes that the violated guards are about."""
     sources = found.variants[0].tracer.env.sources
     used = names_of(*[g.condition for g in hole.guards])
-    return {sources.get(name, name) for name in used}
+    return frozenset(sources.get(name, name) for name in used)
 
 
 def narrowed(found: Exploration, spec: Spec) -> Iterator[str]:

@@ -11,7 +11,13 @@ from typing import Any, Final
 import torch
 
 from anyshape.env.site import capture as capture_site
-from anyshape.errors import AnyshapeError, ArgumentError, ShapeError, UnsupportedError
+from anyshape.errors import (
+    AnyshapeError,
+    ArgumentError,
+    MissingRuleError,
+    ShapeError,
+    UnsupportedError,
+)
 from anyshape.refusal import refused
 from anyshape.rules.dispatch.result import Defined, Done, Many, Wrapped
 from anyshape.rules.dispatch.sym_node import number_of, to_stock
@@ -244,10 +250,10 @@ def _brief(e: Exception) -> str:
     return (str(e).strip().splitlines() or [type(e).__name__])[0]
 
 
-def _unsupported(name: str, why: str) -> UnsupportedError:
+def _unsupported(name: str, why: str) -> MissingRuleError:
     site = capture_site()
     return refused(
-        UnsupportedError,
+        MissingRuleError,
         f"no shape rule for {name}" + (f" at {site}" if site else ""),
         why=why,
         fix=f"write one with @anyshape.register_rule({name}), or keep the op out of the trace",

@@ -37,9 +37,16 @@ class _Tensor(NamedTuple):
     def of(cls, t: torch.Tensor) -> _Tensor:
         return cls(t, t.detach().clone(), version_of(t), t.grad_fn, t.requires_grad)
 
+    def _has_its_data(self) -> bool:
+        """Whether the data are as they were: batch_norm writes to its statistics, and leaves their
+        version. A tensor with NaN counts as changed.
+        """
+        t = self.tensor.detach()
+        return t.shape == self.copy.shape and torch.equal(t, self.copy)
+
     def restore(self) -> None:
         t = self.tensor
-        if self.version is not None and self.version == version_of(t):
+        if self.version is not None and self.version == version_of(t) and self._has_its_data():
             return
         if t.grad_fn is not self.history:
             if not _is_free(t, self.history):

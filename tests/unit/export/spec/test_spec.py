@@ -36,7 +36,7 @@ SAME = ["batch, 6", "batch, 3"]
         ({"x": {0: Dim("batch")}, "y": {-2: Dim("batch")}}, SAME),
         ({"x": {0: B}, "y": {0: B}}, SAME),
         ({"x": (Dim("batch", min=1, max=9), Dim.STATIC), "y": ("batch", 3)}, SAME),
-        ({"x": {0: Dim.UNBACKED}, "y": {0: Dim.UNBACKED}}, ["x.size(0), 6", "y.size(0), 3"]),
+        ({"x": {1: Dim.UNBACKED}, "y": {1: Dim.UNBACKED}}, ["4, x.size(1)", "4, y.size(1)"]),
         ({"x": {0: Dim.AUTO}, "y": {0: Dim.AUTO}}, ["x.size(0), 6", "y.size(0), 3"]),
         (
             {"x": {0: Dim.DYNAMIC(min=2)}, "y": {0: torch.export.Dim.AUTO}},
