@@ -11,7 +11,6 @@ kind.
 from __future__ import annotations
 
 import functools
-import itertools
 import sys
 import types
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -29,12 +28,13 @@ from anyshape.torch_compat.live_locals import live_after
 from anyshape.torch_compat.value_stack import Empty, Unreadable, values_in_call, values_under
 from anyshape.trace.capture import trace_call
 from anyshape.trace.graph import RESULT, SYMBOLIC, Value, leaves, operand_of
+from anyshape.trace.module_call import call_module
 from anyshape.trace.path.segment_env import whole_text
 from anyshape.trace.record.live import STEPS
 from anyshape.trace.record.territory import is_filled, is_hook, is_library
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
     from types import FrameType
 
     from anyshape.tensor.meta import Meta
@@ -101,13 +101,13 @@ def state_of(
     recorder = tracer.recorder
     reader = _Reader(recorder.is_born)
     try:
-        stack = list(_frames())
+        stack, called = _frames()
         branch = _branch(stack)
         if branch is None or not (everywhere or branch.repeats):
             return None
         places = [branch.place, *[f.f_lasti for f in stack[1:]]]
         held_by = [values_under(stack[0], branch.depth)]
-        held_by += [values_in_call(f, called) for called, f in itertools.pairwise(stack)]
+        held_by += [values_in_call(f, inner) for f, inner in zip(stack[1:], called, strict=True)]
         frames: list[Any] = [
             (at, *reader.frame(f, values))
             for at, f, values in zip(places, stack, held_by, strict=True)
@@ -190,20 +190,31 @@ def _entry(caller: FrameType) -> FrameType:
     return frame
 
 
-def _frames() -> Iterator[FrameType]:
-    """The frames of the program that is traced, innermost first.
+def _frames() -> tuple[list[FrameType], list[FrameType]]:
+    """The frames of the program that is traced, innermost first, and what each but the first waits
+    for: the frame before it, or the call of a module that this frame is in.
 
-    Raises if one of this package is between two of them: a builtin that calls back has state.
+    Raises if another frame of this package is between two of them: a builtin that calls back has
+    state. The call of a module has none that decides what follows.
     """
+    frames: list[FrameType] = []
+    called: list[FrameType] = []
+    last: FrameType | None = None  # the last frame that was found
     frame: FrameType | None = sys._getframe(1)
-    last = None  # the caller of the last frame that was found
     while frame is not None and frame.f_code is not trace_call.__code__:
-        if not is_own(frame.f_code.co_filename):
-            if last is not None and last is not frame:
+        is_program = not is_own(frame.f_code.co_filename)
+        if last is not None and last.f_back is frame and frame.f_code is call_module.__code__:
+            values_in_call(frame, last)
+            last = frame
+        elif is_program:
+            if last is not None and last.f_back is not frame:
                 raise Unsettled
-            yield frame
-            last = frame.f_back
+            if last is not None:
+                called.append(last)
+            frames.append(frame)
+            last = frame
         frame = frame.f_back
+    return frames, called
 
 
 class _Reader:
