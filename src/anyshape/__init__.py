@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from anyshape.export import Dim as Dim
     from anyshape.export import ExportedProgram as ExportedProgram
     from anyshape.export import export as export
+    from anyshape.export import from_torch as from_torch
     from anyshape.export import infer_dynamic_shapes as infer_dynamic_shapes
     from anyshape.export import load as load
     from anyshape.rules import register_rule as register_rule

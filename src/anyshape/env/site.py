@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from anyshape.config import config
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from types import CodeType, FrameType
 
 _OWN: Final = str(Path(__file__).resolve().parents[1]) + os.sep
@@ -31,31 +32,66 @@ def home_of(package: str) -> str:
 _TORCH: Final = home_of("torch")
 
 
+class Origin(NamedTuple):
+    """The user's line that a line of generated code was made from."""
+
+    file: str
+    line: int
+    function: str
+    text: str
+
+
 class Site(NamedTuple):
-    """A place in a program: a code object and the instruction in it."""
+    """A place in a program: a code object and the instruction in it.
+
+    A place in generated code whose file has `origins` is shown as the user's line that it was made
+    from.
+    """
 
     code: CodeType
     instruction: int
 
     @property
-    def line(self) -> int:
-        """The line number; the first one of the code where the instruction has none."""
+    def own_line(self) -> int:
+        """The line number in the code itself; its first one where the instruction has none."""
         starts, lines = _lines_of(self.code)
         return lines[bisect_right(starts, self.instruction) - 1]
 
     @property
+    def origin(self) -> Origin | None:
+        """The user's line that a line of generated code was made from, if it is known."""
+        known = origins.get(self.code.co_filename)
+        return None if known is None else known.get(self.own_line)
+
+    @property
+    def line(self) -> int:
+        """The line number that users know."""
+        origin = self.origin
+        return self.own_line if origin is None else origin.line
+
+    @property
     def file(self) -> str:
         """The file name as Python knows it."""
-        return self.code.co_filename
+        origin = self.origin
+        return self.code.co_filename if origin is None else origin.file
+
+    @property
+    def function(self) -> str:
+        """The name of the function."""
+        origin = self.origin
+        return self.code.co_name if origin is None else origin.function
 
     @property
     def text(self) -> str:
         """The source line, without the indent; empty where the source is not at hand."""
+        origin = self.origin
+        if origin is not None:
+            return origin.text
         return linecache.getline(self.file, self.line).strip()
 
     def __str__(self) -> str:
         text = self.text
-        place = f"{Path(self.file).name}:{self.line} in {self.code.co_name}"
+        place = f"{Path(self.file).name}:{self.line} in {self.function}"
         return f"{place}: {text}" if text else place
 
 
@@ -76,6 +112,7 @@ def _lines_of(code: CodeType) -> tuple[list[int], list[int]]:
     return known[1:]
 
 
+origins: Final[dict[str, Mapping[int, Origin]]] = {}  # by the name of a generated file and the line
 _lines: Final[dict[int, tuple[CodeType, list[int], list[int]]]] = {}  # by the id of the code
 _MOST_CODES: Final = 64
 _framework: dict[str, bool] = {}

@@ -14,6 +14,7 @@ from anyshape.export.files.stand_in import StandIn as StandIn
 from anyshape.export.program import ExportedProgram as ExportedProgram
 from anyshape.export.spec.dim import Dim as Dim
 from anyshape.export.spec.inferred import infer_dynamic_shapes as infer_dynamic_shapes
+from anyshape.export.torch_program.from_torch import from_torch as from_torch
 
 
 class _Callable(ModuleType):

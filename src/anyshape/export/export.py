@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import torch
 
@@ -25,6 +25,8 @@ from anyshape.observe.progress import Progress
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable
+
+    from anyshape.export.spec.dynamic_shapes import Spec
 
 _DEVIATION: Final = ("follow", "raise")
 _CONTROL_FLOW: Final = ("tree", "raise")
@@ -60,35 +62,65 @@ def export(  # noqa: PLR0913  each is an option of its own
         raise ArgumentError(f"export takes a function or a module, not {type(fn).__name__}")
     if not isinstance(args, tuple):
         raise ArgumentError(f"args must be a tuple, not {type(args).__name__}", fix="write (x,)")
-    if on_deviation not in _DEVIATION:
-        raise ArgumentError(f"on_deviation cannot be {on_deviation!r}", fix="use follow or raise")
-    if control_flow not in _CONTROL_FLOW:
-        raise ArgumentError(f"control_flow cannot be {control_flow!r}", fix="use tree or raise")
+    request = Request(_name(fn), on_deviation, allow_partial, control_flow, draft, profile)
+    request.need_valid()
     args, kwargs = tuple(args), kwargs or {}  # a named tuple too
     initialize_lazy_modules(fn, args, kwargs)
     spec = specs.read(fn, args, kwargs, dynamic_shapes)
-    name = _name(fn)
-    folder = config.profile if profile is None else profile
+    return build(fn, args, kwargs, spec, request)
+
+
+class Request(NamedTuple):
+    """What is to be made besides the function, its arguments and their sizes; see `export`."""
+
+    name: str
+    on_deviation: str = "follow"
+    allow_partial: bool = False
+    control_flow: str = "tree"
+    draft: bool = False
+    profile: str | os.PathLike[str] | None = None
+
+    def need_valid(self) -> None:
+        """Raise for an option that does not exist."""
+        if self.on_deviation not in _DEVIATION:
+            raise ArgumentError(
+                f"on_deviation cannot be {self.on_deviation!r}", fix="use follow or raise"
+            )
+        if self.control_flow not in _CONTROL_FLOW:
+            raise ArgumentError(
+                f"control_flow cannot be {self.control_flow!r}", fix="use tree or raise"
+            )
+
+
+def build(
+    fn: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    spec: Spec,
+    request: Request,
+) -> ExportedProgram:
+    """The program of a function for the sizes that a spec allows."""
+    name, draft, follows = request.name, request.draft, request.on_deviation == "follow"
+    folder = config.profile if request.profile is None else request.profile
     with Progress(name), Profiled(folder, name) as is_profiled:
-        branches, follows = control_flow == "tree", on_deviation == "follow"
         found = explore(
             fn,
             args,
             kwargs,
             spec,
-            branches=branches,
+            branches=request.control_flow == "tree",
             lists_deviations=follows,
             lists_effects=draft,
         )
-        if not allow_partial and not draft:
+        if not request.allow_partial and not draft:
             need_no_violation(found, spec)
         warn_of_ties(found, spec)
         for variant in found.variants:
-            variant.raises_on_deviation = on_deviation == "raise"
+            variant.raises_on_deviation = not follows
         naming = Naming(fn)
         state = state_of(found.variants, naming)
         name_calls(found.variants, naming)
-        program = ExportedProgram(name, found, state, on_deviation, fn)
+        program = ExportedProgram(name, found, state, request.on_deviation, fn)
         program.problems = problems_of(found, spec) if draft else []
         if is_profiled:
             _complete(program)

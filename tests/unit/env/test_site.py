@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -139,3 +140,16 @@ def test_lines_are_memoized_for_few_codes(monkeypatch: pytest.MonkeyPatch) -> No
         for _ in range(2):
             assert Site(code, len(code.co_code) - 2).line == 3
     assert list(known) == [id(codes[-1])]
+
+
+def test_generated_code_is_shown_by_the_line_that_it_was_made_from() -> None:
+    scope: dict[str, Any] = {"capture": capture}
+    exec(compile("def made():\n    return capture()\n", "<generated 1>", "exec"), scope)
+    place = scope["made"]()
+    assert str(place) == "<generated 1>:2 in made"
+    site.origins["<generated 1>"] = {2: site.Origin("model.py", 7, "forward", "x = y + 1")}
+    try:
+        assert str(place) == "model.py:7 in forward: x = y + 1"
+        assert (place.own_line, place.line, place.file) == (2, 7, "model.py")
+    finally:
+        del site.origins["<generated 1>"]

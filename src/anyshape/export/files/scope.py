@@ -74,7 +74,7 @@ class Sites:
         found = self._known.get(site)
         if found is None:
             saved = (
-                SavedSite(site.file, site.line, site.code.co_name, site.text)
+                SavedSite(site.file, site.line, site.function, site.text)
                 if type(site) is Site
                 else site
             )

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from anyshape.trace.twin.source import Function
 
 _UNFIT: Final = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
-_twins: dict[CodeType, CodeType | None] = {}
+_twins: dict[tuple[CodeType, str], CodeType | None] = {}  # equal codes may be of different files
 _made: set[int] = set()  # the ids of codes of twins, which `_kept` keeps alive
 _kept: list[CodeType] = []
 _behind: dict[int, CodeType] = {}  # by the id of a code in `_kept`
@@ -31,12 +31,13 @@ _behind: dict[int, CodeType] = {}  # by the id of a code in `_kept`
 
 def twin_code(code: CodeType) -> CodeType | None:
     """The code of the twin of a function; None if it cannot have one."""
+    key = code, code.co_filename
     try:
-        return _twins[code]
+        return _twins[key]
     except KeyError:
         pass
     made = _twin(code)
-    return _twins.setdefault(code, made)
+    return _twins.setdefault(key, made)
 
 
 def is_twin(code: CodeType) -> bool:

@@ -1,0 +1,1 @@
+"""torch's exported programs as ours. See the folder's README."""
