@@ -46,7 +46,7 @@ from anyshape.trace.inputs import untraceable
 from anyshape.trace.options import REPLAYED, TraceOptions
 from anyshape.trace.path.segment import Segment, Stop, key_of, walk
 from anyshape.trace.record.deferral import Deferral
-from anyshape.trace.record.effect import EFFECTS
+from anyshape.trace.record.effect import UNLOWERED
 from anyshape.trace.size_chooser import BACKED, STATIC, EachSize
 from anyshape.trace.state.snapshot import Snapshot
 from anyshape.trace.tracer import Tracer
@@ -336,6 +336,7 @@ class Compiled:
         return TraceOptions(
             effects=REPLAYED,
             lists_deviations=self.options.on_deviation == "follow",
+            has_draws=self.options.fullgraph or self._backend.is_plain,
         )
 
     def _keep(
@@ -358,7 +359,7 @@ class Compiled:
             lower_segments(tracer.parts, self._backend)
             program = tracer.root
         else:
-            has_effects = any(n.func in EFFECTS for n in captured.graph.nodes)
+            has_effects = any(n.func in UNLOWERED for n in captured.graph.nodes)
             plain = find_backend(EAGER)
             backend = plain if has_effects else self._backend
             fallback = None if self.options.fullgraph else plain

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from anyshape.compile.tree.segment_program import lower_segment
 from anyshape.errors import AnyshapeWarning, BackendError
-from anyshape.interop.backend import EAGER, lower
+from anyshape.interop.backend import lower
 from anyshape.trace.execution_modes import enter_modes
-from anyshape.trace.record.effect import EFFECTS
+from anyshape.trace.record.effect import UNLOWERED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,7 +34,7 @@ def lower_program(
 
 def lower_segments(parts: Sequence[SegmentProgram], backend: Backend) -> None:
     """Lower the segments of a trace; those with effects run as generated Python."""
-    if backend.name != EAGER or backend.compiler is not None:
+    if not backend.is_plain:
         for part in parts:
-            if not any(n.func in EFFECTS for n in part.captured.graph.nodes):
+            if not any(n.func in UNLOWERED for n in part.captured.graph.nodes):
                 lower_segment(part, backend, enter_modes)

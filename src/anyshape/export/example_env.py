@@ -129,7 +129,7 @@ class ExampleTracer(Tracer):
                 raise  # what it writes to, no later call may take from before
             flat, spec = tree.flatten((args, kwargs))
             frozen = [self._freeze(x) for x in flat]
-            real, named = tree.unflatten(self.at_example(frozen), spec)
+            real, named = tree.unflatten_arguments(self.at_example(frozen), spec)
             with DisableTorchFunction(), torch.no_grad():
                 out = func(*real, **named)
             parts = list(out) if isinstance(out, tuple | list) else [out]

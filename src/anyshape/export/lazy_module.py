@@ -22,7 +22,7 @@ def initialize_lazy_modules(fn: Any, args: tuple[Any, ...], kwargs: dict[str, An
     kept = Snapshot([b for b in fn.buffers() if not torch.nn.parameter.is_lazy(b)])
     flat, spec = tree.flatten((args, kwargs))
     copies = [x.clone() if isinstance(x, torch.Tensor) else x for x in flat]
-    copied, named = tree.unflatten(copies, spec)
+    copied, named = tree.unflatten_arguments(copies, spec)
     try:
         with torch.no_grad():
             fn(*copied, **named)

@@ -36,6 +36,11 @@ class Backend(NamedTuple):
     name: str
     compiler: Compiler | None = None
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether programs run as generated Python."""
+        return self.name == EAGER and self.compiler is None
+
 
 class Lowered(NamedTuple):
     """A lowered program.

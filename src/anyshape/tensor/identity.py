@@ -28,9 +28,15 @@ _SAMPLES: Final[dict[type, Any]] = {
 }
 _TENSOR: Final = torch.empty(0)
 _PARAMETER: Final = torch.nn.Parameter(_TENSOR, requires_grad=False)
-_TRACED: Final = frozenset((SymTensor, *_SAMPLES))
+_TRACED: Final = {SymTensor, *_SAMPLES}
 _LEGACY: Final = type(torch.FloatTensor)
 _SMALL: Final = (-5, 256)  # CPython has one object for each of these integers
+
+
+def stand_for(kind: type, sample: Any) -> None:
+    """Note that objects of a class stand, in a trace, for objects like the sample."""
+    _SAMPLES[kind] = sample
+    _TRACED.add(kind)
 
 
 def type_of(x: Any) -> type:

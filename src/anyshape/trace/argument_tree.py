@@ -3,7 +3,8 @@
 `tree.py` takes containers apart by what they hold. Here the containers themselves count too: a
 program may change them, return them or compare them. They are numbered in the order in which they
 are met, and a container that is met again is `Again`, so a container may contain itself. Plain
-objects are containers of their attributes, and sets are containers without parts.
+objects are containers of their attributes; sets and random generators are containers without
+parts.
 """
 
 from __future__ import annotations
@@ -17,8 +18,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import torch
 
 from anyshape.env.site import is_framework
+from anyshape.tensor.sym_tensor import size_of
 from anyshape.torch_compat import pytree
 from anyshape.trace import tree
+from anyshape.trace.state.generator_state import another, is_generator
 from anyshape.trace.tree import Level, Members
 
 if TYPE_CHECKING:
@@ -40,6 +43,10 @@ class Elements:
     """The kind of a set, or of bytes that can change; its context is what it holds."""
 
 
+class Source:
+    """The kind of a random generator; its context is its class. Only the run knows its state."""
+
+
 class ArgumentTree(NamedTuple):
     """A tree taken apart: leaves with their paths, the structure, the containers by number.
 
@@ -59,6 +66,8 @@ def level(x: Any) -> Level | None:
         return _elements(x, kind)
     if kind in _PLAIN:
         return tree.level(x)
+    if is_generator(x):
+        return Level(Source, kind, [], [])
     if is_plain_class(kind):
         return tree.members(x)
     found = tree.level(x)
@@ -99,7 +108,7 @@ def is_derived(cls: type) -> bool:
 
 def is_mutable(kind: Any) -> bool:
     """Whether containers of a kind can change."""
-    return kind not in (tuple, tree.NAMED, Again)
+    return kind not in (tuple, torch.Size, tree.NAMED, Again)
 
 
 class _Flattening:
@@ -188,12 +197,18 @@ class _Building:
             made = cls(content) if cls is bytearray else cls([part for _, part in content])
             self.containers.append(made)
             return made
+        if kind is Source:
+            self.containers.append(another(spec.context))
+            return self.containers[-1]
         number = len(self.containers)
         if kind is list or kind is dict or kind is Members:
             return self._fill(spec, tree.empty(kind, spec.context))
         self.containers.append(None)
         parts = [self.make(child) for child in spec.children()]
-        made = pytree.SUPPORTED_NODES[kind].unflatten_fn(parts, spec.context)
+        if kind is torch.Size:  # pytree would make a tuple of it
+            made = size_of(tuple(parts))
+        else:
+            made = pytree.SUPPORTED_NODES[kind].unflatten_fn(parts, spec.context)
         self.containers[number] = made
         return made
 

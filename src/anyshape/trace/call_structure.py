@@ -43,6 +43,8 @@ class Containers:
         """A level of a structure, in words."""
         if spec.is_leaf():
             return "a tensor or another single value"
+        if spec.type is argument_tree.Source:
+            return f"a {spec.context.__name__}"
         if spec.type is argument_tree.Elements:
             return f"a {spec.context[0].__name__} of other elements"
         of_class = spec.type in (tree.Members, tree.Fields)

@@ -252,7 +252,7 @@ def _given(
     Where a program may change the containers among them, these are inputs too.
     """
     if not recorder.replays:
-        args, kwargs = tree.unflatten(stand_ins, inputs.spec)
+        args, kwargs = tree.unflatten_arguments(stand_ins, inputs.spec)
         for name, x in (*zip(arguments.heads, args, strict=True), *kwargs.items()):
             recorder.keep_argument(name, x)
         return args, kwargs

@@ -18,9 +18,11 @@ class TraceOptions(NamedTuple):
     `is_export`: the program is exported, as `torch.compiler.is_exporting` tells it.
     `lists_effects`: changes outside that are refused at the end of a trace are listed, and the
     program leaves them out.
+    `has_draws`: random numbers of Python and NumPy, and clocks, are calls of the graph.
     """
 
     effects: str = DONE
     lists_deviations: bool = True
     is_export: bool = False
     lists_effects: bool = False
+    has_draws: bool = True

@@ -20,6 +20,7 @@ import torch
 
 from anyshape.errors import UnsupportedError
 from anyshape.refusal import refused
+from anyshape.tensor.sym_tensor import size_of
 from anyshape.torch_compat import pytree
 
 if TYPE_CHECKING:
@@ -143,6 +144,22 @@ def _spec(x: Any, path: Path, pairs: list[tuple[Path, Any]], shapes: bool) -> An
 def unflatten(leaves: Iterable[Any], spec: Any) -> Any:
     """The tree of a structure with these leaves."""
     return pytree.tree_unflatten(leaves, spec)
+
+
+def unflatten_arguments(leaves: Iterable[Any], spec: Any) -> Any:
+    """The arguments of a structure with these leaves; a `torch.Size`, which pytree would turn into
+    a tuple, stays one.
+    """
+    return _built(iter(leaves), spec)
+
+
+def _built(leaves: Iterator[Any], spec: Any) -> Any:
+    if spec.is_leaf():
+        return next(leaves)
+    parts = [_built(leaves, child) for child in spec.children()]
+    if spec.type is torch.Size:
+        return size_of(tuple(parts))
+    return pytree.SUPPORTED_NODES[spec.type].unflatten_fn(parts, spec.context)
 
 
 def _names(x: Any) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from anyshape.trace.condition import Violation
 from anyshape.trace.execution_modes import keep_modes
 from anyshape.trace.path.segment import Segment, walk
 from anyshape.trace.record.effect import EFFECTS, are_seen
+from anyshape.trace.state.generator_state import is_generator
 from anyshape.trace.state.snapshot import Snapshot, generators_in
 from anyshape.trace.tree import unflatten
 
@@ -69,7 +70,7 @@ class Entry:
         self.is_final = not self.catches  # whether a call does nothing after its run
         self.switches = False
         self._draws = False
-        self._generators: list[torch.Generator] = []
+        self._generators: list[Any] = []
         self._places: set[int] = set()
         self._tensors: dict[int, torch.Tensor] = {}
         self.run: Callable[[list[Any]], Any]
@@ -127,7 +128,8 @@ class Entry:
         written = [flat[i] for i in sorted(self._places)] + list(self._tensors.values())
         if not Snapshot.can_restore(written):
             return None
-        return Snapshot(written, self._generators, draws=self._draws)
+        given = [x for x in flat if is_generator(x)]
+        return Snapshot(written, [*self._generators, *given], draws=self._draws)
 
     def _walk(self, flat: list[Any]) -> Any:
         assert self.root is not None

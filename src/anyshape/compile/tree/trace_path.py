@@ -27,7 +27,8 @@ from anyshape.trace.path.program_state import Unsettled
 from anyshape.trace.path.segment import Segment, key_of
 from anyshape.trace.path.segment_tracer import Diverged, SegmentTracer
 from anyshape.trace.record.deferral import Deferral
-from anyshape.trace.record.effect import EFFECTS, are_seen
+from anyshape.trace.record.effect import DRAWS, EFFECTS, are_seen
+from anyshape.trace.state.generator_state import is_generator
 from anyshape.trace.state.snapshot import Snapshot, generators_in
 from anyshape.trace.twin.twin import running
 
@@ -138,7 +139,8 @@ class PathTracer(SegmentTracer):
     @property
     def draws(self) -> bool:
         """Whether an op was traced whose result may differ when it runs again."""
-        return any(n.func not in PURE and n.func not in EFFECTS for n in self.graph.nodes)
+        effects = EFFECTS - DRAWS
+        return any(n.func not in PURE and n.func not in effects for n in self.graph.nodes)
 
     def _build(self, segment: Segment, outputs: list[Any]) -> Captured:
         captured = super()._build(segment, outputs)
@@ -176,6 +178,7 @@ class PathTracer(SegmentTracer):
         changed = [v for v in self._outer() if v.version != self._versions.get(v, 0)]
         with DisableTorchFunction():
             named = generators_in(self.graph.nodes[self._start :])
+            named += [x for x in self._flat if is_generator(x)]
             self.undo.append(Snapshot([real[v] for v in changed], named, draws=False))
 
     def take_back(self) -> None:

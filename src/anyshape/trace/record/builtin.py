@@ -34,6 +34,7 @@ from anyshape.torch_compat.dynamo import is_disabled, original_of
 from anyshape.trace.record import outlet
 from anyshape.trace.record import read as reads
 from anyshape.trace.record.atom import ATOMS, CONTAINERS, HEAP, SYMBOLIC
+from anyshape.trace.record.draw import Draws
 from anyshape.trace.record.inert import OPERATORS
 from anyshape.trace.record.iteration import Iterations
 from anyshape.trace.record.meaning import Meanings
@@ -41,6 +42,7 @@ from anyshape.trace.record.read import is_array
 from anyshape.trace.record.substitute import Substitutes
 from anyshape.trace.record.territory import is_twinned
 from anyshape.trace.record.torch_call import TORCH_SUBSTITUTES, generator_method
+from anyshape.trace.state.generator_state import is_generator
 
 if TYPE_CHECKING:
     from anyshape.trace.record.call import Calls
@@ -119,8 +121,9 @@ class Builtins:
         self._attributes = calls.attributes
         self._containers = calls.containers
         self._operators = calls.operators
+        self.draws = Draws(recorder, calls)
         self._iterations = Iterations(calls, recorder)
-        self._meanings = Meanings(calls, recorder, self._iterations)
+        self.meanings = Meanings(calls, recorder, self._iterations)
         parts = (
             self,
             recorder,
@@ -128,7 +131,7 @@ class Builtins:
             calls.containers,
             calls.operators,
             self._iterations,
-            self._meanings,
+            self.meanings,
         )
         self.table = Substitutes(parts, self._substitutes)
 
@@ -158,7 +161,7 @@ class Builtins:
         for name in ("open", "input", "exec", "eval", "compile", "breakpoint", "globals"):
             yield getattr(builtins, name), functools.partial(self._effect, name)
         yield from self._iterations.substitutes()
-        yield from self._meanings.substitutes()
+        yield from self.meanings.substitutes()
         for f in _ASKED:
             yield f, functools.partial(self._asked, f)
         for name, f in math_functions.FUNCTIONS.items():
@@ -191,7 +194,7 @@ class Builtins:
             if in_package(name, "torch"):
                 return self._direct(f)
             if name in _VARYING:
-                return functools.partial(self._baked, f"{name}.{f.__name__}")
+                return self.draws.function(f, f"{name}.{f.__name__}")
             if name in _EFFECTFUL and f.__name__ not in _HARMLESS:
                 return functools.partial(self._effect, f"{name}.{f.__name__}")
             return functools.partial(self._plain, f)
@@ -199,7 +202,7 @@ class Builtins:
             if in_package(owner.__module__, "torch"):
                 return self._direct(f)
             if owner.__module__ == "datetime" and f.__name__ in ("now", "utcnow", "today"):
-                return functools.partial(self._baked, f"datetime.{f.__name__}")
+                return self.draws.function(f, f"datetime.{f.__name__}")
             return functools.partial(self._new if f.__name__ == "__new__" else self._plain, f)
         if type(owner) is str:
             return functools.partial(self.method, f)
@@ -244,7 +247,7 @@ class Builtins:
         recorder = self._recorder
         module = type(owner).__module__
         if module in _VARYING or in_package(module, "numpy.random"):
-            return functools.partial(self._baked, f"{type(owner).__name__}.{f.__name__}")
+            return self.draws.method(owner, f)
         if is_array(owner):
             if f.__name__ in _ARRAY_CHANGES and not recorder.may_write(owner):
                 raise recorder.refusal(f"an array is changed by {f.__name__}")
@@ -318,7 +321,7 @@ class Builtins:
                 return self._direct(body_of(f) if warns(f) else f)
             return functools.partial(self._calling, self._direct(f))
         if module in _VARYING or in_package(module, "numpy.random"):
-            return functools.partial(self._baked, f"{module}.{f.__name__}")
+            return self.draws.python(f, f"{module}.{f.__name__}")
         if f.__code__.co_flags & inspect.CO_COROUTINE:
             return functools.partial(self._effect, f.__name__)
         if is_standard(file) and module.partition(".")[0] not in _PURE:
@@ -361,6 +364,8 @@ class Builtins:
 
         It gets copies of containers from outside, so that a change shows, and is refused.
         """
+        if any(is_generator(a) for a in (*args, *named.values())):
+            raise self._recorder.refusal("a random generator is given to code that is not recorded")
         plain = self._operators.plain
         given = [self._iterations.given(plain(a)) for a in args]
         others = {k: self._iterations.given(plain(a)) for k, a in named.items()}
@@ -408,9 +413,9 @@ class Builtins:
             is_tensor = isinstance(made, torch.Tensor)
             return recorder.tracer.births.note(made) if is_tensor else recorder.born(made)
         module = cls.__module__
-        if module in ("random", "numpy.random", "_random") or (
-            issubclass(cls, io.IOBase) and cls not in _IN_MEMORY
-        ):
+        if module in ("random", "_random") or in_package(module, "numpy.random"):
+            return self.draws.made(cls, args, named)
+        if issubclass(cls, io.IOBase) and cls not in _IN_MEMORY:
             raise self._recorder.refusal(f"a {cls.__name__} is made")
         if cls is memoryview and args and not self._recorder.may_write(args[0]):
             raise self._recorder.refusal("memory of an object from outside is opened")
@@ -483,14 +488,3 @@ class Builtins:
 
     def _effect(self, name: str, /, *args: Any, **named: Any) -> Any:
         raise self._recorder.refusal(f"{name}() is called")
-
-    def random(self, f: Any) -> Any:
-        """What to call for a function that gives another value on each call."""
-        return functools.partial(self._baked, getattr(f, "__name__", "a random number"))
-
-    def _baked(self, name: str, /, *args: Any, **named: Any) -> Any:
-        raise self._recorder.unsupported(
-            f"{name} inside a traced function",
-            why="its value would be frozen into the program, the same for every call",
-            fix="pass the value as an argument, or use a random op of torch",
-        )

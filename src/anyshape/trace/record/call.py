@@ -71,6 +71,7 @@ class Calls:
         self._cache_keys: dict[int, set[Any]] = {}  # what caches were asked for
         self._builtins = Builtins(self, recorder)
         self._substitutes = self._builtins.table
+        self.asserted = self._builtins.meanings.asserted
 
     def is_recorded(self, f: Any) -> bool:
         """Whether a function runs as a twin."""
@@ -157,7 +158,7 @@ class Calls:
         if kind is ScriptFunction:
             return self._scripted(f)
         if _is_random(f):
-            return self._builtins.random(f)
+            return self._builtins.draws.of_numpy(f)
         call = getattr(kind, "__call__", None)  # noqa: B004  its class says what to call
         if type(call) is Function and is_twinned(call.__code__):
             self._recorder.kind(f)

@@ -79,7 +79,7 @@ class Containers:
         if isinstance(o, dict):
             return self._of_dict(o, self.known_key(o, key) if type(key) in INTEGERS else key)
         if id(o) in recorder.shadows:
-            return recorder.content(o)[key]
+            return self._part(recorder.content(o), key)
         if isinstance(o, list | deque | bytearray):
             return self._of_sequence(o, key)
         if kind is Proxy:
@@ -112,7 +112,11 @@ class Containers:
         missing = getattr(type(o), "__missing__", None) if isinstance(o, dict) else None
         if type(missing) is Function and not dict.__contains__(o, key):
             return self.calls.ready(missing)(o, key)
-        return o[key]
+        return self._part(o, key)
+
+    def _part(self, o: Any, key: Any) -> Any:
+        """An item of a container, or a slice, which is a new container."""
+        return self.fresh(o[key]) if type(key) is slice else o[key]
 
     def _of_dict(self, d: Any, key: Any) -> Any:
         recorder = self._recorder

@@ -322,9 +322,25 @@ def sleep(seconds: float) -> None:
     time.sleep(seconds)
 
 
+def draw(source: Any, name: str, args: Any, named: Any) -> Any:
+    """What a random generator or a clock gives; or a change of the state of a generator."""
+    return getattr(owner_of(source), name)(*given(args), **_all_given(named))
+
+
+def draw_integer(source: Any, name: str, args: Any, named: Any) -> int:
+    """An integer of NumPy that a generator gives, as one of Python."""
+    return int(draw(source, name, args, named))
+
+
+def draw_float(source: Any, name: str, args: Any, named: Any) -> float:
+    """A float of NumPy that a generator gives, as one of Python."""
+    return float(draw(source, name, args, named))
+
+
 OF_ATTRIBUTES: Final = frozenset((set_attribute, set_class_attribute, delete_attribute))
 COMPUTED: Final = frozenset((size, show, join))  # values that only effects use
 OUTLETS: Final = frozenset((print_out, write_out, warn, log))
+DRAWS: Final = frozenset((draw, draw_integer, draw_float))
 EFFECTS: Final = frozenset(
     (
         set_attribute,
@@ -346,10 +362,12 @@ EFFECTS: Final = frozenset(
         sleep,
         *COMPUTED,
         *OUTLETS,
+        *DRAWS,
         read_gradient,
         torch.range,  # which warns
     )
 )
+UNLOWERED: Final = EFFECTS | {raise_unless}  # calls that are not for compilers of tensors
 
 
 def are_seen(nodes: Iterable[Node]) -> bool:
@@ -375,6 +393,6 @@ def _is_of_user(f: Any) -> bool:
 
 
 _MADE: Final = {build, new_object, make, new_cell, set_state, unflatten, namespace_of}
-_CHANGES: Final = EFFECTS - COMPUTED - OUTLETS - _MADE - {sleep}
+_CHANGES: Final = EFFECTS - COMPUTED - OUTLETS - DRAWS - _MADE - {sleep}
 _NAMESPACES: Final = ("aten", "prim", "prims", "quantized", "torchvision")
 _LIBRARIES: Final = ("torch", "anyshape", "builtins", "_operator", "math")

@@ -31,6 +31,7 @@ class Hooks:
         self._parts = (attributes, containers, operators)
         self.ready = calls.ready
         self.method = calls.method
+        self.asserted = calls.asserted
         self.born = containers.made
         self.whole = recorder.deep
         self.warned_by_torch = functools.partial(outlet.warned_by_torch, recorder)

@@ -32,7 +32,7 @@ class Inert:
         self.item = operator.getitem
         self.set_attribute, self.del_attribute = setattr, delattr
         self.set_item, self.del_item = operator.setitem, operator.delitem
-        self.set_global = self.set_cell = self.text = self.caught = _first
+        self.set_global = self.set_cell = self.text = self.caught = self.asserted = _first
 
     def store_attribute(self, value: Any, o: Any, name: str) -> None:
         """`o.name = value`."""

@@ -18,8 +18,10 @@ from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.identity import identity_of, is_instance, type_of
 from anyshape.tensor.sym_tensor import SymTensor
+from anyshape.trace.graph import Follows
 from anyshape.trace.record import read as reads
 from anyshape.trace.record.atom import ATOMS
+from anyshape.trace.record.effect import Held, raise_unless
 from anyshape.trace.record.iteration import is_ordered
 
 if TYPE_CHECKING:
@@ -100,6 +102,18 @@ class Meanings:
             return bool(holds)
         hinted = tracer.env.hint_for_guard(holds.condition) is not None
         return bool(holds) if hinted else holds
+
+    def asserted(self, x: Any, *message: Any) -> Any:
+        """The condition of an `assert`; where only the run can tell, the program raises then."""
+        recorder = self._recorder
+        if type(x) is bool or not recorder.replays or recorder.tracer.bodies:
+            return x
+        holds = self.bool_(x)
+        if type(holds) is not SymBool:
+            return holds
+        node = recorder.tracer.emit(raise_unless, (holds, Held(AssertionError), message, {}))
+        node.follows = Follows(recorder.tracer.env.last_assert)
+        return True
 
     def _extremum(self, plain: Any, symbolic: Any, /, *args: Any, **named: Any) -> Any:
         if len(args) == 1:

@@ -221,6 +221,14 @@ class Owners(Reader):
         self._know(x, name)
         return name
 
+    def publish_as(self, x: Any, function: Callable[..., Any], *args: Any) -> None:
+        """Have the program make what an object of the trace stands for, by a call."""
+        self._make(self._new_name(x), function, *args)
+
+    def publish_by(self, x: Any, make: Any, args: tuple[Any, ...]) -> None:
+        """Have the program make an object by calling what made it in the trace."""
+        self.publish_as(x, effect.make, Held(make), self.operand(args))
+
     def publish_part(self, x: Any, owner: Any, function: Callable[..., Any]) -> None:
         """Have the program take a part of an object by name, such as its dict."""
         known = self._published.get(id(owner))

@@ -16,6 +16,8 @@ from anyshape.refusal import refused
 from anyshape.torch_compat.tensor_subclass import VIEW_BASE
 from anyshape.torch_compat.tensor_version import set_version, version_of
 from anyshape.trace.graph import leaves
+from anyshape.trace.record.effect import Held
+from anyshape.trace.state.generator_state import is_generator, set_state, state_of
 from anyshape.trace.state.undisturbed import undisturbed
 
 if TYPE_CHECKING:
@@ -77,12 +79,12 @@ class Snapshot:
     def __init__(
         self,
         tensors: Iterable[torch.Tensor] = (),
-        generators: Iterable[torch.Generator] = (),
+        generators: Iterable[Any] = (),
         *,
         draws: bool = True,
     ) -> None:
         given = [torch.default_generator] if draws else []
-        self._generators = [(g, undisturbed(g.get_state)) for g in (*given, *generators)]
+        self._generators = [(g, undisturbed(state_of, g)) for g in (*given, *generators)]
         self._cuda = _cuda_states() if draws else []
         self._tensors = [_Tensor.of(t) for t in tensors]
 
@@ -94,16 +96,18 @@ class Snapshot:
     def restore(self) -> None:
         """Put everything back."""
         for generator, state in self._generators:
-            undisturbed(generator.set_state, state)
+            undisturbed(set_state, generator, state)
         if self._cuda:
             undisturbed(torch.cuda.set_rng_state_all, self._cuda)
         for kept in self._tensors:
             kept.restore()
 
 
-def generators_in(nodes: Iterable[Node]) -> list[torch.Generator]:
+def generators_in(nodes: Iterable[Node]) -> list[Any]:
     """The generators that calls name."""
-    found = [x for n in nodes for x in leaves((n.args, n.kwargs)) if type(x) is torch.Generator]
+    named = [x for n in nodes for x in leaves((n.args, n.kwargs))]
+    found = [x for x in named if type(x) is torch.Generator]
+    found += [x.object for x in named if type(x) is Held and is_generator(x.object)]
     return list({id(g): g for g in found}.values())
 
 

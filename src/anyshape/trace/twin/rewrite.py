@@ -223,7 +223,10 @@ class Rewrite(ast.NodeTransformer):
         return n
 
     def visit_Assert(self, n: ast.Assert) -> Any:
-        n.test = self._test(n.test)
+        test = self._test(n.test)
+        if n.msg is None or isinstance(n.msg, ast.Constant):
+            test = hook("asserted", test, *([] if n.msg is None else [n.msg]))
+        n.test = test
         n.msg = None if n.msg is None else self.visit(n.msg)
         return n
 
