@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from anyshape.env.fact import Message, Verdict
     from anyshape.env.site import Site
     from anyshape.expr import Expr
+    from anyshape.expr.table.op_real import Span
 
 _new: Final = tuple.__new__  # what a named tuple does in Python, done in C
 
@@ -128,14 +129,14 @@ class Env:
         """A new unbacked symbol without a declared range, made at a place that the caller knows."""
         return self._new("u", UNBACKED, "", None, None, site, size=size)
 
-    def real(self, hint: float | None = None, *, source: str = "") -> Real:
+    def real(self, hint: float | None = None, *, source: str = "", span: Span = ANY) -> Real:
         """A new floating-point symbol, backed when it has a hint."""
         name = self._name("f")
         if source:
             self.sources[name] = source
         if SymbolCreation in listeners:
             tell_symbol(self, name, UNBACKED if hint is None else BACKED, source, hint, None)
-        return real_symbol(self.pool, name, hint, ANY)
+        return real_symbol(self.pool, name, hint, span)
 
     def _name(self, letter: str) -> str:
         self._count[letter] += 1

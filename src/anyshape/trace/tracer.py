@@ -15,6 +15,7 @@ from anyshape.env.site import user_site
 from anyshape.errors import AnyshapeError
 from anyshape.events import Deviation, OpCall, emit, listeners
 from anyshape.expr.boolean import ge0
+from anyshape.expr.table.op_real import ANY, Span
 from anyshape.expr.terms import terms
 from anyshape.rules.dispatch.as_number import NOT_NUMBERS
 from anyshape.rules.dispatch.resolve import resolve
@@ -410,9 +411,9 @@ class Tracer(ModeRecorder):
             env.learn(ge0((-e).shift(max)))
         return e
 
-    def mint_float(self, func: Any, args: tuple[Any, ...]) -> SymFloat:
-        """A new unbacked float that the call gives a value to."""
-        real = self.env.real()
+    def mint_float(self, func: Any, args: tuple[Any, ...], span: Span = ANY) -> SymFloat:
+        """A new unbacked float within a span that the call gives a value to."""
+        real = self.env.real(span=span)
         self.emit(func, args).outs = Name(real.args[0])
         return SymFloat(real, self.env)
 

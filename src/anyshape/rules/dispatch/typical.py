@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from anyshape.env.site import is_own, is_torch
 from anyshape.expr import boolean
 from anyshape.expr.evaluate import evaluate
-from anyshape.expr.traverse import symbols_of
+from anyshape.expr.traverse import names_of, symbols_of
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -40,6 +40,8 @@ def typical(env: Env, condition: Bool) -> bool:
                 known = env.range_of(symbol.expr)
                 value = max(min(_SIZE + 2 * i, known.hi), known.lo)
         values[s.name] = 0.5 if value is None else value
+    for name in names_of(condition):  # floats
+        values.setdefault(name, 0.5)
     if unseen and len(values) > 1 and condition.op in (boolean.EQ, boolean.NE):
         return condition.op == boolean.EQ
     try:

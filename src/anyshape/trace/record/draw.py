@@ -12,12 +12,14 @@ knows: `State` stands for it, and can be kept, returned and set.
 from __future__ import annotations
 
 import functools
+import math
 import random
 import sys
 import time
 from typing import TYPE_CHECKING, Any, Final
 
 from anyshape.expr import ge0
+from anyshape.expr.table.op_real import ANY, Span
 from anyshape.symbolic.numpy_scalar import (
     RANGES,
     NumpyInt,
@@ -50,6 +52,7 @@ _GETTERS: Final = frozenset(("getstate", "get_state"))
 _NUMBERS: Final = (int, float, SymInt, SymFloat)
 _OF_FLOATS: Final = frozenset(("uniform", "gauss", "normalvariate"))  # they give floats, whatever
 _MOST: Final = 2**63 - 1
+_UNIT: Final = Span(0.0, math.nextafter(1.0, 0.0), False)
 _KNOWN: Final = (int, float, str, bytes, bool, type(None), range)
 
 
@@ -87,8 +90,9 @@ class Draws:
 
     def function(self, f: Any, label: str) -> Any:
         """For a function of a module: a clock, or one that is refused."""
-        if getattr(f, "__self__", None) is time and f.__name__ in _CLOCKS:
-            return functools.partial(self._read_clock, f)
+        name: str = getattr(f, "__name__", "")
+        if name in _CLOCKS and getattr(f, "__self__", None) is time:
+            return functools.partial(self._read_clock, name)
         return functools.partial(self._baked, label)
 
     def method(self, owner: Any, f: Any) -> Any:
@@ -97,8 +101,9 @@ class Draws:
 
     def python(self, f: Any, label: str) -> Any:
         """For a function in Python: a method of generators, which gets one first, or another."""
-        if vars(random.Random).get(f.__name__) is f:
-            return functools.partial(self._of_class, f.__name__)
+        name: str = f.__name__
+        if vars(random.Random).get(name) is f:
+            return functools.partial(self._of_class, name)
         return functools.partial(self._baked, label)
 
     def _of_class(self, name: str, owner: Any, /, *args: Any, **named: Any) -> Any:
@@ -202,11 +207,11 @@ class Draws:
 
     # ------------------------------------------------------------------ results
 
-    def _read_clock(self, clock: Any) -> Any:
+    def _read_clock(self, name: str) -> Any:
         if not self._may_draw:
-            return self._baked(f"time.{clock.__name__}")
-        sample = 0 if clock.__name__.endswith("_ns") else 0.0
-        return self._result(Held(time), clock.__name__, (), {}, sample, None)
+            return self._baked(f"time.{name}")
+        sample = 0 if name.endswith("_ns") else 0.0
+        return self._result(Held(time), name, (), {}, sample, None)
 
     def _result(
         self,
@@ -230,13 +235,11 @@ class Draws:
         recorder.effects += 1
         call = (source, name, args, named)
         if not is_integer:
-            drawn = tracer.mint_float(effect.draw_float if scalar else effect.draw, call)
-            if name == "random":
-                env.learn((drawn >= 0.0).condition)
-                env.learn((drawn < 1.0).condition)
+            function = effect.draw_float if scalar else effect.draw
+            drawn = tracer.mint_float(function, call, _UNIT if name == "random" else ANY)
             return SymFloat(drawn.value, env, scalar) if scalar else drawn
         n = tracer.mint(effect.draw_integer if scalar else effect.draw, call)
-        for bound, sign in zip(bounds or RANGES.get(scalar, ()), (-1, 1), strict=False):
+        for bound, sign in zip(bounds or RANGES.get(scalar) or (), (-1, 1), strict=False):
             e = bound.expr if is_symbolic(bound) else env.pool.const(bound)
             env.learn(ge0((e - n.expr) if sign > 0 else (n.expr - e)))
         return NumpyInt(n.expr, env, scalar) if scalar else n
@@ -276,9 +279,10 @@ def _bounds(
     if of is None or not all(type(a) in (int, SymInt) for a in args):
         return None
     try:
-        return of(*args, **named)
+        found: tuple[Any, Any] | None = of(*args, **named)
     except TypeError:
         return None
+    return found
 
 
 def _from_to(a: Any, b: Any) -> tuple[Any, Any]:

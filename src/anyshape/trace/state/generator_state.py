@@ -16,7 +16,7 @@ def is_generator(x: Any) -> bool:
     """Whether an object is a random generator of Python or NumPy, with no method of the user's."""
     kind = type(x)
     if kind is random.Random or kind is random.SystemRandom:
-        return vars(x).keys() <= _OWN
+        return bool(vars(x).keys() <= _OWN)
     return is_of_numpy(x)
 
 
