@@ -17,7 +17,7 @@ from anyshape.export.spec import dim as dims
 from anyshape.export.spec.dim import Derived, Dim, Hint, linear_in, renamed
 from anyshape.export.spec.dynamic_shapes import Spec
 from anyshape.expr.name import RESERVED
-from anyshape.torch_compat.exported_program import (
+from anyshape.torch_compat.torch_program import (
     SymbolicSize,
     names_of_symbols,
     ranges_of,

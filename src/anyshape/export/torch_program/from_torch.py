@@ -12,7 +12,7 @@ from anyshape.export.export import Request, build
 from anyshape.export.torch_program.declared_size import DeclaredSizes
 from anyshape.export.torch_program.example import example_of
 from anyshape.export.torch_program.source_map import SourceMap, root_class
-from anyshape.torch_compat.exported_program import module_with_guards
+from anyshape.torch_compat.torch_program import module_with_guards
 from anyshape.trace.arguments import Arguments
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from torch.fx import GraphModule
 from anyshape.env import site as sites
 from anyshape.env.site import Origin
 from anyshape.export.state.call_path import nodes_of
-from anyshape.torch_compat.exported_program import NO_MODULE
+from anyshape.torch_compat.torch_program import NO_MODULE
 from anyshape.trace.module_call import ModuleCall
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import torch
 from torch.export import Dim
 
-from anyshape.torch_compat import exported_program as ep
+from anyshape.torch_compat import torch_program as ep
 
 
 class Two(torch.nn.Module):
