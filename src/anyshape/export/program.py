@@ -15,6 +15,7 @@ from anyshape.export.files.save import save
 from anyshape.export.files.stand_in import Member, member_of
 from anyshape.export.match import ACCEPTED
 from anyshape.export.state.call_path import calls_of
+from anyshape.export.to_torch import to_torch
 from anyshape.export.verify import Report, verify
 from anyshape.interop.fx_graph import to_fx
 from anyshape.observe.explain import explain
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable
 
+    from torch.export import ExportedProgram as TorchProgram
     from torch.fx import GraphModule
 
     from anyshape.domain import Interval
@@ -226,6 +228,14 @@ class ExportedProgram:
         if segment is None:
             raise self._branches(chosen, "a graph")
         return to_fx(chosen.parts[segment])
+
+    def to_torch(self, variant: int | None = None) -> TorchProgram:
+        """A `torch.export.ExportedProgram`, made from the graph without tracing again.
+
+        It has one graph. Of several variants, that of all sizes but 0 and 1 stands for the others,
+        with a warning; `variant` chooses one, which refuses all other sizes.
+        """
+        return to_torch(self, variant)
 
     def verify(self, *calls: Any, eager: Any = None) -> Report:
         """Run calls (tuples of arguments) here and in eager execution, and compare."""

@@ -28,8 +28,15 @@ if TYPE_CHECKING:
 LONG_SUM: Final = 100
 
 
-def interpreter(symbol: Callable[[str], Any], emit: Emit) -> Interpreter:
-    """An interpreter of expressions; `symbol` has the value of each symbol by its name."""
+def interpreter(
+    symbol: Callable[[str], Any],
+    emit: Emit,
+    sum_of: Callable[[list[tuple[int, Any]], int], Any] | None = None,
+) -> Interpreter:
+    """An interpreter of expressions; `symbol` has the value of each symbol by its name.
+
+    `sum_of(addends, c)` is the sum c + k*x + ... of pairs (k, x), where not the steps of it.
+    """
 
     def apply(op: Op, *operands: Any) -> Any:
         special = _SPECIAL.get(op)
@@ -43,7 +50,7 @@ def interpreter(symbol: Callable[[str], Any], emit: Emit) -> Interpreter:
             return emit(torch.sym_sum, parts)
         return reduce(lambda x, y: emit(operator.add, x, y), parts)
 
-    return Interpreter(symbol, apply, total)
+    return Interpreter(symbol, apply, total if sum_of is None else sum_of)
 
 
 def compute(function: Any, *args: Any) -> Any:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import linecache
 from typing import TYPE_CHECKING, Any
 
-import sympy  # type: ignore[import-untyped]
+import sympy
 import torch
 
 from anyshape.errors import RuntimeAssertError

@@ -126,7 +126,7 @@ def choose_hints(
     """Hints near the values of the call, distinct if the guards allow it."""
     binds = captured.inputs.binds
     actual = {bind.name: _plain(bind.read(flat)) for bind in binds}
-    moved = _distinct(captured, actual)
+    moved = distinct_hints(captured, actual)
     conditions = [*captured.guards, *early]
     fails = guard_function(conditions, list(actual))
     return moved if fails(*moved.values()) < 0 else actual
@@ -137,7 +137,8 @@ def actual_hints(captured: Captured, flat: list[Any]) -> dict[str, Any]:
     return {bind.name: _plain(bind.read(flat)) for bind in captured.inputs.binds}
 
 
-def _distinct(captured: Captured, actual: dict[str, Any]) -> dict[str, Any]:
+def distinct_hints(captured: Captured, actual: Mapping[str, Any]) -> dict[str, Any]:
+    """Values near these, distinct and neither 0 nor 1, which need not fit the guards."""
     sizes = {bind.name for bind in captured.inputs.binds if bind.dim is not None}
     derived = derived_symbols(captured)
     moved: dict[str, Any] = {}

@@ -61,7 +61,7 @@ _INDEXING: Final = (torch.Tensor.__getitem__, torch.Tensor.__setitem__)
 
 
 _ASSIGNS: Final = (set_attribute, set_item)
-_LEFT_OUT: Final = {*OUTLETS, *COMPUTED, build, *_ASSIGNS}
+LEFT_OUT: Final = {*OUTLETS, *COMPUTED, build, *_ASSIGNS}
 _RESTORED: Final = {restore_grad: set_grad_enabled, restore_autocast: set_autocast}
 
 
@@ -85,13 +85,13 @@ def to_fx(captured: Captured, *, guarded: bool = False) -> fx.GraphModule:
             Fact(o.condition, o.origin, o.site, f"a guard fails: {o}") for o in captured.guards
         ]
         asserts = [*[Obligation(f, captured.tracer.env.knowledge) for f in facts], *asserts]
-    _warn_of_outlets(graph)
+    warn_of_outlets(graph)
     writer = _Writer(graph, {id(o): _message_of(o) for o in asserts}, assert_true)
     writer.take_leaves(captured.inputs)
     return writer.write(asserts, graph.outputs)
 
 
-def _warn_of_outlets(graph: Graph) -> None:
+def warn_of_outlets(graph: Graph) -> None:
     """Tell which prints, warnings, log records and assignments a module of torch does not have."""
     left_out = [s for s in graph.nodes if s.func in OUTLETS or s.func in _ASSIGNS]
     said = [f"{step.func.__name__} at {step.site}" for step in left_out]
@@ -223,7 +223,7 @@ class _Writer:
         for value, tensor in self.graph.constants:
             self.constant(value, tensor)
         for step in self.graph.nodes:
-            if step.func in _LEFT_OUT:
+            if step.func in LEFT_OUT:
                 continue
             made = self.step(step.func, step.args, step.kwargs)
             if step.site is not None:

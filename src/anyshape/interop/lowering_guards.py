@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-import sympy  # type: ignore[import-untyped]
+import sympy
 import torch
 
 from anyshape.interop.fakes import order_of

@@ -1,0 +1,145 @@
+"""`NumberNodes`: expressions of torch's symbols as nodes of an fx graph, each made once.
+
+The functions are those that a program of torch can save: sums are chains of `operator.add`, and a
+floor is a truncation that is corrected.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING, Any
+
+import sympy
+import torch
+
+from anyshape.torch_compat.pre_dispatch import SIZE
+from anyshape.torch_compat.sympy_expression import (
+    BINARY,
+    CEIL,
+    CHAINS,
+    FLOOR,
+    ROUND,
+    TRUNC,
+    UNARY,
+    WHERE,
+    as_number,
+    partial_sum,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from torch import fx
+
+    from anyshape.interop.aten.symbols import TorchSymbols
+
+    Emit = Callable[[Any, tuple[Any, ...], Any], fx.Node]
+
+
+class NumberNodes:
+    """The nodes of one graph. `places` has the node and the dimension that show a symbol."""
+
+    def __init__(self, symbols: TorchSymbols, emit: Emit) -> None:
+        self._shape_env = symbols.shape_env
+        self._emit = emit
+        self.places: dict[Any, tuple[fx.Node, int]] = {}
+        self.made: dict[Any, Any] = {}
+
+    def of(self, number: Any) -> Any:
+        """The node that computes a number of torch's; the number itself if it is plain."""
+        return self.of_expression(number.node.expr) if hasattr(number, "node") else number
+
+    def of_expression(self, e: Any) -> Any:
+        """The node that computes an expression."""
+        found = self.made.get(e)
+        if found is None:
+            found = self._make(e)
+            self.made[e] = found
+        return found
+
+    def forget(self, count: int) -> None:
+        """Forget all nodes but the first `count`."""
+        while len(self.made) > count:
+            self.made.popitem()
+
+    def relation(self, func: Any, left: Any, right: Any, val: Any) -> Any:
+        """A comparison of two expressions, which is not simplified."""
+        return self.call(func, (self.of_expression(left), self.of_expression(right)), val)
+
+    def call(self, func: Any, args: tuple[Any, ...], e: Any) -> Any:
+        """A call whose value is an expression."""
+        return self._emit(func, args, as_number(self._shape_env, e))
+
+    def _make(self, e: Any) -> Any:
+        if e in (sympy.true, sympy.false):
+            return bool(e)
+        if e.is_number:
+            return int(e) if e.is_integer else float(e)
+        if e.is_Symbol:
+            return self.call(SIZE, self.places[e], e)
+        kind, args = type(e), e.args
+        if kind is sympy.Add:
+            return self._sum(e)
+        if kind in CHAINS:
+            return self._chain(e)
+        if kind is sympy.Pow and args[1] == sympy.Rational(1, 2):
+            return self.call(torch.sym_sqrt, (self.of_expression(args[0]),), e)
+        if kind in BINARY:
+            return self.call(BINARY[kind], tuple(map(self.of_expression, args)), e)
+        if kind in UNARY:
+            return self.call(UNARY[kind], (self.of_expression(args[0]),), e)
+        return self._special(e)
+
+    def _sum(self, e: Any) -> Any:
+        """Positive terms first, so that the rest is subtracted."""
+        args = sorted(e.args, key=lambda a: a.could_extract_minus_sign())
+        node, done = self.of_expression(args[0]), [args[0]]
+        for a in args[1:]:
+            done.append(a)
+            total = partial_sum(done)
+            if a.could_extract_minus_sign():
+                node = self.call(operator.sub, (node, self.of_expression(-a)), total)
+            else:
+                node = self.call(operator.add, (node, self.of_expression(a)), total)
+        return node
+
+    def _chain(self, e: Any) -> Any:
+        kind, args = type(e), e.args
+        node = self.of_expression(args[0])
+        for i, a in enumerate(args[1:], 2):
+            done = e if i == len(args) else kind(*args[:i])
+            node = self.call(CHAINS[kind], (node, self.of_expression(a)), done)
+        return node
+
+    def _special(self, e: Any) -> Any:
+        kind, args = type(e), e.args
+        if kind in (FLOOR, sympy.floor):
+            return self._floor(args[0], e)
+        if kind in (CEIL, sympy.ceiling):
+            return self.call(operator.neg, (self._floor(-args[0], FLOOR(-args[0])),), e)
+        if kind is ROUND:
+            return self.call(round, (self.of_expression(args[0]),), e)
+        if kind is sympy.Abs:
+            node = self.of_expression(args[0])
+            opposite = self.call(operator.neg, (node,), -args[0])
+            return self.call(torch.sym_max, (node, opposite), e)
+        if kind in (WHERE, sympy.Piecewise):
+            test, then, other = args if kind is WHERE else _piecewise(e)
+            parts = tuple(map(self.of_expression, (test, then, other)))
+            return self.call(torch.sym_ite, parts, e)
+        raise NotImplementedError(f"no function of torch for {e}")
+
+    def _floor(self, x: Any, e: Any) -> Any:
+        """The truncated number, less 1 where it is above."""
+        node = self.of_expression(x)
+        cut = self.call(torch.sym_int, (node,), TRUNC(x))
+        is_above = self.call(operator.lt, (node, cut), sympy.Lt(x, TRUNC(x)))
+        less = self.call(operator.sub, (cut, 1), TRUNC(x) - 1)
+        return self.call(torch.sym_ite, (is_above, less, cut), e)
+
+
+def _piecewise(e: Any) -> tuple[Any, Any, Any]:
+    (then, test), (other, last) = e.args
+    if last != sympy.true:
+        raise NotImplementedError(f"no function of torch for {e}")
+    return test, then, other

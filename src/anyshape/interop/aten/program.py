@@ -1,0 +1,204 @@
+"""`to_exported_program`: a traced program as a `torch.export.ExportedProgram`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import torch
+from torch.export.graph_signature import (
+    ConstantArgument,
+    ExportGraphSignature,
+    InputKind,
+    InputSpec,
+    OutputKind,
+    OutputSpec,
+    SymBoolArgument,
+    SymFloatArgument,
+    SymIntArgument,
+    TensorArgument,
+)
+from torch.fx import GraphModule, Node
+
+from anyshape.interop.aten.call_structure import argument_names, need_plain_structure, spread_sizes
+from anyshape.interop.aten.calls import CallWriter
+from anyshape.interop.aten.example import example_of
+from anyshape.interop.aten.module_stacks import ModuleStacks
+from anyshape.interop.aten.symbols import TorchSymbols, refuse
+from anyshape.interop.aten.writer import AtenWriter
+from anyshape.tensor.meta import meta_of_real
+from anyshape.torch_compat.exported_program import (
+    ExportedProgram,
+    ModuleCallEntry,
+    ModuleCallSignature,
+    TrainingIRVerifier,
+    forget_pending,
+    with_regions,
+)
+from anyshape.torch_compat.fake_tensor import general_paths
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from anyshape.trace.capture import Captured
+
+PARAMETER: Final = "parameter"
+BUFFER: Final = "buffer"
+NON_PERSISTENT_BUFFER: Final = "non_persistent_buffer"
+CONSTANT: Final = "constant"
+_SAVED: Final = (PARAMETER, BUFFER)
+_ORDER: Final = (PARAMETER, BUFFER, NON_PERSISTENT_BUFFER, CONSTANT)
+_KINDS: Final = {
+    PARAMETER: ("p", InputKind.PARAMETER),
+    BUFFER: ("b", InputKind.BUFFER),
+    NON_PERSISTENT_BUFFER: ("b", InputKind.BUFFER),
+    CONSTANT: ("c", InputKind.CONSTANT_TENSOR),
+}
+_NUMBERS: Final[dict[Any, Any]] = {
+    torch.SymInt: SymIntArgument,
+    torch.SymFloat: SymFloatArgument,
+    torch.SymBool: SymBoolArgument,
+}
+
+
+class NamedTensor(NamedTuple):
+    """A tensor that a program holds, under one name; `is_alias` if it has an earlier one."""
+
+    name: str
+    kind: str
+    tensor: torch.Tensor
+    is_alias: bool
+
+
+def to_exported_program(
+    captured: Captured, tensors: Sequence[NamedTensor], root: str
+) -> ExportedProgram:
+    """A traced program as one of torch's. `root` is the qualified name of the class of the module;
+    the constants of the graph are among the `tensors`.
+    """
+    return _Builder(captured, tensors, root).build()
+
+
+class _Builder:
+    def __init__(self, captured: Captured, tensors: Sequence[NamedTensor], root: str) -> None:
+        need_plain_structure(captured.inputs.spec, "an argument")
+        self.captured = captured
+        self.tensors = tensors
+        self.symbols = TorchSymbols(captured)
+        self.writer = AtenWriter(self.symbols)
+        self.stacks = ModuleStacks(root)
+        self.inputs: list[InputSpec] = []
+        self.state = {t.name: t.tensor for t in tensors if t.kind in _SAVED}
+        self.constants: dict[str, Any] = {}
+
+    def build(self) -> ExportedProgram:
+        """The program."""
+        captured, writer = self.captured, self.writer
+        with general_paths():
+            self._take_tensors()
+            count = len(self.inputs)
+            self._take_inputs()
+        calls = CallWriter(writer, captured, self.stacks)
+        with general_paths(), writer.recording():
+            calls.write(captured.graph)
+            flat, out_spec = spread_sizes(captured.graph.outputs, captured.out_spec)
+            need_plain_structure(out_spec, "the result")
+            outputs = [writer.node_arg(writer.arg(x)) for x in flat]
+        forget_pending(self.symbols.shape_env)
+        writer.fx.output(tuple(outputs)).meta["val"] = None
+        for node, tensor in writer.lifted.items():
+            name = node.name.removeprefix("c_")
+            self.constants[name] = tensor.clone()
+            spec = InputSpec(InputKind.CONSTANT_TENSOR, TensorArgument(node.name), name)
+            self.inputs.insert(count, spec)
+            count += 1
+        signature = ExportGraphSignature(self.inputs, [_output(x) for x in outputs])
+        module = GraphModule(writer.root, writer.fx)
+        if calls.regions.found:
+            with torch.enable_grad():
+                module, signature = with_regions(module, signature)
+        return ExportedProgram(
+            module,
+            module.graph,
+            signature,
+            self.state,
+            self.symbols.ranges(),
+            self._module_calls(out_spec),
+            self._example(),
+            self.constants,
+            verifiers=[TrainingIRVerifier],
+        )
+
+    def _take_tensors(self) -> None:
+        """Parameters, buffers and constants, in this order."""
+        held = {id(tensor): value for value, tensor in self.captured.graph.constants}
+        for kind in _ORDER:
+            for name, _, tensor, is_alias in [t for t in self.tensors if t.kind == kind]:
+                value = held.get(id(tensor))
+                if kind not in _SAVED and (value is not None or kind != CONSTANT):
+                    self.constants[name] = tensor
+                if is_alias or not (name in self.state or name in self.constants):
+                    continue
+                meta = meta_of_real(tensor) if value is None else value.meta
+                prefix, of_kind = _KINDS[kind]
+                fake = self.writer.fakes.of(meta, own=True)
+                node = self.writer.placeholder(f"{prefix}_{name}", fake)
+                if value is not None:
+                    self.writer.values[value] = fake
+                persistent = kind == BUFFER if of_kind is InputKind.BUFFER else None
+                arg = TensorArgument(node.name)
+                self.inputs.append(InputSpec(of_kind, arg, name, persistent))
+                self.writer.last_constant = node
+
+    def _take_inputs(self) -> None:
+        leaves, binds = self.captured.inputs.leaves, self.captured.inputs.binds
+        of_leaf = {bind.leaf: bind for bind in binds if bind.dim is None}
+        nodes = []
+        for i, leaf in enumerate(leaves):
+            bind = of_leaf.get(i)
+            if leaf.value is not None:
+                val = self.writer.fakes.of(leaf.value.meta, own=True)
+                self.writer.values[leaf.value] = val
+            elif bind is not None:
+                if type(leaf.example) is bool or bind.kind is not None:
+                    raise refuse(f"{leaf.name}: {type(leaf.example).__name__} that varies")
+                val = self.symbols.numbers[bind.name]
+            else:
+                val = leaf.example
+            node = self.writer.placeholder(leaf.name, val)
+            nodes.append(node)
+            arg: Any
+            if leaf.value is not None:
+                arg = TensorArgument(node.name)
+            elif bind is not None and type(val) in _NUMBERS:
+                arg = _NUMBERS[type(val)](node.name)
+                if val.node.expr.is_Symbol:
+                    self.writer.numbers.made[val.node.expr] = node
+            else:
+                arg = ConstantArgument(node.name, val)
+            self.inputs.append(InputSpec(InputKind.USER_INPUT, arg, None))
+        for bind in binds:
+            n = self.symbols.numbers[bind.name]
+            e = n.node.expr if hasattr(n, "node") else None
+            if bind.dim is not None and e is not None and e.is_Symbol:
+                if bind.factor == 1 and not bind.constant:
+                    self.writer.numbers.places.setdefault(e, (nodes[bind.leaf], bind.dim))
+                else:
+                    size = bind.factor * e + bind.constant
+                    self.writer.solve(e, size, nodes[bind.leaf], bind.dim)
+
+    def _module_calls(self, out_spec: Any) -> list[ModuleCallEntry]:
+        inputs = self.captured.inputs
+        names = argument_names(inputs.spec, [leaf.name for leaf in inputs.leaves])
+        root = ModuleCallSignature([], [], inputs.spec, out_spec, names)
+        return [ModuleCallEntry("", root), *[ModuleCallEntry(path) for path in self.stacks.paths]]
+
+    def _example(self) -> Any:
+        """Inputs of the sizes that are the hints of the symbols."""
+        return example_of(self.captured, self.symbols.hints)
+
+
+def _output(x: Any) -> OutputSpec:
+    arg: Any = ConstantArgument("", x)
+    if isinstance(x, Node):
+        arg = _NUMBERS.get(type(x.meta["val"]), TensorArgument)(x.name)
+    return OutputSpec(OutputKind.USER_OUTPUT, arg, None)

@@ -1,0 +1,90 @@
+"""Numbers that only the run knows: sizes that are read off tensors, and elements."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+
+from anyshape.interop.aten.symbols import refuse
+from anyshape.torch_compat import pytree
+from anyshape.torch_compat.pre_dispatch import ITEM
+from anyshape.torch_compat.sympy_expression import CallMethodKey, DivideByKey
+from anyshape.trace.fresh_size import part_of_size
+from anyshape.trace.graph import Name, op_name
+
+if TYPE_CHECKING:
+    from anyshape.interop.aten.writer import AtenWriter
+    from anyshape.trace.graph import Node
+
+_ATEN: Final[Any] = torch.ops.aten
+
+
+def write_read(writer: AtenWriter, step: Node) -> None:
+    """Write a call that gives values to numbers."""
+    func, args = step.func, step.args
+    if type(step.outs) is tuple:
+        _write_list(writer, step)
+    elif func in (torch.Tensor.size, part_of_size):
+        _show(writer, step.outs, *args[:2])
+    elif func is torch.Tensor.item:
+        _write_item(writer, writer.values[args[0]], step.outs)
+    elif func in (torch.equal, torch.allclose):
+        _write_item(writer, _compared(writer, step), step.outs)
+    else:
+        raise refuse(f"the number that {op_name(func)} gives", step)
+
+
+def _show(writer: AtenWriter, name: Name, value: Any, dim: int) -> None:
+    """A size that stands in the shape of a result, or an expression of the number alone."""
+    node = writer.node_of(value)
+    made = writer.symbols.numbers[name]
+    symbol = made.node.expr
+    shown = writer.symbols.number(value.meta.shape[dim])
+    key: tuple[Any, ...] = (CallMethodKey("size"), pytree.SequenceKey(dim))
+    if hasattr(shown, "node") and shown.node.expr != symbol:
+        writer.solve(symbol, shown.node.expr, node, dim)
+        key = (*key, DivideByKey(int(shown.node.expr.coeff(symbol))))
+    else:
+        writer.numbers.places[symbol] = (node, dim)
+    node.meta.setdefault("unbacked_bindings", {})[symbol] = key
+
+
+def _write_item(writer: AtenWriter, fake: Any, name: Name) -> None:
+    node = writer.nodes[id(fake)]
+    if fake.dtype is torch.bool:
+        cast = writer.fakes.make([], None, torch.int64, fake.device)
+        node = writer.emit(_ATEN.to.dtype, (node, torch.int64), cast)
+    made = writer.symbols.numbers[name]
+    symbol = made.node.expr
+    writer.numbers.made[symbol] = item = writer.emit(ITEM, (node,), made)
+    item.meta["unbacked_bindings"] = {symbol: ()}
+
+
+def _write_list(writer: AtenWriter, step: Node) -> None:
+    """`tolist` of a row: each element by itself."""
+    if step.func is not torch.Tensor.tolist:
+        raise refuse(f"the numbers that {op_name(step.func)} gives", step)
+    row = step.args[0]
+    dtype, device = row.meta.dtype, row.meta.device or torch.device("cpu")
+    for i, name in enumerate(step.outs):
+        one = writer.fakes.make([], [], dtype, device)
+        writer.note(one, writer.emit(_ATEN.select.int, (writer.node_of(row), 0, i), one))
+        _write_item(writer, one, name)
+
+
+def _compared(writer: AtenWriter, step: Node) -> Any:
+    """Whether all elements of two tensors are equal, or near, as a tensor."""
+    x, y = [writer.values[a] for a in step.args[:2]]
+    near = step.func is torch.allclose
+    if not near and x.shape != y.shape:
+        raise refuse("torch.equal of tensors whose sizes may differ", step)
+    with writer.symbols.mode:
+        each = torch.isclose(x, y) if near else torch.eq(x, y)
+        all_of = each.all()
+    nodes = (writer.nodes[id(x)], writer.nodes[id(y)])
+    rest = tuple([writer.arg(a) for a in step.args[2:]])
+    op = _ATEN.isclose.default if near else _ATEN.eq.Tensor
+    node = writer.emit(op, (*nodes, *rest), each, **writer.arg(step.kwargs))
+    writer.note(all_of, writer.emit(_ATEN.all.default, (node,), all_of))
+    return all_of

@@ -1,0 +1,316 @@
+"""`AtenWriter`: the calls of a graph as ATen ops of an fx graph.
+
+Every recorded call is made once, over fake tensors that our metadata describes, under a mode that
+gets the ops. The mode writes a node for an op and answers with the result that the graph has for
+the call, so that no fake kernel runs. A call that turns out to be several ops is taken back, and
+made again over fake kernels.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+from torch import fx
+
+from anyshape.errors import UnsupportedError
+from anyshape.interop.aten.fake_values import FakeValues
+from anyshape.interop.aten.number_nodes import NumberNodes
+from anyshape.interop.aten.symbols import refuse
+from anyshape.tensor.sym_tensor import SymSize
+from anyshape.torch_compat.aten_op import schema_of
+from anyshape.torch_compat.fake_tensor import compute_unbacked_bindings
+from anyshape.torch_compat.pre_dispatch import INPLACE_VIEW, SIZE, pre_dispatched
+from anyshape.trace.graph import Name, Value, leaves, op_name
+
+if TYPE_CHECKING:
+    from contextlib import ExitStack
+
+    from anyshape.interop.aten.symbols import TorchSymbols
+    from anyshape.trace.graph import Node
+
+_ATEN: Final[Any] = torch.ops.aten
+_DETACH: Final = (_ATEN.detach.default, _ATEN.detach_.default)
+_NUMBERS: Final = (torch.SymInt, torch.SymBool, torch.SymFloat)
+
+
+class _SeveralOps(Exception):
+    """A call is more than the one op whose result is known."""
+
+
+class AtenWriter:
+    """Writes one graph. `values` has the fake tensor of each tensor of ours, `nodes` the node of
+    each fake tensor by its id, and `meta` what every node gets: the module and the line.
+    """
+
+    def __init__(self, symbols: TorchSymbols) -> None:
+        self.symbols = symbols
+        self.fakes = FakeValues(symbols)
+        self.fx = fx.Graph()
+        self.root = torch.nn.Module()
+        self.numbers = NumberNodes(symbols, self.emit)
+        self.values: dict[Value, Any] = {}
+        self.nodes: dict[int, fx.Node] = {}
+        self.meta: dict[str, Any] = {}
+        self.lifted: dict[fx.Node, torch.Tensor] = {}
+        self.last_constant: fx.Node | None = None
+        self._kept: list[Any] = []  # fake tensors, so that ids stay theirs
+        self._wanted: Any = None
+        self._exact = True  # whether an op must be the one whose result is known
+        self._count = 0
+        self._several: set[Any] = set()
+        self._node: Node | None = None
+
+    def recording(self) -> ExitStack:
+        """A block in which calls of torch are written."""
+        return pre_dispatched(self._op)
+
+    # ------------------------------------------------------------------ nodes
+
+    def emit(self, func: Any, args: tuple[Any, ...], val: Any, **kwargs: Any) -> fx.Node:
+        """Write a call."""
+        node = self.fx.call_function(func, args, kwargs)
+        node.meta.update(self.meta)
+        node.meta["val"] = val
+        return node
+
+    def placeholder(self, name: str, val: Any) -> fx.Node:
+        """Write an input."""
+        node = self.fx.placeholder("".join([c if c.isalnum() else "_" for c in name]))
+        node.meta["val"] = val
+        if isinstance(val, torch.Tensor):
+            self.note(val, node)
+        return node
+
+    def solve(self, symbol: Any, size: Any, node: fx.Node, dim: int) -> None:
+        """Note that a size of a tensor is `size`, a multiple of a symbol plus a constant."""
+        factor = size.coeff(symbol)
+        constant = size - factor * symbol
+        shown = self.numbers.call(SIZE, (node, dim), size)
+        if constant != 0:
+            shown = self.numbers.call(operator.sub, (shown, int(constant)), factor * symbol)
+        self.numbers.made[symbol] = self.numbers.call(
+            operator.floordiv, (shown, int(factor)), symbol
+        )
+
+    def note(self, fake: Any, node: fx.Node) -> None:
+        """Note which node computes a fake tensor."""
+        self.nodes[id(fake)] = node
+        self._kept.append(fake)
+
+    def node_of(self, value: Value) -> fx.Node:
+        """The node of a tensor of ours."""
+        return self.nodes[id(self.values[value])]
+
+    def bind(self, outs: Any, made: Any) -> None:
+        """Note the results of a call."""
+        if type(outs) is Value:
+            if id(made) not in self.nodes:
+                raise self._refuse("a result that no op has made")
+            self.values[outs] = made
+        elif type(outs) is tuple:
+            for part, m in zip(outs, made, strict=True):
+                self.bind(part, m)
+
+    # ------------------------------------------------------------------ arguments
+
+    def arg(self, x: Any) -> Any:
+        """An argument of a call of ours, over fake tensors and torch's numbers."""
+        kind = type(x)
+        if kind is Value:
+            return self.values[x]
+        if kind is Name:
+            return self.symbols.numbers[str(x)]
+        if kind in (SymSize, tuple):
+            return tuple([self.arg(a) for a in x])
+        if kind is list:
+            return [self.arg(a) for a in x]
+        if kind is dict:
+            return {k: self.arg(a) for k, a in x.items()}
+        if kind is slice:
+            return slice(self.arg(x.start), self.arg(x.stop), self.arg(x.step))
+        return self.symbols.number(x)
+
+    def node_arg(self, x: Any) -> Any:
+        """An argument of an op, over nodes."""
+        if isinstance(x, torch.Tensor):
+            return self.nodes.get(id(x)) or self._lift(x)
+        if type(x) in _NUMBERS:
+            return self.numbers.of_expression(x.node.expr)
+        if type(x) in (tuple, list):
+            return type(x)([self.node_arg(a) for a in x])
+        return x
+
+    def _lift(self, tensor: torch.Tensor) -> fx.Node:
+        """A tensor that a call makes of plain numbers: one more constant, before the inputs."""
+        fake = self.fakes.make(list(tensor.shape), None, tensor.dtype, tensor.device, own=True)
+        after = self.last_constant
+        with self.fx.inserting_before() if after is None else self.fx.inserting_after(after):
+            node = self.placeholder(f"c_lifted_tensor_{len(self.lifted)}", fake)
+        self.lifted[node] = tensor
+        self.last_constant = node
+        self.note(tensor, node)
+        return node
+
+    # ------------------------------------------------------------------ ops
+
+    def _op(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Write an op, and give what it returns."""
+        schema = schema_of(func)
+        if schema is None:
+            raise self._refuse(f"the higher-order call {func}")
+        if func in _DETACH and self._exact and self._count and args[0] is self._wanted:
+            return args[0]  # functions that make tensors detach them
+        if func is _ATEN.lift_fresh.default:
+            func = _ATEN.lift_fresh_copy.default  # else the constant itself would be handed out
+        self._count += 1
+        if self._exact and self._count > 1:
+            raise _SeveralOps
+        named = {k: self.node_arg(a) for k, a in kwargs.items()}
+        name = schema.name.rpartition(":")[2]
+        node = self.fx.create_node("call_function", func, self.node_arg(args), named, name)
+        node.meta.update(self.meta)
+        if self._exact:
+            out = self._answer(schema)
+        else:
+            out = self._computed(func, schema, args, kwargs)
+            found = compute_unbacked_bindings(self.symbols.shape_env, out)
+            if found:
+                node.meta["unbacked_bindings"] = found
+        self._take(func, node, out)
+        return out
+
+    def _take(self, func: Any, node: fx.Node, out: Any) -> None:
+        """Note the results of an op."""
+        node.meta["val"] = out
+        if isinstance(out, torch.Tensor):
+            self.note(out, node)
+        elif type(out) in (tuple, list):
+            for i, part in enumerate(out):
+                if isinstance(part, torch.Tensor):
+                    self.note(part, self.emit(operator.getitem, (node, i), part))
+                elif part is not None:
+                    raise self._refuse(f"a {type(part).__name__} among the results of {func}")
+        elif out is not None and type(out) not in (int, bool, float):
+            self.numbers.made[out.node.expr] = node
+
+    def _answer(self, schema: Any) -> Any:
+        """What the graph has for the results of an op of this schema."""
+        wanted, returns = self._wanted, schema.returns
+        if not returns:
+            return None
+        kinds = [str(r.type) for r in returns]
+        if len(kinds) == 1 and kinds[0] == "Tensor":
+            if not isinstance(wanted, torch.Tensor):
+                raise _SeveralOps
+            return wanted
+        if type(wanted) is not tuple or any(w is None for w in wanted):
+            raise _SeveralOps
+        if kinds == ["List[Tensor]"]:
+            return list(wanted)
+        if len(kinds) != len(wanted) or set(kinds) != {"Tensor"}:
+            raise _SeveralOps
+        return wanted
+
+    def _computed(self, func: Any, schema: Any, args: Any, kwargs: Any) -> Any:
+        """What torch's fake kernel gives; an op that changes data alone returns its operand."""
+        if schema.is_mutable and INPLACE_VIEW not in func.tags:
+            written = [
+                kwargs.get(a.name) if a.kwarg_only else args[i]
+                for i, a in enumerate(schema.arguments)
+                if a.alias_info is not None and a.alias_info.is_write
+            ]
+            if not schema.returns:
+                return None
+            if len(written) == len(schema.returns) == 1 and isinstance(written[0], torch.Tensor):
+                return written[0]
+        mode = self.symbols.mode
+        with mode:
+            out = func(*args, **kwargs)
+        if isinstance(out, torch.Tensor) and id(out) in self.nodes and not schema.is_mutable:
+            with mode:
+                out = out.view_as(out)
+        return out
+
+    # ------------------------------------------------------------------ calls
+
+    def write(self, step: Node, op: Any) -> None:
+        """Write a call of ours as an op with the same arguments."""
+        wanted = self.fakes.pattern(step.outs)
+        kwargs = {k: self.node_arg(self.arg(a)) for k, a in step.kwargs.items()}
+        node = self.emit(op, self.node_arg(self.arg(step.args)), wanted, **kwargs)
+        self.note(wanted, node)
+        self.bind(step.outs, wanted)
+
+    def call(self, step: Node, func: Any, args: Any, kwargs: Any) -> None:
+        """Write a call of ours, given over fake tensors."""
+        self._node = step
+        wanted = self.fakes.pattern(step.outs)
+        key = (func, len(args), *kwargs, *map(type, args))
+        if (
+            wanted is not None
+            and key not in self._several
+            and self._try(step, wanted, args, kwargs)
+        ):
+            return
+        self._several.add(key)
+        self._wanted, self._exact, self._count = None, False, 0
+        first = self._last()
+        try:
+            made = func(*args, **kwargs)
+        except UnsupportedError:
+            raise
+        except Exception as e:
+            why = f"{type(e).__name__}: {(str(e).splitlines() or [''])[0]}"
+            raise self._refuse(f"{op_name(func)}, which is more than one op", why) from e
+        self.bind(step.outs, self._known(wanted, made, first))
+
+    def _try(self, step: Node, wanted: Any, args: Any, kwargs: Any) -> bool:
+        """Write a call as one op; False if it is none."""
+        self._wanted, self._exact, self._count = wanted, True, 0
+        last, numbers, lifted = self._last(), len(self.numbers.made), len(self.lifted)
+        last_constant = self.last_constant
+        try:
+            made = step.func(*args, **kwargs)
+            if self._count == 1 or (not self._count and id(made) in self.nodes):
+                self.bind(step.outs, made)
+                return True
+        except UnsupportedError:
+            raise
+        except Exception:
+            pass
+        while (gone := self._last()) is not last:
+            self.fx.erase_node(gone)
+        self.numbers.forget(numbers)
+        for node in [*self.lifted][lifted:]:
+            self.fx.erase_node(node)
+            self.nodes.pop(id(self.lifted.pop(node)))
+        self.last_constant = last_constant
+        return False
+
+    def _last(self) -> fx.Node:
+        found: fx.Node = next(iter(reversed(self.fx.nodes)))
+        return found
+
+    def _known(self, wanted: Any, made: Any, first: fx.Node) -> Any:
+        """The results of fake kernels as our metadata describes them, which knows more."""
+        if isinstance(made, torch.Tensor) and isinstance(wanted, torch.Tensor):
+            node = self.nodes.get(id(made))
+            if node is None or len(made.shape) != len(wanted.shape) or not first < node:
+                return made
+            node.meta["val"] = wanted
+            node.meta.pop("unbacked_bindings", None)  # of the sizes that torch has named
+            self.note(wanted, node)
+            return wanted
+        if type(wanted) is tuple and isinstance(made, tuple | list):
+            return [self._known(w, m, first) for w, m in zip(wanted, made, strict=True)]
+        return made
+
+    def _refuse(self, what: str, why: str = "", fix: str = "") -> UnsupportedError:
+        return refuse(what, self._node, why, fix)
+
+
+def sizes_in(outs: Any) -> list[Name]:
+    """The names that a call gives values to."""
+    return [x for x in leaves(outs) if type(x) is Name]

@@ -1,0 +1,68 @@
+"""torch's exported programs: the classes that one is made of."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch._dynamo.source import (
+    ConstantSource,
+    GetItemSource,
+    LocalSource,
+    TensorProperty,
+    TensorPropertySource,
+)
+from torch._export.passes.replace_autocast_with_hop_pass import replace_autocast_with_hop_pass
+from torch._export.passes.replace_set_grad_with_hop_pass import replace_set_grad_with_hop_pass
+from torch._export.verifier import TrainingIRVerifier
+from torch._subclasses.fake_tensor import FakeTensor
+from torch.amp.autocast_mode import _enter_autocast as enter_autocast
+from torch.amp.autocast_mode import _exit_autocast as exit_autocast
+from torch.export.exported_program import ExportedProgram, ModuleCallEntry, ModuleCallSignature
+from torch.utils._sympy.value_ranges import ValueRanges
+
+if TYPE_CHECKING:
+    from torch.export.graph_signature import ExportGraphSignature
+
+__all__ = [
+    "ConstantSource",
+    "ExportedProgram",
+    "FakeTensor",
+    "ModuleCallEntry",
+    "ModuleCallSignature",
+    "TrainingIRVerifier",
+    "ValueRanges",
+    "enter_autocast",
+    "exit_autocast",
+    "forget_pending",
+    "input_source",
+    "set_grad",
+    "with_regions",
+]
+
+# - `TrainingIRVerifier` checks a program whose ops may change tensors; other verifiers refuse it.
+# - `set_grad`, `enter_autocast` and `exit_autocast` are calls of a graph that `with_regions` turns
+#   into higher-order calls, because no other form can be saved.
+
+set_grad = torch._C._set_grad_enabled
+
+
+def input_source(leaf: int, dim: int | None) -> Any:
+    """Where the value of a symbol comes from: an input, or a size of it. Guards that torch adds
+    while it decomposes a program are checked on the inputs only if their symbols have such sources.
+    """
+    of_leaf = GetItemSource(LocalSource("flat_args"), leaf)
+    return of_leaf if dim is None else TensorPropertySource(of_leaf, TensorProperty.SIZE, dim)
+
+
+def forget_pending(shape_env: Any) -> None:
+    """Tell torch that all new symbols were bound, by a graph that it did not trace."""
+    shape_env.pending_fresh_unbacked_symbols.clear()
+
+
+def with_regions(
+    module: torch.fx.GraphModule, signature: ExportGraphSignature
+) -> tuple[torch.fx.GraphModule, ExportGraphSignature]:
+    """The module with a higher-order call for each stretch of another grad mode or autocast."""
+    module, signature = replace_set_grad_with_hop_pass(module, signature)  # type: ignore[assignment]
+    return replace_autocast_with_hop_pass(module, signature)  # type: ignore[return-value]
