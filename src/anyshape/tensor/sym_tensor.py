@@ -233,10 +233,7 @@ def _refuse_set(name: str) -> Any:
 
 
 def _set_data(t: SymTensor, value: Any) -> None:
-    """`t.data += 1` assigns what `t.data` gave, changed in place; nothing else can be assigned."""
-    made = value._value.node if type(value) is SymTensor else None
-    if made is None or made.func is not torch.Tensor.detach or made.args[0] is not t._value:
-        _refuse_set("data")(t, value)
+    t._tracer.assign_data(t, value)
 
 
 def _set_requires_grad(t: SymTensor, value: bool) -> None:

@@ -36,6 +36,7 @@ from anyshape.torch_compat.torch_function import DisableTorchFunction
 from anyshape.trace.aside import unrecorded
 from anyshape.trace.birth import Births, make_parameter, need_origin, note_foreign, settle
 from anyshape.trace.constant import need_plain_constant
+from anyshape.trace.data_assignment import assign_data
 from anyshape.trace.fresh_size import bind_fresh_sizes
 from anyshape.trace.graph import CONSTANT, INPUT, RESULT, Follows, Graph, Name, Node, Value
 from anyshape.trace.literal import literal
@@ -113,6 +114,7 @@ class Tracer(ModeRecorder):
     # ------------------------------------------------------------------ calls
 
     call_with_wrapper, number, literal, unrecorded = call_with_wrapper, number, literal, unrecorded
+    assign_data, is_segmented = assign_data, False
 
     def call(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Record a call of a torch function and give what it returns."""

@@ -88,6 +88,7 @@ class SegmentTracer(Tracer):
     segment holds. None before the first question: there, the frame is the flat inputs.
     """
 
+    is_segmented = True
     joins = False  # whether paths meet at branches outside of loops, too
 
     def __init__(

@@ -375,10 +375,14 @@ class Attributes:
             setattr(t, name, value)
             self._change(t, name, value)
             return
-        if name == "data" and type(value) is SymTensor and value._value.root is tracer.lift(t).root:
-            meta = tracer.lift(t).meta
-            if value._meta.dtype is meta.dtype and value._meta.shape == meta.shape:
-                return  # the memory that it has already, as after `t.data += 1`
+        if name == "data":
+            if type(value) is SymTensor and value._value.root is tracer.lift(t).root:
+                meta = tracer.lift(t).meta
+                if value._meta.dtype is meta.dtype and value._meta.shape == meta.shape:
+                    return  # the memory that it has already, as after `t.data += 1`
+            if recorder.replays:
+                tracer.assign_data(t, value)
+                return
         raise recorder.refusal(f"the attribute {name} of a tensor is assigned")
 
     def _set_of_module(self, m: torch.nn.Module, name: str, value: Any) -> None:

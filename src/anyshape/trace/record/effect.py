@@ -322,6 +322,11 @@ def sleep(seconds: float) -> None:
     time.sleep(seconds)
 
 
+def set_data(t: torch.Tensor, value: torch.Tensor) -> None:
+    """Give a tensor the memory of another one."""
+    t.data = value
+
+
 def draw(source: Any, name: str, args: Any, named: Any) -> Any:
     """What a random generator or a clock gives; or a change of the state of a generator."""
     return getattr(owner_of(source), name)(*given(args), **_all_given(named))
@@ -360,6 +365,7 @@ EFFECTS: Final = frozenset(
         array_like,
         fill,
         sleep,
+        set_data,
         *COMPUTED,
         *OUTLETS,
         *DRAWS,
@@ -393,6 +399,6 @@ def _is_of_user(f: Any) -> bool:
 
 
 _MADE: Final = {build, new_object, make, new_cell, set_state, unflatten, namespace_of}
-_CHANGES: Final = EFFECTS - COMPUTED - OUTLETS - DRAWS - _MADE - {sleep}
+_CHANGES: Final = EFFECTS - COMPUTED - OUTLETS - DRAWS - _MADE - {sleep, set_data}
 _NAMESPACES: Final = ("aten", "prim", "prims", "quantized", "torchvision")
 _LIBRARIES: Final = ("torch", "anyshape", "builtins", "_operator", "math")

@@ -30,6 +30,7 @@ class _Tensor(NamedTuple):
     """A tensor as it was."""
 
     tensor: torch.Tensor
+    memory: torch.Tensor  # what it is a tensor over
     copy: torch.Tensor
     version: int | None
     history: Any
@@ -37,7 +38,8 @@ class _Tensor(NamedTuple):
 
     @classmethod
     def of(cls, t: torch.Tensor) -> _Tensor:
-        return cls(t, t.detach().clone(), version_of(t), t.grad_fn, t.requires_grad)
+        memory = t.detach()
+        return cls(t, memory, memory.clone(), version_of(t), t.grad_fn, t.requires_grad)
 
     def _has_its_data(self) -> bool:
         """Whether the data are as they were: batch_norm writes to its statistics, and leaves their
@@ -48,6 +50,8 @@ class _Tensor(NamedTuple):
 
     def restore(self) -> None:
         t = self.tensor
+        if not _is_over(t, self.memory):
+            t.data = self.memory
         if self.version is not None and self.version == version_of(t) and self._has_its_data():
             return
         if t.grad_fn is not self.history:
@@ -63,6 +67,12 @@ class _Tensor(NamedTuple):
             t.detach().copy_(self.copy)
         if self.version is not None:
             set_version(t, self.version)
+
+
+def _is_over(t: torch.Tensor, memory: torch.Tensor) -> bool:
+    """Whether a tensor is still over some memory: none was assigned to `t.data`."""
+    same = t.shape == memory.shape and t.dtype is memory.dtype and t.stride() == memory.stride()
+    return same and (not t.numel() or t.data_ptr() == memory.data_ptr())
 
 
 def _is_free(t: torch.Tensor, history: Any) -> bool:
