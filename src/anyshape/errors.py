@@ -12,11 +12,13 @@ class AnyshapeError(Exception):
 
     `what`, `why` and `fix` are the parts of the text; `why` and `fix` may be empty. `is_refusal` if
     eager execution would not raise it. `can_break` if the graph may break there: what raises it may
-    run as Python, between two pieces of the function.
+    run as Python, between two pieces of the function. `is_once` if only this call cannot be traced,
+    because it makes what the next ones use.
     """
 
     is_refusal = False
     can_break = True
+    is_once = False
 
     def __init__(self, what: str, *, why: str = "", fix: str = "") -> None:
         self.what = what

@@ -268,7 +268,7 @@ class Compiled:
         error = made.error
         asserted = isinstance(error, RuntimeAssertError) and not (made.catches or self._is_part)
         eagers = asserted or (isinstance(error, ShapeError) and not error.is_refusal)
-        if eagers and made.has_asserts:  # one of them may fail first
+        if (eagers and made.has_asserts) or getattr(error, "is_once", False):  # may fail first
             return self._eagerly(call.args, call.kwargs)
         if self.options.fullgraph and isinstance(error, AnyshapeError):
             if isinstance(error, ShapeError):

@@ -45,6 +45,13 @@ GLOBAL_HOOKS: Final = (
 )
 """The hooks of all modules."""
 
+REGISTRATION_HOOKS: Final = (
+    _module._global_buffer_registration_hooks,
+    _module._global_module_registration_hooks,
+    _module._global_parameter_registration_hooks,
+)
+"""The hooks that run when a buffer, a submodule or a parameter is assigned to any module."""
+
 CALL_IMPL: Final = torch.nn.Module._call_impl
 """What calling a module runs: the hooks and the forward pass."""
 

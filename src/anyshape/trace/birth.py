@@ -13,6 +13,7 @@ import torch
 
 from anyshape.errors import UnsupportedError
 from anyshape.refusal import refused
+from anyshape.tensor.sym_tensor import SymTensor
 from anyshape.torch_compat.tensor_subclass import storage_id, storage_use_count
 from anyshape.torch_compat.torch_function import DisableTorchFunction
 from anyshape.trace.graph import CONSTANT, RESULT, Node, Value, leaves
@@ -54,7 +55,7 @@ def need_origin(tracer: Tracer, tensor: torch.Tensor) -> None:
 
 
 def _has_storage(t: torch.Tensor) -> bool:
-    return t.layout is torch.strided and not t.is_nested
+    return type(t) is not SymTensor and t.layout is torch.strided and not t.is_nested
 
 
 # ---------------------------------------------------------------------- in the graph

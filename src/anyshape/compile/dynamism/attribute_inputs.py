@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from anyshape.compile.dynamism import sources
-from anyshape.torch_compat.module_attribute import BUFFERS, PARAMETERS, REGISTRIES
+from anyshape.torch_compat.module_attribute import BUFFERS, MODULES, PARAMETERS, REGISTRIES
 from anyshape.trace.attribute import Attribute
 from anyshape.trace.marks import marks_of
 from anyshape.trace.size_chooser import STATIC
@@ -51,8 +51,14 @@ def _has_marks(root: Any) -> bool:
     """Whether some tensor of the object has attributes of its own, which marks are."""
     modules = [x for x in (root, *_dict(root).values()) if isinstance(x, torch.nn.Module)]
     tables = [_dict(root)]
-    for module in {id(m): m for top in modules for m in top.modules()}.values():
-        tables += [module.__dict__, module.__dict__[PARAMETERS], module.__dict__[BUFFERS]]
+    met: set[int] = set()  # a module of the user's may have no hash
+    while modules:
+        module = modules.pop()
+        if id(module) not in met:
+            met.add(id(module))
+            own = module.__dict__
+            modules += [m for m in own[MODULES].values() if m is not None]
+            tables += [own, own[PARAMETERS], own[BUFFERS]]
     return any(isinstance(x, torch.Tensor) and x.__dict__ for t in tables for x in t.values())
 
 

@@ -10,7 +10,14 @@ import torch
 
 from anyshape.tensor.identity import type_of
 from anyshape.tensor.sym_tensor import SymTensor
-from anyshape.torch_compat.module_attribute import BUFFERS, MODULES, PARAMETERS, REGISTRIES
+from anyshape.torch_compat.module_attribute import (
+    BUFFERS,
+    MODULES,
+    NON_PERSISTENT,
+    PARAMETERS,
+    REGISTRATION_HOOKS,
+    REGISTRIES,
+)
 from anyshape.trace.record import effect
 from anyshape.trace.record import read as reads
 from anyshape.trace.record.atom import ATOMS, CONTAINERS, Function
@@ -389,8 +396,10 @@ class Attributes:
         """What `Module.__setattr__` does, for names that are registered already and for others."""
         recorder = self._recorder
         own = m.__dict__
-        if isinstance(value, torch.nn.Parameter | _Module) and name not in own:
-            raise recorder.refusal(f"the parameter or module {name} is assigned")
+        if isinstance(value, torch.nn.Parameter | _Module):
+            is_parameter = not isinstance(value, _Module)
+            self._register(m, PARAMETERS if is_parameter else MODULES, name, value)
+            return
         for registry in (PARAMETERS, MODULES, BUFFERS):
             table = own[registry]
             if name in recorder.shadows.get(id(table), table):
@@ -401,6 +410,24 @@ class Attributes:
                 self.calls.containers.set_item(table, name, value)
                 return
         self.assign(m, name, value)
+
+    def _register(self, m: torch.nn.Module, registry: str, name: str, value: Any) -> None:
+        """Assign a parameter or a submodule; what else the module has under the name is dropped."""
+        recorder, containers, own = self._recorder, self.calls.containers, m.__dict__
+        changed: set[str] = recorder.changed.get(id(m), (m, set()))[1]
+        is_plain = name in changed and self._known[id(m), name] is not _DELETED
+        is_plain = is_plain or name in own
+        is_simple = recorder.replays and not any(REGISTRATION_HOOKS) and not is_plain
+        if not is_simple or name in own[NON_PERSISTENT]:
+            raise recorder.refusal(f"the parameter or module {name} is assigned")
+        for other in REGISTRIES:
+            table = own[other]
+            recorder.outside(table)
+            if other != registry and name in recorder.shadows.get(id(table), table):
+                containers.del_item(table, name)
+        self._known.pop((id(m), name), None)
+        changed.discard(name)
+        containers.set_item(own[registry], name, value)
 
     def del_attribute(self, o: Any, name: str) -> None:
         """`del o.name`."""
@@ -432,9 +459,10 @@ class Attributes:
         self.attribute(o, name)  # raises if there is none
         if isinstance(o, _Module) and name not in o.__dict__:
             for registry in REGISTRIES:
-                if name in o.__dict__[registry]:
+                table = o.__dict__[registry]
+                if name in recorder.shadows.get(id(table), table):
                     self._known.pop((id(o), name), None)
-                    self.calls.containers.del_item(o.__dict__[registry], name)
+                    self.calls.containers.del_item(table, name)
                     return
         self.remove(o, name)
 

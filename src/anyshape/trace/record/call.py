@@ -17,7 +17,13 @@ from anyshape.env.site import in_package
 from anyshape.tensor import current
 from anyshape.tensor.sym_tensor import SymTensor
 from anyshape.torch_compat.aten_op import is_op
-from anyshape.torch_compat.module_attribute import CALL_HOOKS, CALL_IMPL, GLOBAL_HOOKS, own_call
+from anyshape.torch_compat.module_attribute import (
+    CALL_HOOKS,
+    CALL_IMPL,
+    GLOBAL_HOOKS,
+    is_uninitialized,
+    own_call,
+)
 from anyshape.torch_compat.tensor_subclass import is_wrapper
 from anyshape.torch_compat.torch_function import DisableTorchFunction
 from anyshape.torch_compat.torch_script import ScriptFunction, script_source
@@ -300,6 +306,8 @@ class Calls:
 
     def _implementation(self, m: Any, kind: type) -> Any:
         recorder = self._recorder
+        if is_uninitialized(m) and recorder.replays and not recorder.is_born(m):
+            raise recorder.first_call(m)
         inner = recorder.lookup(kind, "_call_impl")
         own = m.__dict__
         if inner is not CALL_IMPL or own.get("_compiled_call_impl") is not None:

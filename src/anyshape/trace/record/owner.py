@@ -273,6 +273,16 @@ class Owners(Reader):
         site = capture_site()
         return refused(UnsupportedError, what + (f" at {site}" if site else ""), why=why, fix=fix)
 
+    def first_call(self, m: Any) -> UnsupportedError:
+        """The refusal of the first call of a lazy module, which runs eagerly."""
+        error = self.unsupported(
+            f"the first call of a {type(m).__name__}",
+            why="it gives the module its parameters",
+            fix="call it once before",
+        )
+        error.is_once = True
+        return error
+
     # ------------------------------------------------------------------ identity
 
     def is_same(self, a: Any, b: Any) -> bool:

@@ -66,6 +66,7 @@ def TORCH_SUBSTITUTES() -> Iterator[tuple[Any, Any]]:  # noqa: N802
     yield from shape_calls()
     yield torch.broadcast_shapes, broadcast_shapes
     yield torch.nn.Buffer, _buffer
+    yield torch.nn.Parameter, _parameter
     for name in dir(torch):
         if name.startswith(("set_", "use_deterministic")) and name not in _RECORDED:
             yield getattr(torch, name), functools.partial(_set, name)
@@ -97,6 +98,13 @@ def _buffer(recorder: Recorder, data: Any = None, *, persistent: bool = True) ->
     for name, value in (("persistent", persistent), ("_is_buffer", True)):
         recorder.hooks.set_attribute(made, name, value)
     return made
+
+
+def _parameter(recorder: Recorder, data: Any = None, requires_grad: bool = True) -> Any:
+    """A parameter over the memory of a tensor; of one from outside, by a call of the graph."""
+    if recorder.replays and type(data) in (torch.Tensor, torch.nn.Parameter):
+        data = data.detach()
+    return recorder.tracer.births.note(torch.nn.Parameter(data, requires_grad))
 
 
 def _made(f: Any, recorder: Recorder, *args: Any, **named: Any) -> Any:
