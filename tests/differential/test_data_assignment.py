@@ -56,7 +56,10 @@ def outcome(fn: Any, n: int, m: int, grad: bool) -> Any:
     is_shared = x.data_ptr() == memory
     if grad:
         first = result[0] if isinstance(result, tuple) else result
-        first.sum().backward()
+        try:
+            first.sum().backward()
+        except RuntimeError as e:  # the gradient has the shape that the leaf had
+            return str(e)
     return repr((result, x, y, x.grad, WEIGHT, WEIGHT.grad, is_shared))
 
 
