@@ -401,6 +401,7 @@ class Compiled:
             stop = Stop([*stop.answers, *result.answers], result.frame)
             return self._extend(entry, flat, args, kwargs, stop, before, deferral)
         tracer = PathTracer(entry.root, flat, stop.answers, stop.frame, self._tracing, deferral)
+        tracer.caller_flags = None if before is None else before.flags
         call = Arguments.of(self.fn, args, kwargs, entry.attributes, owned=True)
         self.stats.extensions += 1
         self.stats.breaks += 1

@@ -36,5 +36,6 @@ def lower_segments(parts: Sequence[SegmentProgram], backend: Backend) -> None:
     """Lower the segments of a trace; those with effects run as generated Python."""
     if not backend.is_plain:
         for part in parts:
-            if not any(n.func in UNLOWERED for n in part.captured.graph.nodes):
+            is_unlowered = any(n.func in UNLOWERED for n in part.captured.graph.nodes)
+            if not is_unlowered and not part.modes[-1]:  # settings that a compiler would not make
                 lower_segment(part, backend, enter_modes)

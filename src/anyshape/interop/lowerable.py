@@ -20,7 +20,7 @@ from anyshape.rules.dispatch.table import RANDOM
 from anyshape.rules.generator import STATE_CHANGES
 from anyshape.trace.assert_order import is_order_seen
 from anyshape.trace.birth import make_leaf, make_parameter
-from anyshape.trace.execution_modes import set_inference, set_saved_hooks
+from anyshape.trace.execution_modes import need_flag, set_flag, set_inference, set_saved_hooks
 from anyshape.trace.graph import INPUT, SYMBOLIC, Graph, Node, Value, leaves, op_name, values_in
 from anyshape.trace.higher_order.run import RUNNERS
 from anyshape.trace.record.read import is_array
@@ -36,6 +36,8 @@ _EAGER_ONLY: Final = frozenset(
         make_parameter,
         set_inference,
         set_saved_hooks,
+        set_flag,
+        need_flag,
         torch.set_default_dtype,
         *STATE_CHANGES,
     )

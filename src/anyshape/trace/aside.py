@@ -24,6 +24,12 @@ def aside(tracer: Tracer) -> Iterator[list[Node]]:
     modes, set_ = tracer.modes, dict(tracer._set)
     try:
         yield nodes
+        if tracer.modes[-1] != modes[-1]:
+            raise refused(
+                UnsupportedError,
+                "a function that is a part of a call changes settings of the process",
+                fix="change them in a with block",
+            )
     finally:
         nodes += tracer.graph.nodes[start:]
         del tracer.graph.nodes[start:]

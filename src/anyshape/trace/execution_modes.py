@@ -1,4 +1,6 @@
-"""The modes that ops run in besides the tracer's: gradients, inference, autocast, default dtype."""
+"""The modes that ops run in besides the tracer's: gradients, inference, autocast, default dtype,
+and settings of the process.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,15 @@ from typing import Any, Final
 
 import torch
 
+from anyshape.errors import ConstraintError, LoadError
 from anyshape.rules.dispatch.autocast import POLICIES, autocast_state
+from anyshape.torch_compat.process_flag import (
+    FLAG_GETTERS,
+    FLAG_SETTERS,
+    Place,
+    read_flags,
+    set_flags,
+)
 from anyshape.torch_compat.thread_state import (
     pop_saved_tensors_hooks,
     push_saved_tensors_hooks,
@@ -84,10 +94,39 @@ def restore_autocast() -> None:
     set_autocast(_callers.kept[-1].autocast)
 
 
+def set_flag(name: str, args: tuple[Any, ...], named: dict[str, Any]) -> None:
+    """Call a function of torch that sets something of the process.
+
+    A program leaves what it leaves in eager execution, since all its calls are repeated. After an
+    exception the call is run again from where it began.
+    """
+    if name not in FLAG_SETTERS:
+        raise LoadError(f"{name!r} is not a setting of this release of torch")
+    if _callers.kept and _callers.kept[-1].flags is None:
+        _callers.kept[-1].flags = read_flags()
+    FLAG_SETTERS[name](*args, **named)
+
+
+def need_flag(getter: str, args: tuple[Any, ...], value: Any) -> None:
+    """Raise unless a setting of the process, which the program reads and sets, is what it was."""
+    found = Place(getter, args).get() if getter in FLAG_GETTERS else None
+    if found != value:
+        raise ConstraintError(
+            f"{getter}({', '.join(map(repr, args))}) is {found!r} in this process, and was"
+            f" {value!r} when the program was exported",
+            why="the program sets it, and then what it was",
+            fix="set it as it was, or export again",
+        )
+
+
 class keep_modes:  # noqa: N801  used as a statement of generated code
-    """Restore what a program changes of these modes, also after an exception."""
+    """Restore what a program changes of these modes, also after an exception.
+
+    Settings of the process are restored after an exception alone.
+    """
 
     def __enter__(self) -> None:
+        self.flags: list[Any] | None = None  # as they were, if one was set
         self.depth = len(_inference.entered)
         self.hooks, _hooks.pushed = _hooks.pushed, 0  # what a caller has pushed stays
         self.grad = torch.is_grad_enabled()
@@ -95,7 +134,7 @@ class keep_modes:  # noqa: N801  used as a statement of generated code
         self.dtype = torch.get_default_dtype()
         _callers.kept.append(self)
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
         _callers.kept.pop()
         while len(_inference.entered) > self.depth:
             _inference.entered.pop().__exit__(None, None, None)
@@ -106,11 +145,13 @@ class keep_modes:  # noqa: N801  used as a statement of generated code
             set_autocast(self.autocast)
         if torch.get_default_dtype() is not self.dtype:
             torch.set_default_dtype(self.dtype)
+        if error is not None and self.flags is not None:
+            set_flags(self.flags)
 
 
 def enter_modes(modes: tuple[Any, ...]) -> None:
     """Enter the modes in which a part of a program begins."""
-    grad, inference, autocast, dtype, hooks = modes
+    grad, inference, autocast, dtype, hooks, _ = modes  # settings stay as they were left
     if torch.is_inference_mode_enabled() is not inference:
         set_inference(inference)
     set_grad_enabled(grad)
@@ -127,4 +168,5 @@ MODE_CHANGES: Final = (
     restore_grad,
     restore_autocast,
     torch.set_default_dtype,
+    set_flag,
 )

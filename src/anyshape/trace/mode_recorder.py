@@ -31,6 +31,7 @@ from anyshape.trace.execution_modes import (
 from anyshape.trace.graph import Node
 
 if TYPE_CHECKING:
+    from anyshape.torch_compat.process_flag import Place
     from anyshape.trace.graph import Graph
     from anyshape.trace.module_call import ModuleCall
 
@@ -58,6 +59,9 @@ class ModeRecorder:
         self._follows_caller = follows_caller
         self._blocks: dict[Any, int] = {}  # how many the program is in, by what they set
         self._set: dict[Any, Any] = {}  # what the program has set; nothing is the caller's
+        self.caller_flags: list[Any] | None = None  # all of them, where a part has run already
+        self.read_places: dict[Place, Any] = {}  # those that an exported program has read
+        self.flags: dict[Place, Any] = {}  # the settings of the process that the program has made
         self.started_in = (
             self._grad,
             self._inference,
@@ -69,7 +73,8 @@ class ModeRecorder:
     @property
     def modes(self) -> tuple[Any, ...]:
         """The modes, for `enter_modes`."""
-        return (self._grad, self._inference, self._autocast, self._dtype, self._inner_hooks)
+        flags = tuple(self.flags.items())
+        return (self._grad, self._inference, self._autocast, self._dtype, self._inner_hooks, flags)
 
     @property
     def _inner_hooks(self) -> Any:
@@ -77,8 +82,16 @@ class ModeRecorder:
 
     def set_modes(self, modes: tuple[Any, ...]) -> None:
         """Take back what was recorded since `modes` was read."""
-        self._grad, self._inference, self._autocast, self._dtype, hooks = modes
+        self._grad, self._inference, self._autocast, self._dtype, hooks, flags = modes
+        self.flags = dict(flags)
         self._hooks = self._outer_hooks if hooks is None else hooks
+
+    def put_flags(self, found: dict[Place, Any]) -> None:
+        """Note what settings of the process are from here on."""
+        if any(place.is_coupled for place in found):
+            self.flags = {p: value for p, value in self.flags.items() if not p.is_coupled}
+        self.flags.update(found)
+        self.epoch += 1  # the same call may give another value from here on
 
     def block(self, manager: Any) -> Any:
         """What a `with` statement enters in place of a context manager that sets a mode."""

@@ -35,6 +35,26 @@ FLAGS: dict[str, tuple[Any, Any]] = {  # how each is read and written
         lambda on: torch.set_autocast_enabled("cpu", on),
     ),
     "anomaly": (torch.is_anomaly_enabled, torch.autograd.set_detect_anomaly),
+    "flash": (torch.backends.cuda.flash_sdp_enabled, torch.backends.cuda.enable_flash_sdp),
+    "math": (torch.backends.cuda.math_sdp_enabled, torch.backends.cuda.enable_math_sdp),
+    "frugal": (
+        torch.backends.cuda.mem_efficient_sdp_enabled,
+        torch.backends.cuda.enable_mem_efficient_sdp,
+    ),
+    "cudnn": (lambda: torch.backends.cudnn.enabled, torch.backends.cudnn.set_flags),
+    "benchmark": (
+        lambda: torch.backends.cudnn.benchmark,
+        lambda on: torch.backends.cudnn.set_flags(_benchmark=on),
+    ),
+    "tf32": (
+        lambda: torch.backends.cuda.matmul.allow_tf32,
+        lambda on: setattr(torch.backends.cuda.matmul, "allow_tf32", on),
+    ),
+    "filled": (
+        lambda: torch.utils.deterministic.fill_uninitialized_memory,
+        lambda on: setattr(torch.utils.deterministic, "fill_uninitialized_memory", on),
+    ),
+    "always": (torch.is_warn_always_enabled, torch.set_warn_always),
     "folder": (os.getcwd, os.chdir),
     "logging": (lambda: logging.root.manager.disable, logging.disable),
 }

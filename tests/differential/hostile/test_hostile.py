@@ -1,4 +1,4 @@
-"""Every program of the corpus in every mode: as eager, or eagerly, or refused.
+"""The programs of the corpus in all modes: as eager, or eagerly, or refused.
 
 `known.json` lists the programs that still differ. It must be exact: a program that differs and is
 not listed fails, and so does one that is listed and does not differ.
@@ -16,11 +16,20 @@ KNOWN = read()
 PROGRAMS = [(kind, name) for kind in classes() for name in names(kind)]
 
 
+ROTATED = ("settings", "hidden")  # classes of which each program runs in a few modes here
+
+
+def _modes(kind: str, name: str) -> tuple[str, ...]:
+    """The modes of a program; of the rotated classes, one in three."""
+    found = modes_of(kind)
+    return found[names(kind).index(name) % 3 :: 3] if kind in ROTATED else found
+
+
 @pytest.mark.parametrize(("kind", "name"), PROGRAMS, ids=[f"{k}/{n}" for k, n in PROGRAMS])
 def test_it_does_what_eager_does(kind: str, name: str) -> None:
     known = KNOWN.get(f"{kind}/{name}", [])
     wrong = []
-    for mode in modes_of(kind):
+    for mode in _modes(kind, name):
         outcome = run(kind, name, mode)
         if (outcome.kind in SILENT) != (mode in known):
             wrong.append(f"{mode}: {outcome.kind} {outcome.about}")

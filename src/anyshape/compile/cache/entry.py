@@ -9,7 +9,7 @@ from anyshape.compile.cache.recompilation import Reason
 from anyshape.errors import UnsupportedError
 from anyshape.rules.dispatch.table import PURE
 from anyshape.trace.condition import Violation
-from anyshape.trace.execution_modes import keep_modes
+from anyshape.trace.execution_modes import keep_modes, set_flag
 from anyshape.trace.path.segment import Segment, walk
 from anyshape.trace.record.effect import EFFECTS, are_seen
 from anyshape.trace.state.generator_state import is_generator
@@ -51,6 +51,7 @@ class Entry:
         if is_part and (isinstance(program, Segment) or captured.runtime_asserts):
             self.catches = True  # Python around it may handle its errors, which must be eager's
         self.has_effects = False
+        self.sets_flags = False  # of the process
         self.shows_effects = False  # to code of the user's, before the call has ended
         self.watch = watch
         tensors = tensor_test(captured.inputs)
@@ -119,6 +120,9 @@ class Entry:
         known = {(d.op, d.about, str(d.site)) for d in listed}
         listed += [d for d in tracer.deviations if (d.op, d.about, str(d.site)) not in known]
         self.has_effects = self.has_effects or any(n.func in EFFECTS for n in tracer.graph.nodes)
+        if any(n.func is set_flag for n in tracer.graph.nodes):
+            self.catches, self.is_final = True, False  # what an error leaves set is eager's
+            self.sets_flags = True
         self.shows_effects = self.shows_effects or are_seen(tracer.graph.nodes)
         if self.root is not None:
             self.switches = any(segment.switches for segment in self.root.below())
@@ -129,7 +133,8 @@ class Entry:
         if not Snapshot.can_restore(written):
             return None
         given = [x for x in flat if is_generator(x)]
-        return Snapshot(written, [*self._generators, *given], draws=self._draws)
+        generators = [*self._generators, *given]
+        return Snapshot(written, generators, draws=self._draws, flags=self.sets_flags)
 
     def _walk(self, flat: list[Any]) -> Any:
         assert self.root is not None

@@ -21,7 +21,7 @@ from anyshape.rules.dispatch.table import PURE
 from anyshape.symbolic.number_asker import NumberAsker
 from anyshape.tensor import current
 from anyshape.torch_compat.torch_function import DisableTorchFunction
-from anyshape.trace.execution_modes import enter_modes, keep_modes
+from anyshape.trace.execution_modes import enter_modes, keep_modes, set_flag
 from anyshape.trace.higher_order.body import undecided_in_body
 from anyshape.trace.path.program_state import Unsettled
 from anyshape.trace.path.segment import Segment, key_of
@@ -179,7 +179,9 @@ class PathTracer(SegmentTracer):
         with DisableTorchFunction():
             named = generators_in(self.graph.nodes[self._start :])
             named += [x for x in self._flat if is_generator(x)]
-            self.undo.append(Snapshot([real[v] for v in changed], named, draws=False))
+            flags = any(n.func is set_flag for n in self.graph.nodes[self._start :])
+            before = Snapshot([real[v] for v in changed], named, draws=False, flags=flags)
+            self.undo.append(before)
 
     def take_back(self) -> None:
         """Restore the outer tensors and the generators that calls name."""

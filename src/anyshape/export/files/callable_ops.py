@@ -50,6 +50,8 @@ _OWN: Final[dict[str, Any]] = {
     "anyshape.expect_contiguity": observed.expect_contiguity,
     "anyshape.set_autocast": execution_modes.set_autocast,
     "anyshape.set_inference": execution_modes.set_inference,
+    "anyshape.set_flag": execution_modes.set_flag,
+    "anyshape.need_flag": execution_modes.need_flag,
     "anyshape.restore_autocast": execution_modes.restore_autocast,
     "anyshape.restore_grad": execution_modes.restore_grad,
     SET_GRAD_ENABLED: set_grad_enabled,

@@ -103,6 +103,9 @@ class Attributes:
             value = self._recorder.note(reads.ITEM, own, name, own[name])
             self._known[id(m), name] = value
             return value
+        getter = getattr(self._recorder.lookup(type(m), name), "getter", None)
+        if isinstance(getter, Function | types.BuiltinFunctionType):  # a setting of the process
+            return self.calls.ready(getter)()
         value = getattr(m, name)  # by a function or a class of the module's own
         if type(value) in ATOMS:
             self._recorder.note(reads.ATTRIBUTE, m, name, value)

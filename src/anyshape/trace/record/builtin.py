@@ -39,6 +39,7 @@ from anyshape.trace.record.inert import OPERATORS
 from anyshape.trace.record.iteration import Iterations
 from anyshape.trace.record.meaning import Meanings
 from anyshape.trace.record.read import is_array
+from anyshape.trace.record.setting import is_setting, setting_calls
 from anyshape.trace.record.substitute import Substitutes
 from anyshape.trace.record.territory import is_twinned
 from anyshape.trace.record.torch_call import TORCH_SUBSTITUTES, generator_method
@@ -86,9 +87,7 @@ _IMMUTABLE: Final = (str, bytes, int, float, complex, frozenset)
 _VARYING: Final = ("time", "random", "_random", "secrets", "uuid", "numpy.random", "_datetime")
 _ASKED: Final[Any] = (
     os.getcwd, os.getenv, torch.get_num_threads, torch.get_num_interop_threads,
-    torch.are_deterministic_algorithms_enabled, torch.get_float32_matmul_precision,
-    torch.is_deterministic_algorithms_warn_only_enabled, torch.get_deterministic_debug_mode,
-    torch.cuda.is_available, torch.is_anomaly_enabled, sys.getrecursionlimit, os.getpid,
+    torch.cuda.is_available, sys.getrecursionlimit, os.getpid,
 )  # fmt: skip
 _FUNCTIONAL: Final = "torch.nn.functional"
 _FUNCTIONS: Final = (types.FunctionType, types.MethodType)
@@ -172,7 +171,7 @@ class Builtins:
         yield operator.setitem, self._containers.set_item
         yield operator.contains, self._contains
         yield from outlet.substitutes(self._recorder)
-        for f, substitute in TORCH_SUBSTITUTES():
+        for f, substitute in (*TORCH_SUBSTITUTES(), *setting_calls()):
             yield f, functools.partial(substitute, self._recorder)
 
     def _is_set(self, m: Any) -> Any:
@@ -319,6 +318,8 @@ class Builtins:
         if is_torch(file):
             if module == _FUNCTIONAL:
                 return self._direct(body_of(f) if warns(f) else f)
+            if is_setting(f):
+                return self._recorder.twin(f)
             return functools.partial(self._calling, self._direct(f))
         if module in _VARYING or in_package(module, "numpy.random"):
             return self.draws.python(f, f"{module}.{f.__name__}")

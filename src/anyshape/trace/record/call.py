@@ -33,6 +33,7 @@ from anyshape.trace.module_call import call_module
 from anyshape.trace.record import read as reads
 from anyshape.trace.record.atom import ATOMS, CONTAINERS, HEAP, SYMBOLIC, Function
 from anyshape.trace.record.builtin import Builtins
+from anyshape.trace.record.setting import is_setting, may_set
 from anyshape.trace.record.territory import is_twinned
 from anyshape.trace.twin.twin import is_twin
 from anyshape.trace.wrapper import call_with_wrapper
@@ -261,6 +262,8 @@ class Calls:
         args, named = tuple(map(plain, args)), {k: plain(a) for k, a in named.items()}
         if all(_is_plain(a) for a in (*args, *named.values())):
             asked = functools.partial(f, *args, **named)
+            if may_set(f.__wrapped__):
+                raise recorder.refusal(f"{f.__name__}, which has a cache, may change the process")
             before = current.enter(None)
             try:
                 with DisableTorchFunction():
@@ -331,6 +334,7 @@ class Calls:
     def make(self, cls: Any, /, *args: Any, **named: Any) -> Any:
         """A new object of a class, made by twins of its methods."""
         recorder = self._recorder
+        is_setting(cls)
         new: Any = cls.__new__
         init: Any = cls.__init__
         recorder.lookup(cls, "__new__")

@@ -24,6 +24,7 @@ from anyshape.trace.options import DONE
 from anyshape.trace.record.atom import ATOMS, CONTAINERS, HEAP, Function
 from anyshape.trace.record.eager_error import call_of, eager_class
 from anyshape.trace.record.read import is_array
+from anyshape.trace.record.setting import is_setting
 from anyshape.trace.record.text import SHOWN, Deferred
 
 if TYPE_CHECKING:
@@ -310,6 +311,7 @@ class Operations:
             if self._recorder.is_outside(o) and not in_package(kind.__module__, "torch"):
                 raise self._recorder.refusal(f"a {kind.__name__} is entered")
             return o
+        is_setting(kind)
         if not self.calls.is_recorded(enter) and not self.calls.is_recorded(leave):
             return o
         self._recorder.kind(o)

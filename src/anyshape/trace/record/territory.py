@@ -27,6 +27,7 @@ _TWINNED: Final = (
             "nn/utils/",
             "distributions/",
             "random.py",
+            "backends/opt_einsum/",
             "_export/db/",
             "utils/_contextlib.py",
         )
@@ -62,6 +63,7 @@ _LIBRARIES: Final = tuple(
 )
 _RECORD: Final = __name__.rpartition(".")[0] + "."
 _known: dict[str, bool] = {}
+_always: set[CodeType] = set()
 
 
 def is_library(cls: type) -> bool:
@@ -90,7 +92,12 @@ def is_twinned(code: CodeType) -> bool:
     known = _known.get(file)
     if known is None:
         known = _known[file] = _is_twinned(file)
-    return known or (code.co_name in _STACKERS and file == _STACKING)
+    return known or code in _always or (code.co_name in _STACKERS and file == _STACKING)
+
+
+def twin_always(code: CodeType) -> None:
+    """Let functions with this code, which are torch's, run as twins."""
+    _always.add(code)
 
 
 def _is_twinned(file: str) -> bool:

@@ -14,11 +14,13 @@ from anyshape.rules.dispatch.as_number import MAKERS, as_numbers
 from anyshape.rules.generator import recorded, set_seed
 from anyshape.symbolic.sym_bool import SymBool
 from anyshape.tensor.sym_tensor import SymTensor
+from anyshape.torch_compat.process_flag import FLAG_SETTERS
 from anyshape.torch_compat.thread_state import is_any_autocast_enabled
 from anyshape.torch_compat.torch_function import disabled_torch_function
 from anyshape.torch_compat.torch_script import is_scripting
 from anyshape.trace.higher_order.substitute import HIGHER_ORDER
 from anyshape.trace.record.collective import COLLECTIVES
+from anyshape.trace.record.setting import is_setting
 from anyshape.trace.record.shape_call import broadcast_shapes, shape_calls
 from anyshape.trace.whole import apply
 
@@ -68,11 +70,10 @@ def TORCH_SUBSTITUTES() -> Iterator[tuple[Any, Any]]:  # noqa: N802
     yield torch.nn.Buffer, _buffer
     yield torch.nn.Parameter, _parameter
     for name in dir(torch):
-        if name.startswith(("set_", "use_deterministic")) and name not in _RECORDED:
-            yield getattr(torch, name), functools.partial(_set, name)
-    yield torch.autograd.set_detect_anomaly, functools.partial(_set, "set_detect_anomaly")
-    for module in (torch.backends.mkldnn, torch.backends.cudnn):
-        yield module.set_flags, functools.partial(_set, "set_flags")
+        if name.startswith("set_") and name not in _RECORDED:
+            f = getattr(torch, name)
+            if not is_setting(f) and f not in FLAG_SETTERS.values():
+                yield f, functools.partial(_set, name)
     yield is_scripting, lambda recorder: recorder.is_scripting
     yield torch.compiler.is_compiling, lambda recorder: True
     yield torch.compiler.is_exporting, lambda recorder: recorder.tracer.options.is_export

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
+from anyshape.torch_compat.process_flag import read_flags, set_flags
 from anyshape.trace.options import DONE
 from anyshape.trace.record import read as reads
 from anyshape.trace.record.atom import ATOMS, Function
@@ -45,9 +46,13 @@ def call_unrecorded(recorder: Reader, f: Any, /, *args: Any, **named: Any) -> An
         others = [a for a in args[:1] if type(a) not in ATOMS and not recorder.is_born(a)]
         if others and not isinstance(others[0], torch.Tensor):
             raise recorder.refusal(f"{f.__qualname__} has no source, and assigns something")
-    given = [recorder.deep(a) for a in args]
+    given, flags = [recorder.deep(a) for a in args], read_flags()
     try:
-        return f(*given, **{k: recorder.deep(a) for k, a in named.items()})
+        result = f(*given, **{k: recorder.deep(a) for k, a in named.items()})
+        if read_flags() != flags:
+            set_flags(flags)
+            raise recorder.refusal(f"{f.__qualname__} changes the state of the process")
+        return result
     finally:
         if not _TO_CLASSES.isdisjoint(f.__code__.co_names):
             recorder.forget_classes()

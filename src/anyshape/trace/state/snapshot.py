@@ -13,6 +13,7 @@ import torch
 
 from anyshape.errors import UnsupportedError
 from anyshape.refusal import refused
+from anyshape.torch_compat.process_flag import read_flags, set_flags
 from anyshape.torch_compat.tensor_subclass import VIEW_BASE
 from anyshape.torch_compat.tensor_version import set_version, version_of
 from anyshape.trace.graph import leaves
@@ -83,7 +84,8 @@ def _is_free(t: torch.Tensor, history: Any) -> bool:
 class Snapshot:
     """The state of generators, and copies of the tensors that a call may write to.
 
-    `draws`: also of the generators that random ops use without naming one.
+    `draws`: also of the generators that random ops use without naming one. `flags`: also settings
+    of the process.
     """
 
     def __init__(
@@ -92,7 +94,9 @@ class Snapshot:
         generators: Iterable[Any] = (),
         *,
         draws: bool = True,
+        flags: bool = False,
     ) -> None:
+        self.flags = read_flags() if flags else None
         given = [torch.default_generator] if draws else []
         self._generators = [(g, undisturbed(state_of, g)) for g in (*given, *generators)]
         self._cuda = _cuda_states() if draws else []
@@ -105,6 +109,8 @@ class Snapshot:
 
     def restore(self) -> None:
         """Put everything back."""
+        if self.flags is not None:
+            set_flags(self.flags)
         for generator, state in self._generators:
             undisturbed(set_state, generator, state)
         if self._cuda:
