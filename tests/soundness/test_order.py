@@ -6,12 +6,14 @@ questions are made in the same order each time, so that only the order of asking
 
     worlds    random expressions of all kinds over three symbols, see `tests.soundness.world`
     chains    relations between ten symbols; their questions need long eliminations
+    long      lazy sums of over 32 terms, which are collected, or not, between the questions
 """
 
 from __future__ import annotations
 
 import contextlib
 import random
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pytest
@@ -19,14 +21,14 @@ import pytest
 from anyshape.env import Env, Fact
 from anyshape.env.ladder import question
 from anyshape.env.ladder.question import FULL, Question
+from anyshape.env.learning import learn as learning
 from anyshape.env.learning.learn import learn
 from anyshape.errors import ConstraintError, RuntimeAssertError
 from anyshape.expr import floordiv, ge0, maximum, modulo, multiply, ne0
+from tests.soundness.long_sum import Long
 from tests.soundness.world import HUGE, World
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from anyshape.env.knowledge.knowledge import Knowledge
     from anyshape.expr import Bool, Expr
 
@@ -107,15 +109,19 @@ class Random(World):
         return found
 
 
-MAKERS: dict[str, Callable[[int], Chain | Random]] = {
-    "chain": Chain,
-    "plain": lambda seed: Random(seed, 6),
-    "wild": lambda seed: Random(seed, 6, True),
-    "endless": lambda seed: Random(seed, 40, True, True),
+Story = Chain | Random | Long
+Maker = Callable[[int, random.Random | None], Story]
+
+MAKERS: dict[str, Maker] = {
+    "chain": lambda seed, _: Chain(seed),
+    "plain": lambda seed, _: Random(seed, 6),
+    "wild": lambda seed, _: Random(seed, 6, True),
+    "endless": lambda seed, _: Random(seed, 40, True, True),
+    "long": Long,
 }
 
 
-def answers(story: Chain | Random, order: random.Random | None) -> list[bool | None]:
+def answers(story: Story, order: random.Random | None) -> list[bool | None]:
     """The answers by question, when the questions are asked in an order."""
     asked: list[Bool] = []
     given: list[bool | None] = []
@@ -125,18 +131,22 @@ def answers(story: Chain | Random, order: random.Random | None) -> list[bool | N
         numbers = list(range(len(asked)))
         if order is not None:
             order.shuffle(numbers)
-        found = {i: story.env.decide(asked[i]) for i in numbers}
+        found = {}
+        for i in numbers:
+            if isinstance(story, Long):
+                story.collect()
+            found[i] = story.env.decide(asked[i])
         given += [found[i] for i in range(len(asked))]
     return given
 
 
-def disagreeing(make: Callable[[int], Chain | Random], seeds: range, orders: int) -> list[int]:
+def disagreeing(make: Maker, seeds: range, orders: int) -> list[int]:
     """The seeds for which two orders give two answers."""
     found = []
     for seed in seeds:
-        straight = answers(make(seed), None)
+        straight = answers(make(seed, None), None)
         order = random.Random(seed)
-        if any(answers(make(seed), order) != straight for _ in range(orders)):
+        if any(answers(make(seed, order), order) != straight for _ in range(orders)):
             found.append(seed)
     return found
 
@@ -149,7 +159,7 @@ def test_the_order_of_questions_changes_no_answer(name: str) -> None:
 @pytest.mark.parametrize("steps", [4, 12, 40])
 def test_nor_does_it_where_budgets_run_out(steps: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(question, "BUDGET", steps)
-    assert disagreeing(Chain, range(10), 5) == []
+    assert disagreeing(MAKERS["chain"], range(10), 5) == []
 
 
 def test_a_budget_that_questions_share_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -167,4 +177,13 @@ def test_a_budget_that_questions_share_is_found(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(Question, "__init__", shared)
     monkeypatch.setattr(Question, "spend", spend)
-    assert disagreeing(Chain, range(4), 5) != []
+    assert disagreeing(MAKERS["chain"], range(4), 5) != []
+
+
+def test_a_sum_that_is_long_until_it_is_collected_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def is_pending_and_wide(e: Expr, than: int) -> bool:
+        return e.terms is None and e.width > than
+
+    monkeypatch.setattr(question, "has_more_terms", is_pending_and_wide)
+    monkeypatch.setattr(learning, "has_more_terms", is_pending_and_wide)
+    assert disagreeing(Long, range(7, 8), 5) == [7]

@@ -179,10 +179,11 @@ class Expr(Interned):
     By its key, a node is one combination only of the same operands. So an operation that finds a
     node with its own operands has found its result.
 
-    `width` bounds the number of terms from above. `sign` is 1 or -1 when all coefficients are known
-    to have that sign, else 0; `oldest` and `newest` enclose the indices of the atoms, and are exact
-    where the terms or a sign are known. `quick_hint` is the hint as composed from the operands:
-    None also where an atom without a hint cancelled, which only a STALE sum can hide.
+    `width` bounds the number of terms from above, see also `Pool.is_exact`. `sign` is 1 or -1 when
+    all coefficients are known to have that sign, else 0; `oldest` and `newest` enclose the indices
+    of the atoms, and are exact where the terms or a sign are known. `quick_hint` is the hint as
+    composed from the operands: None also where an atom without a hint cancelled, which only a STALE
+    sum can hide.
     """
 
     __slots__ = (
@@ -268,6 +269,7 @@ class Expr(Interned):
                 w = now
             node.version = now if v >= now <= w else v if v < w else w
         else:  # coefficients add up
+            pool.is_exact = False
             node.version = min(self.version, other.version, pool.ranges) if sign else STALE
             if not -KEY_LIMIT < key < KEY_LIMIT:
                 check_size(node)
@@ -320,6 +322,7 @@ class Expr(Interned):
                 w = now
             node.version = now if v >= now <= w else v if v < w else w
         else:
+            pool.is_exact = False
             node.version = STALE
             if not -KEY_LIMIT < key < KEY_LIMIT:
                 check_size(node)

@@ -31,10 +31,10 @@ def is_negative(e: Expr) -> bool:
         sign = left.sign if left.newest > right.newest else e.times * right.sign
         if sign:  # of the operand with the newest atom
             return sign < 0
-    return (_leading(e) or e.c) < 0
+    return (leading(e) or e.c) < 0
 
 
-def _leading(e: Expr) -> int:
+def leading(e: Expr) -> int:
     """The coefficient of the newest atom, 0 for a constant.
 
     Goes down to the operand with the newest atom, which is one step for most lazy sums. The others

@@ -41,8 +41,10 @@ class Pool:
     index of the atom, `blocks` the latest of each block of 64, and `latest` is the index of the
     atom that changed last. `on_tighten`, if set, is called with a node whose bounds are about to
     change. `by_index` has the atoms by their index. `directions` has the direction and factor of
-    sums, `pending_directions` those of sums whose terms are not collected. `confirmed` has the
+    sums, `long` the pending ones that are known to be long. `confirmed` has the
     triples of a node and two operands that were proved to make it, see `anyshape.expr.exact`.
+    `is_exact` until a sum is made whose operands are not apart in age: so long, every `width` is
+    the number of terms.
     """
 
     __slots__ = (
@@ -55,11 +57,12 @@ class Pool:
         "confirmed",
         "count",
         "directions",
+        "is_exact",
         "latest",
+        "long",
         "memo",
         "nodes",
         "on_tighten",
-        "pending_directions",
         "ranges",
         "reals",
         "zero",
@@ -72,7 +75,8 @@ class Pool:
         self.by_index: dict[int, Atom] = {}
         self.confirmed: set[tuple[Expr, Expr | None, Expr | None]] = set()
         self.directions: dict[Expr, tuple[Expr, int]] = {}
-        self.pending_directions: dict[Expr, tuple[Expr, int]] = {}
+        self.long: set[Expr] = set()
+        self.is_exact = True
         self.nodes: dict[int, Expr] = {}
         self.bools: dict[object, Bool] = {}
         self.reals: dict[object, Real] = {}

@@ -1,7 +1,8 @@
-"""From a lazy sum to its terms, and from terms to a node.
+"""From a lazy sum to its terms, and from terms to a node; its bounds and its length without them.
 
 `terms(e)` is linear in the number of pending additions below `e`, however they share operands, and
-is remembered on the node. The dictionaries are shared between nodes: never change one.
+is remembered on the node. The dictionaries are shared between nodes: never change one. Fresh bounds
+and the number of terms do not depend on whether the terms were collected.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ if TYPE_CHECKING:
 
     Terms = dict[Atom, int]
 
-STALE_OPERANDS: Final = 16
+LONG: Final = 32
+"""Sums of more terms are long: their terms are collected only where that is needed."""
 
 
 def add_into(out: Terms, terms_: Terms, k: int) -> None:
@@ -195,46 +197,149 @@ def is_fresh(e: Expr) -> bool:
 
 
 def refresh(e: Expr) -> None:
-    """Make the bounds of `e` as tight as the sum of its atoms' bounds is now."""
-    if is_fresh(e) or (e.terms is None and _refresh_pending(e)):
+    """Make the bounds of `e` as tight as the bounds of its atoms make them now.
+
+        fresh(k*x + c) = k*fresh(x) + c
+        fresh(x + y)   = fresh(x) + fresh(y)                 where no terms cancel
+                       = the sum over the atoms, and that    where they may
+        fresh(terms)   = the sum over the atoms
+
+    A sum that was made of operands is composed of them, whether or not its terms were collected,
+    because an operand such as a remainder is bounded more tightly than its atoms are. Symbols are
+    not, so a sum of symbols whose terms are at hand is composed of those.
+    """
+    if is_fresh(e):
         return
-    version = e.pool.ranges
+    if e.terms is not None and _is_plain(e):
+        _refresh_from_terms(e)
+        e.version = e.pool.ranges
+        return
+    stack = [e]
+    while stack:
+        node = stack[-1]
+        may_cancel = not node.sign and not are_apart(node.left, node.right)
+        if may_cancel:
+            terms(node)
+        is_plain = node.terms is not None and _is_plain(node)
+        behind = () if is_plain else _stale_operands(node)
+        if behind:
+            stack.extend(behind)
+            continue
+        stack.pop()
+        if is_fresh(node):
+            continue
+        if not is_plain:
+            _compose(node)
+        if is_plain or may_cancel:
+            _refresh_from_terms(node)
+        node.version = node.pool.ranges
+
+
+def _is_plain(e: Expr) -> bool:
+    """Whether all atoms of a sum with terms are symbols, or it was made of terms."""
+    return (e.left is None and e.right is None) or not any(a.args for a in terms(e))
+
+
+def _stale_operands(e: Expr) -> list[Expr]:
+    return [x for x in (e.left, e.right) if x is not None and not is_fresh(x)]
+
+
+def _refresh_from_terms(e: Expr) -> None:
     lo, hi, e.sign = _composed(terms(e), e.c)
     if lo > e.lo or hi < e.hi:
         tighten(e, lo, hi)
-    e.version = version
 
 
-def _refresh_pending(e: Expr) -> bool:
-    """Refresh a pending sum from its operands, where few of those are stale; else say False.
+def _compose(e: Expr) -> None:
+    """Tighten a node by its operands, which are fresh."""
+    left, right = e.left, e.right
+    lo: int | float = e.c
+    hi: int | float = e.c
+    if left is not None:
+        lo, hi = left.lo + (lo - left.c), left.hi + (hi - left.c)
+    if right is not None:
+        k = e.times
+        ends = (k * (right.lo - right.c), k * (right.hi - right.c))
+        lo, hi = lo + min(ends), hi + max(ends)
+    if lo > e.lo or hi < e.hi:
+        tighten(e, lo, hi)
+    if e.terms is None:
+        _summarize(e, left, right)
 
-    Operands whose atoms are apart in age share none, so nothing cancels, and the sum of their fresh
-    bounds is as tight as the sum over the atoms.
+
+def are_apart(left: Expr | None, right: Expr | None) -> bool:
+    """Whether no atom of one operand is as old as one of the other; None stands for no operand."""
+    if left is None or right is None:
+        return True
+    return left.newest < right.oldest or right.newest < left.oldest
+
+
+def _summarize(e: Expr, left: Expr | None, right: Expr | None) -> None:
+    """Bound the number and the ages of the terms again: those of an operand may have cancelled."""
+    operands = [x for x in (left, right) if x is not None]
+    e.width = sum(x.width for x in operands)
+    e.oldest = min(x.oldest for x in operands)
+    e.newest = max(x.newest for x in operands)
+
+
+def has_more_terms(e: Expr, than: int) -> bool:
+    """Whether `e` has more terms than a number up to LONG; its width may count too many."""
+    if e.width <= than:
+        return False
+    pool = e.pool
+    if pool.is_exact:
+        return True
+    if e.terms is None and e.width > LONG:
+        long = pool.long
+        if e in long or (e.right is None and e.left in long) or _is_long(e):
+            return True
+    return len(terms(e)) > than
+
+
+def _is_long(e: Expr) -> bool:
+    """Whether a wide pending sum has more terms than LONG.
+
+    Operands that are apart in age keep all their terms, so a sum of them is long if one is. The
+    pool remembers the long ones, and each is looked at once.
     """
-    version = e.pool.ranges
-    stale = [e]
-    for node in stale:  # grows while it is walked
-        left, right = node.left, node.right
-        if (
-            node.terms is not None
-            or left is None
-            or right is None
-            or not (left.newest < right.oldest or right.newest < left.oldest)
-            or len(stale) > STALE_OPERANDS
-        ):
-            return False
-        stale.extend(operand for operand in (left, right) if not is_fresh(operand))
-    for node in reversed(stale):
-        left, right, k = node.left, node.right, node.times
-        assert left is not None
-        assert right is not None
-        ends = (k * right.lo, k * right.hi)
-        c = node.c - left.c - k * right.c
-        lo, hi = left.lo + min(ends) + c, left.hi + max(ends) + c
-        if lo > node.lo or hi < node.hi:
-            tighten(node, lo, hi)
-        node.version = version
-    return True
+    long = e.pool.long
+    above: list[tuple[Expr, Expr | None]] = []
+    while e.terms is None and e.width > LONG and e not in long and are_apart(e.left, e.right):
+        wider, narrower = e.left, e.right
+        if wider is None or (narrower is not None and narrower.width > wider.width):
+            wider, narrower = narrower, wider
+        assert wider is not None
+        above.append((e, narrower))
+        e = wider
+    if e in long:
+        count = LONG + 1
+    elif e.terms is None and e.left is not None and e.right is not None and e.width > LONG:
+        count = _count_met(e.left, e.right, e.times)
+    else:
+        count = len(terms(e))
+    for node, narrower in reversed(above):
+        if count <= LONG and narrower is not None:
+            count += LONG + 1 if has_more_terms(narrower, LONG) else len(terms(narrower))
+        if count > LONG:
+            long.add(node)
+    return count > LONG
+
+
+def _count_met(left: Expr, right: Expr, k: int) -> int:
+    """The number of terms of `left + k*right`; those of the shorter one are looked up."""
+    of_left, of_right = terms(left), terms(right)
+    if len(of_left) < len(of_right):
+        short, long, by_short, by_long = of_left, of_right, 1, k
+    else:
+        short, long, by_short, by_long = of_right, of_left, k, 1
+    count = len(long)
+    for atom, m in short.items():
+        met = long.get(atom)
+        if met is None:
+            count += 1
+        elif by_long * met + by_short * m == 0:
+            count -= 1
+    return count
 
 
 def content(terms_: Iterable[int]) -> int:

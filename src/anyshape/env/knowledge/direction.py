@@ -11,14 +11,15 @@ them is a bound on all, so facts on sums are kept by direction.
 
 from __future__ import annotations
 
+from math import gcd
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from anyshape.domain import INF, NINF
 from anyshape.env.knowledge.limit import MATERIALIZE
 from anyshape.expr.constructor.division import divide_exactly
-from anyshape.expr.order import is_negative, linear_part
-from anyshape.expr.terms import content, terms
+from anyshape.expr.order import is_negative, leading, linear_part
+from anyshape.expr.terms import are_apart, content, terms
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -42,37 +43,65 @@ NO_HOLES: Final[Mapping[int, bool]] = MappingProxyType({})
 
 
 def direction_of(e: Expr) -> tuple[Expr, int]:
-    """The direction of `e`, and the factor.
-
-    The terms of a long pending sum stay unmade: its factor is what it was scaled by.
-    """
+    """The direction of `e`, and the factor; the same whether its terms were collected or not."""
     pool = e.pool
-    if e.terms is None and e.width > MATERIALIZE:
-        known = pool.pending_directions.get(e)
-        if known is None:
-            pool.pending_directions[e] = known = _of_pending(e)
-        return known
     known = pool.directions.get(e)
-    if known is not None:
-        return known
+    if known is None:
+        known = _of_pending(e) if e.terms is None and e.width > MATERIALIZE else _of_terms(e)
+        pool.directions[e] = known
+    return known
+
+
+def _of_terms(e: Expr) -> tuple[Expr, int]:
+    if e.is_const:
+        return e.pool.zero, 0
     linear = linear_part(e)
     sign = -1 if is_negative(linear) else 1
     factor = sign * content(terms(e).values())
     direction = linear.scale(sign) if factor == sign else divide_exactly(linear, factor)
-    pool.directions[e] = known = (direction, factor)
-    return known
+    return direction, factor
 
 
 def _of_pending(e: Expr) -> tuple[Expr, int]:
-    factor = 1
-    while e.terms is None:
-        if e.left is None:
-            assert e.right is not None
-            factor *= e.times
-            e = e.right
-        elif e.right is None:
-            e = e.left
+    """The direction of a long pending sum, without its terms where that is possible.
+
+    Let m be the leading coefficient of x + k*y, and g the gcd of the factors of x and of k*y. All
+    coefficients are multiples of g, and have no other common divisors if x and y share no atoms, or
+    if m is 1 or g.
+    """
+    first = leading(e)
+    if first in (1, -1):
+        return linear_part(e).scale(first), first
+    directions = e.pool.directions
+    stack = [e]
+    while stack:
+        node = stack[-1]
+        operands = [x for x in (node.left, node.right) if x is not None]
+        behind = [x for x in operands if x.terms is None and x not in directions]
+        if behind:
+            stack.extend(behind)
         else:
-            break
-    linear = linear_part(e)
-    return (-linear, -factor) if is_negative(linear) else (linear, factor)
+            stack.pop()
+            directions[node] = _of_operands(node)
+    return directions[e]
+
+
+def _of_operands(e: Expr) -> tuple[Expr, int]:
+    """The direction of a sum, given those of its pending operands."""
+    left, right = e.left, e.right
+    first = leading(e)
+    if e.terms is not None or not first:
+        return _of_terms(e)
+    if abs(first) == 1:
+        return linear_part(e).scale(first), first
+    zero = (e.pool.zero, 0)
+    of_left, m = zero if left is None else direction_of(left)
+    of_right, n = zero if right is None else direction_of(right)
+    n *= e.times if right is not None else 1
+    factor = gcd(m, n)
+    if abs(first) != factor and not are_apart(left, right):
+        return _of_terms(e)
+    factor = factor if first > 0 else -factor
+    if abs(factor) == 1:
+        return linear_part(e).scale(factor), factor
+    return of_left.scale(m // factor) + of_right.scale(n // factor), factor

@@ -8,7 +8,7 @@ NARROW: Final = 8
 """Relations and equations on so many atoms are filed for propagation and elimination."""
 
 MATERIALIZE: Final = 16
-"""A pending sum of more terms is bounded by its key and its two sides, without its terms."""
+"""The direction of a pending sum of more terms is found without its terms."""
 
 WIDE: Final = 64
 """Ranges do not propagate into a sum of more terms, and the list of asserts keeps it as it is."""

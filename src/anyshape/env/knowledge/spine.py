@@ -5,7 +5,9 @@ it. Each node on a chain gets one more pointer, `far`, to an ancestor at a skew-
 (Myers, 1983), with the bounds of the difference between the two. So the bounds of `long - prefix`
 are the sum of O(log n) such bounds, after O(1) amortized work per node.
 
-The bounds are those of the time when a pointer was made: true, though perhaps not the tightest.
+Only additions of one atom are links. So the bounds are never tighter than those of the terms: a
+question that they answer is also answered by the terms, in more steps. They are those of the time
+when a pointer was made: true, though perhaps not the tightest.
 """
 
 from __future__ import annotations
@@ -59,7 +61,7 @@ def _link(links: Links, e: Expr) -> None:
     new: list[tuple[Expr, Bound, Bound]] = []
     while e not in links:
         left, right = e.left, e.right
-        if left is None or e.terms is not None or (right is not None and e.times != 1):
+        if left is None or (right is not None and (e.times != 1 or right.width != 1)):
             links[e] = Link(0, e, 0, 0, e, 0, 0)
             break
         if right is None:

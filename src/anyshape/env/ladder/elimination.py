@@ -20,14 +20,13 @@ from math import gcd
 from typing import TYPE_CHECKING, Final
 
 from anyshape.domain import INF, NINF, ceil_div
-from anyshape.env.knowledge.limit import MATERIALIZE
 from anyshape.env.knowledge.residue import remainder
 from anyshape.expr import boolean
 from anyshape.expr.constructor.product import factors, monomial
 from anyshape.expr.real import Real
 from anyshape.expr.table.op import CHOICE, FLOORDIV, GROUP, MAXIMUM, PRODUCT, ROUNDINGS, SYMBOL
 from anyshape.expr.table.op_real import DIV, FLOAT, MUL, RATIO
-from anyshape.expr.terms import add_into, terms
+from anyshape.expr.terms import LONG, add_into, terms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -78,7 +77,7 @@ def by_elimination(q: Question, e: Expr, op: Op, depth: int) -> bool | None:
 def is_eliminable(k: Knowledge, e: Expr) -> bool:
     """Whether `e` is short and has an atom with a definition or a relation to eliminate it by."""
     of_e = terms(e)
-    return len(of_e) <= 2 * MATERIALIZE and any(a.op is not SYMBOL or a in k.linear for a in of_e)
+    return len(of_e) <= LONG and any(a.op is not SYMBOL or a in k.linear for a in of_e)
 
 
 class _Elimination:

@@ -28,7 +28,6 @@ from typing import TYPE_CHECKING, Final
 
 from anyshape.config import config
 from anyshape.env.knowledge.equality import form, form_bool
-from anyshape.env.knowledge.limit import MATERIALIZE
 from anyshape.env.knowledge.polynomial import common_factors, without_factor
 from anyshape.env.ladder.elimination import DEEP, SHALLOW, by_elimination, is_eliminable
 from anyshape.env.ladder.enumeration import enumerate_assignments
@@ -45,8 +44,9 @@ from anyshape.env.ladder.real_comparison import by_spans
 from anyshape.env.ladder.reduce import NOWHERE, has_ops, reduce, where_defined
 from anyshape.expr import boolean
 from anyshape.expr.boolean import RELATIONS
+from anyshape.expr.node import STALE
 from anyshape.expr.table.op import FLOORDIV, PRODUCT, SYMBOL
-from anyshape.expr.terms import is_fresh, refresh, terms
+from anyshape.expr.terms import LONG, has_more_terms, is_fresh, refresh, terms
 
 if TYPE_CHECKING:
     from anyshape.env.knowledge.knowledge import Knowledge
@@ -59,6 +59,11 @@ RANGES: Final = 1
 REPLACEMENTS: Final = 2
 BUDGET: Final = 160
 _DIVISIBLE: Final = (PRODUCT, FLOORDIV)
+
+
+def _is_one_atom(e: Expr) -> bool:
+    """Whether a short pending sum is a multiple of one atom: only if its terms meet."""
+    return (e.version == STALE or e.oldest == e.newest) and len(terms(e)) == 1
 
 
 class Question:
@@ -88,13 +93,18 @@ class Question:
     def relation(self, b: Bool) -> bool | None:
         """The truth of a relation that the bounds on its node leave open, by all rungs."""
         e, op = b.expr, b.op
-        if e.width == 1:
+        if e.width == 1 or (e.terms is None and e.width <= LONG and _is_one_atom(e)):
             atom = next(iter(terms(e)))
             if atom.op is SYMBOL and atom not in self.knowledge.replacements:
                 return self._one_symbol(b, atom)
-        answer = self._long_sum(e, op) if e.width > 2 * MATERIALIZE else self.sign(e, op)
-        if answer is None and e.width <= 2 * MATERIALIZE:
-            answer = self.search(b)
+        answer = self._by_reading(e, op) if e.width > LONG else None
+        if answer is None:
+            is_long = has_more_terms(e, LONG)
+            k = self.knowledge
+            if not is_long or (k.log and k.is_any_replaced(e.oldest, e.newest)):
+                answer = self.sign(e, op)
+            if answer is None and not is_long:
+                answer = self.search(b)
         return answer
 
     def _one_symbol(self, b: Bool, atom: Atom) -> bool | None:
@@ -133,21 +143,14 @@ class Question:
                 self.why = ("solver",)
         return answer
 
-    def _long_sum(self, e: Expr, op: Op) -> bool | None:
-        """A long sum: its terms are made only where they can tell more than its bounds do."""
+    def _by_reading(self, e: Expr, op: Op) -> bool | None:
+        """What can be read off a wide sum without its terms; they are few if many cancelled."""
         answer = by_direction(self, e, op)
-        if answer is not None:
-            return answer
-        if e.version < e.pool.ranges and not is_fresh(e):
+        if answer is None and e.version < e.pool.ranges and not is_fresh(e):
             answer = by_spine(self, e, op)
             if answer is None:
                 refresh(e)
                 answer = by_range(self, e, op)
-        if answer is None:
-            k = self.knowledge
-            cancelled = e.width <= 2 * MATERIALIZE
-            if cancelled or (k.log and k.is_any_replaced(e.oldest, e.newest)):
-                answer = self.sign(e, op)
         return answer
 
     def sign(self, e: Expr, op: Op) -> bool | None:
@@ -156,7 +159,7 @@ class Question:
         answer = None if spelt is e else by_direction(self, e, op)
         if answer is None:
             answer = by_reading(self, spelt, op, seen=spelt is e)
-        if answer is not None or len(terms(spelt)) > 2 * MATERIALIZE:
+        if answer is not None or len(terms(spelt)) > LONG:
             return answer
         return self._by_atoms(spelt, op)
 

@@ -138,7 +138,7 @@ def by_spine(q: Question, e: Expr, op: Op) -> bool | None:
     links = q.knowledge.links
     difference = e if e.right is not None or e.left is None else e.left
     a, b = difference.left, difference.right
-    if a is None or b is None or difference.times != -1 or difference.terms is not None:
+    if a is None or b is None or difference.times != -1:
         return None
     span = between(links, a, b)
     if span is None:

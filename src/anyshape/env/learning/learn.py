@@ -28,7 +28,7 @@ from anyshape.errors import ConstraintError
 from anyshape.expr import boolean
 from anyshape.expr.boolean import RELATIONS, eq0, ge0, ne0, negate, relation
 from anyshape.expr.table.op import CHOICE, MAXIMUM, PRODUCT, SYMBOL
-from anyshape.expr.terms import content, from_terms, terms
+from anyshape.expr.terms import LONG, content, from_terms, has_more_terms, refresh, terms
 from anyshape.expr.traverse import atoms_below, symbols_of
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def _mention(k: Knowledge, condition: Bool) -> None:
     """File the fact under its symbols for the search through small domains."""
     if condition.op in RELATIONS:
         e = condition.expr
-        if e.width > NARROW:
+        if has_more_terms(e, NARROW):
             return
         if e.width == 1 and next(iter(terms(e))).op is SYMBOL:
             return
@@ -137,7 +137,7 @@ def _learn(k: Knowledge, b: Bool, fact: Fact) -> None:
         _clause(k, b, fact)
     elif op in RELATIONS:
         e = b.expr
-        by_cases = _cases(k, e, op) if e.width <= NARROW else ()
+        by_cases = () if has_more_terms(e, NARROW) else _cases(k, e, op)
         if op is boolean.GE:
             _at_least_zero(k, e, fact)
         else:
@@ -155,9 +155,11 @@ def _cases(k: Knowledge, e: Expr, op: Op) -> Iterable[Bool]:
 
 
 def _at_least_zero(k: Knowledge, e: Expr, fact: Fact) -> None:
+    if e.version < e.pool.ranges:
+        refresh(e)
     if e.lo >= 0:
         return
-    if e.width > MATERIALIZE and e.terms is None:
+    if has_more_terms(e, LONG):
         _long_sum(k, e, fact)
         return
     e = form(k, e)
@@ -196,14 +198,19 @@ def _primitive(e: Expr) -> Expr:
 
 
 def _long_sum(k: Knowledge, e: Expr, fact: Fact) -> None:
-    """A long pending sum: its direction by key, and the ends of its two sides; all in O(1)."""
+    """A long sum: its direction by key, and the ends of the two sides that it was made of."""
     _bound_direction(k, e, fact)
-    above, below = e.left, e.right
-    if e.terms is not None or above is None or below is None or e.times != -1:
+    difference = e if e.right is not None or e.left is None else e.left
+    above, below = difference.left, difference.right
+    if above is None or below is None or difference.times != -1:
         return
-    for side, lo, hi in ((above, below.lo, INF), (below, NINF, above.hi)):
-        if side.width == 1 and side.terms is not None and not side.c:
-            ((atom, m),) = side.terms.items()
+    for side in (above, below):
+        if side.version < k.pool.ranges:
+            refresh(side)
+    c = e.c - above.c + below.c
+    for side, lo, hi in ((above, below.lo - c, INF), (below, NINF, above.hi + c)):
+        if side.width == 1 and not side.c:
+            ((atom, m),) = terms(side).items()
             if m == 1:
                 _narrow(k, atom, lo, hi, fact)
 
