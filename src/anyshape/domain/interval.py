@@ -46,11 +46,6 @@ class Interval(NamedTuple):
         """Whether there is exactly one member."""
         return self.lo == self.hi
 
-    @property
-    def is_finite(self) -> bool:
-        """Whether both ends are integers."""
-        return self.lo != NINF and self.hi != INF
-
     def contains(self, number: int) -> bool:
         """Return whether `number` is a member."""
         return self.lo <= number <= self.hi

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
@@ -12,9 +11,6 @@ if TYPE_CHECKING:
 
 _CHECK: Final = "_check_with"
 _MESSAGE: Final = "message"
-
-MODULE_CALL: Final = os.path.join("nn", "modules", "module.py")
-"""The end of the file whose frames are between a module's call and its forward."""
 
 
 def message_of_check(frame: FrameType | None) -> str | None:

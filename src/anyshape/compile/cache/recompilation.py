@@ -61,7 +61,12 @@ class Reason(NamedTuple):
 
 
 class Stats:
-    """Counts of calls: served by a program, traced, run eagerly."""
+    """Counts of calls: served by a program, traced, run eagerly.
+
+    They are state, not a second stream of events: a call that a program serves emits no event, and
+    counts must be there although nobody listened. `traces`, `extensions` and `breaks` are the
+    numbers of the events `TraceEnd` without an error and `GraphBreak`.
+    """
 
     def __init__(self) -> None:
         self.hits = 0

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
 Names: TypeAlias = frozenset[str]
 _NONE: Final[Names] = frozenset()
 _FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
-_COMPREHENSIONS: Final = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 class Uses(ast.NodeVisitor):
