@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import torch
 
@@ -10,19 +10,24 @@ from anyshape.compile.compiled import Compiled
 from anyshape.compile.compiled_module import CompiledModule
 from anyshape.compile.options import Options
 from anyshape.errors import ArgumentError
+from anyshape.interop.backend import find_backend
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+Mode = Literal["default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs", "lite"]
 _DEVIATIONS: Final = ("follow", "raise", "specialize")
 
 
-def compile(
+def compile(  # noqa: PLR0913  each is an option of its own
     fn: Callable[..., Any] | None = None,
     *,
     dynamic: bool | str | None = None,
     fullgraph: bool = False,
-    backend: str | Callable[..., Any] = "eager",
+    backend: str | Callable[..., Any] | None = None,
+    mode: Mode | None = None,
+    options: dict[str, Any] | None = None,
+    disable: bool = False,
     recompile_limit: int | None = None,
     on_deviation: str = "follow",
 ) -> Any:
@@ -32,6 +37,10 @@ def compile(
     none; "unbacked" makes one program for all sizes. With `fullgraph`, what would break the program
     in parts is an error. `recompile_limit` is `config.recompile_limit` if not given.
 
+    `backend` is "eager", our own generated Python, if not given. `mode` and `options` are those of
+    `torch.compile`: they are for Inductor, which is the backend where they are given and no other
+    is named; another backend gets them as arguments. With `disable`, `fn` itself is returned.
+
     >>> import torch, anyshape
     >>> @anyshape.compile(dynamic="unbacked")
     ... def f(x):
@@ -39,29 +48,34 @@ def compile(
     >>> [f(torch.arange(n) - 1).tolist() for n in (0, 1, 4)], len(f.entries)
     ([[], [], [2, 4]], 1)
     """
-    options = _options(dynamic, fullgraph, backend, recompile_limit, on_deviation)
+    made = Options(dynamic, fullgraph, backend, recompile_limit, on_deviation, mode, options)
+    _need_valid(made, disable)
     if fn is None:
-        return lambda fn: _compiled(fn, options)
-    return _compiled(fn, options)
+        return lambda fn: _compiled(fn, made, disable)
+    return _compiled(fn, made, disable)
 
 
-def _options(
-    dynamic: Any, fullgraph: Any, backend: Any, recompile_limit: Any, on_deviation: Any
-) -> Options:
-    if type(fullgraph) is not bool:
-        raise ArgumentError(f"fullgraph is True or False, not {fullgraph!r}")
+def _need_valid(options: Options, disable: Any) -> None:
+    """Raise for an option that does not exist."""
+    recompile_limit, on_deviation = options.recompile_limit, options.on_deviation
+    for name, value in (("fullgraph", options.fullgraph), ("disable", disable)):
+        if type(value) is not bool:
+            raise ArgumentError(f"{name} is True or False, not {value!r}")
     if recompile_limit is not None and (type(recompile_limit) is not int or recompile_limit < 1):
         raise ArgumentError(f"recompile_limit is a number of at least 1, not {recompile_limit!r}")
     if on_deviation not in _DEVIATIONS:
         raise ArgumentError(
             f"on_deviation cannot be {on_deviation!r}", fix=f"one of {', '.join(_DEVIATIONS)}"
         )
-    return Options(dynamic, fullgraph, backend, recompile_limit, on_deviation)
+    if options.mode is not None or options.settings is not None:
+        find_backend(*options.lowering)
 
 
-def _compiled(fn: Any, options: Options) -> Any:
-    if isinstance(fn, torch.nn.Module):
-        return CompiledModule(fn, options)
+def _compiled(fn: Any, options: Options, disable: bool) -> Any:
     if not callable(fn) or isinstance(fn, type):
         raise ArgumentError(f"compile takes a function or a module, not {fn!r}")
+    if disable:
+        return fn
+    if isinstance(fn, torch.nn.Module):
+        return CompiledModule(fn, options)
     return Compiled(fn.fn if type(fn) is Compiled else fn, options)

@@ -21,6 +21,7 @@ from anyshape.compile.dynamism.varying import Varying
 from anyshape.compile.explanation import explain, name_of
 from anyshape.compile.lowered import lower_program, lower_segments
 from anyshape.compile.pieces.cuts import Cuts
+from anyshape.compile.stance import is_ordinary, stance
 from anyshape.compile.traced import Failed, Traced
 from anyshape.compile.tree.trace_path import PathTracer
 from anyshape.config import config
@@ -87,7 +88,7 @@ class Compiled:
         self._is_part = is_part  # of a function in pieces
         self._cuts = Cuts(fn, self._part, self.stats)
         self._layouts = False  # whether the layouts of inputs are part of every check
-        self._backend = find_backend(options.backend)
+        self._backend = find_backend(*options.lowering)
         self._policy = Policy(options.dynamic, self.history)
         self._form = CallForm(fn)
         self._lock = threading.RLock()
@@ -104,8 +105,8 @@ class Compiled:
         """Run the first entry that accepts these inputs; trace the call if none does."""
         if is_tracing():
             return self.fn(*args, **kwargs)
-        ordinary = config.is_ordinary()
-        if self.eager_because is not None or not (ordinary or config.stance != "force_eager"):
+        ordinary = is_ordinary()
+        if self.eager_because is not None or not (ordinary or stance() != "force_eager"):
             self.stats.eager += 1
             return self.fn(*args, **kwargs)
         count, named = len(args), kwargs
@@ -184,12 +185,12 @@ class Compiled:
                     return self._hit(entry, flat, args, kwargs)
             else:
                 reasons.append(reason)
-        stance = config.stance
+        chosen = stance()
         if reasons:
             self._note(reasons)
-            if stance == "fail_on_recompile":
+            if chosen == "fail_on_recompile":
                 raise RecompileLimitError(str(self.recompilations[-1]))
-            if stance == "eager_on_recompile":
+            if chosen == "eager_on_recompile":
                 return self._eagerly(args, kwargs)
         if len(self.entries) >= self._limit:
             return self._beyond_limit(args, kwargs)
@@ -201,7 +202,7 @@ class Compiled:
         strange = any(map(untraceable, call.flat)) or has_function_mode()
         if strange and not self.options.fullgraph:
             return self._eagerly(args, kwargs)
-        if stance == "eager_then_compile" and not self.stats.calls:
+        if chosen == "eager_then_compile" and not self.stats.calls:
             self.history.note(call.names, call.flat)
             return self._eagerly(args, kwargs)
         return self._compile(call, omitted, exact=any(reason.exact for reason in reasons))

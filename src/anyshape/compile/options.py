@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from anyshape.interop.backend import EAGER, INDUCTOR
+
 
 class Options(NamedTuple):
     """The options of `compile`."""
@@ -13,3 +15,13 @@ class Options(NamedTuple):
     backend: Any
     recompile_limit: int | None
     on_deviation: str
+    mode: str | None = None
+    settings: dict[str, Any] | None = None  # `options` of the backend
+
+    @property
+    def lowering(self) -> tuple[Any, str | None, dict[str, Any] | None]:
+        """The backend with its mode and options; these mean Inductor where no backend is given."""
+        backend = self.backend
+        if backend is None:
+            backend = EAGER if self.mode is None and self.settings is None else INDUCTOR
+        return backend, self.mode, self.settings

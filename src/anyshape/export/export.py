@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import torch
 
 from anyshape.config import config
-from anyshape.errors import ArgumentError
+from anyshape.errors import ArgumentError, UnsupportedError
 from anyshape.events import phase
 from anyshape.export.draft import problems_of
 from anyshape.export.explore import explore
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 _DEVIATION: Final = ("follow", "raise")
 _CONTROL_FLOW: Final = ("tree", "raise")
+_DEFERRED: Final = "prefer_deferred_runtime_asserts_over_guards"
 
 
 def export(  # noqa: PLR0913  each is an option of its own
@@ -43,6 +44,9 @@ def export(  # noqa: PLR0913  each is an option of its own
     control_flow: str = "tree",
     draft: bool = False,
     profile: str | os.PathLike[str] | None = None,
+    strict: bool = False,
+    preserve_module_call_signature: tuple[str, ...] = (),
+    prefer_deferred_runtime_asserts_over_guards: bool = False,
 ) -> ExportedProgram:
     """Export a function, a method or a module.
 
@@ -57,12 +61,28 @@ def export(  # noqa: PLR0913  each is an option of its own
     A `draft` goes on where that is possible: `program.problems` lists all that would have been an
     error or a warning, each with its line and a fix. What only data decides is as at the example.
     `profile` is a folder for a report of where the time goes; None means `config.profile`.
+    The others are arguments of `torch.export`. `strict` changes nothing: the program runs as
+    Python, as with `strict=False`, and what it does besides is seen, as with `strict=True`. With
+    `prefer_deferred_runtime_asserts_over_guards`, sizes that the program refuses are refused when
+    it is called and not by `export`, as with `allow_partial`. `preserve_module_call_signature` must
+    be empty: a program knows the calls of its modules (`module_calls`), but not their arguments.
     """
     if not callable(fn):
         raise ArgumentError(f"export takes a function or a module, not {type(fn).__name__}")
     if not isinstance(args, tuple):
         raise ArgumentError(f"args must be a tuple, not {type(args).__name__}", fix="write (x,)")
-    request = Request(_name(fn), on_deviation, allow_partial, control_flow, draft, profile)
+    deferred = prefer_deferred_runtime_asserts_over_guards
+    for option, value in (("strict", strict), (_DEFERRED, deferred)):
+        if type(value) is not bool:
+            raise ArgumentError(f"{option} is True or False, not {value!r}")
+    if preserve_module_call_signature:
+        raise UnsupportedError(
+            f"the signature of {', '.join(map(str, preserve_module_call_signature))} is not kept",
+            why="a program knows the calls of its modules, but not their arguments",
+            fix="leave preserve_module_call_signature out; program.module_calls has the calls",
+        )
+    partial = allow_partial or deferred
+    request = Request(_name(fn), on_deviation, partial, control_flow, draft, profile)
     request.need_valid()
     args, kwargs = tuple(args), kwargs or {}  # a named tuple too
     initialize_lazy_modules(fn, args, kwargs)

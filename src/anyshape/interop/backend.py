@@ -31,10 +31,14 @@ INDUCTOR: Final = "inductor"
 
 
 class Backend(NamedTuple):
-    """A backend by name; `compiler` is None for our own."""
+    """A backend by name; `compiler` is None for our own and for Inductor.
+
+    `settings` are those of Inductor, or further arguments of a compiler.
+    """
 
     name: str
     compiler: Compiler | None = None
+    settings: dict[str, Any] = {}  # noqa: RUF012  of a named tuple, which nobody changes
 
     @property
     def is_plain(self) -> bool:
@@ -55,8 +59,34 @@ class Lowered(NamedTuple):
     guards: tuple[str, ...] = ()
 
 
-def find_backend(backend: str | Compiler) -> Backend:
-    """The backend of that name, or the function itself as a backend."""
+def find_backend(
+    backend: str | Compiler, mode: str | None = None, options: dict[str, Any] | None = None
+) -> Backend:
+    """The backend of that name, or the function itself as a backend; its mode or its options."""
+    found = _find_backend(backend)
+    if mode is None and options is None:
+        return found
+    if mode is not None and options is not None:
+        raise ArgumentError(
+            "mode and options are given both", why="a mode is a set of options", fix="give one"
+        )
+    if options is not None and not isinstance(options, dict):
+        raise ArgumentError(f"options is a dict of names and values, not {options!r}")
+    if found.name == EAGER and found.compiler is None:
+        which = "mode" if options is None else "options"
+        raise ArgumentError(
+            f"{which} is not for the backend 'eager', which has none",
+            fix="backend='inductor', or leave the backend out",
+        )
+    if found.compiler is None:
+        from anyshape.interop.inductor_setting import settings_of  # noqa: PLC0415  loads slowly
+
+        return found._replace(settings=settings_of(mode, options))
+    given = {"mode": mode if mode != "default" else None, "options": options}
+    return found._replace(settings={name: value for name, value in given.items() if value})
+
+
+def _find_backend(backend: str | Compiler) -> Backend:
     if not isinstance(backend, str):
         if not callable(backend):
             raise ArgumentError(

@@ -43,9 +43,12 @@ if TYPE_CHECKING:
 
 
 def compile_with_inductor(
-    module: GraphModule, fakes: Fakes, failures: AssertFailures
+    module: GraphModule,
+    fakes: Fakes,
+    failures: AssertFailures,
+    settings: dict[str, Any],
 ) -> Callable[..., Any]:
-    """The compiled graph, as a function of symbols and tensors."""
+    """The compiled graph, as a function of symbols and tensors, by these settings of Inductor."""
     context = TracingContext(fakes.mode)
 
     def inner(graph: GraphModule, *args: Any, **kwargs: Any) -> Any:
@@ -67,7 +70,9 @@ def compile_with_inductor(
             stack.enter_context(with_scheduler_pass(ChecksFirst()))
             stack.enter_context(without_autograd_cache())
         stack.enter_context(tracing(context))
-        compiled: Any = compile_fx(module, fakes.inputs(), inner_compile=inner)
+        compiled: Any = compile_fx(
+            module, fakes.inputs(), inner_compile=inner, config_patches=settings or None
+        )
     made: Callable[..., Any] = compiled
     return made
 

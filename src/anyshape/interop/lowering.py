@@ -72,19 +72,21 @@ def _lower(
     module = wrapper.module(fakes)
     with keep_modes():
         if backend.compiler is None:
-            compiled = compile_with_inductor(module, fakes, wrapper.failures)
+            compiled = compile_with_inductor(module, fakes, wrapper.failures, backend.settings)
         else:
-            compiled = _compile(backend.compiler, module, fakes)
+            compiled = _compile(backend.compiler, backend.settings, module, fakes)
     guards.take_guards(fakes)
     lowered = Lowered(wrapper.run(compiled, fakes), guards.first_failure, tuple(guards.sizes))
     return lowered, guards.first_failure(flat)
 
 
-def _compile(compiler: Compiler, module: GraphModule, fakes: Fakes) -> Callable[..., Any]:
+def _compile(
+    compiler: Compiler, settings: dict[str, Any], module: GraphModule, fakes: Fakes
+) -> Callable[..., Any]:
     with fakes.general, tracing(TracingContext(fakes.mode)):
         with fakes.mode:
             _Examples(module, fakes).run(*fakes.inputs())
-        return compiler(module, fakes.inputs())
+        return compiler(module, fakes.inputs(), **settings)
 
 
 class _Examples(Interpreter):

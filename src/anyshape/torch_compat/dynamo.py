@@ -5,7 +5,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+import sys
+from typing import Any, Final
+
+_FRAMES: Final = "torch._dynamo.eval_frame"
 
 
 def lookup_backend(name: str) -> Any:
@@ -27,6 +30,13 @@ def tensor_guards(tensors: list[Any], sizes: list[Any], strides: list[Any]) -> A
     from torch._C._dynamo.guards import TensorGuards  # noqa: PLC0415
 
     return TensorGuards(*tensors, dynamic_dims_sizes=sizes, dynamic_dims_strides=strides)
+
+
+def stance() -> str:
+    """What `torch.compiler.set_stance` says; who has called it has imported the module."""
+    module: Any = sys.modules.get(_FRAMES)
+    found: str = "default" if module is None else module._stance.stance
+    return found
 
 
 def original_of(f: Any) -> Any:

@@ -53,3 +53,10 @@ def test_functions_in_wrappers():
     assert dynamo.is_disabled(kept_out)
     assert not dynamo.is_disabled(compiled)
     assert not dynamo.is_disabled(f)
+
+
+def test_the_stance_of_the_compiler():
+    assert dynamo.stance() == "default"
+    with torch.compiler.set_stance("force_eager"):
+        assert dynamo.stance() == "force_eager"
+    assert dynamo.stance() == "default"

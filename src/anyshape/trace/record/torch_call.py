@@ -76,6 +76,10 @@ def TORCH_SUBSTITUTES() -> Iterator[tuple[Any, Any]]:  # noqa: N802
                 yield f, functools.partial(_set, name)
     yield is_scripting, lambda recorder: recorder.is_scripting
     yield torch.compiler.is_compiling, lambda recorder: True
+    yield (
+        torch.compiler.is_dynamo_compiling,
+        lambda recorder: not recorder.tracer.options.is_export,
+    )
     yield torch.compiler.is_exporting, lambda recorder: recorder.tracer.options.is_export
     yield from HIGHER_ORDER()
     yield from COLLECTIVES()
