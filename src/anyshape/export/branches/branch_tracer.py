@@ -15,8 +15,10 @@ from anyshape.env.data_dependence import data_dependent
 from anyshape.env.site import capture as capture_site
 from anyshape.errors import AnyshapeError, ConstraintError
 from anyshape.export.branches.branch_env import BranchEnv
+from anyshape.export.branches.carried import Carried
 from anyshape.export.branches.liveness import Liveness
-from anyshape.export.branches.waypoint import Waypoint, met
+from anyshape.export.branches.waypoint import Waypoint, comes_before, differing, met
+from anyshape.export.branches.widening import ROUNDS, Widening, texts_of, widen, widening_of
 from anyshape.expr import eq0, negate
 from anyshape.expr.boolean import Bool
 from anyshape.expr.constructor.comparison import equals
@@ -25,7 +27,7 @@ from anyshape.expr.traverse import names_of
 from anyshape.symbolic.sym_bool import SymBool
 from anyshape.trace.graph import Name, Value, leaves, operand_of
 from anyshape.trace.higher_order.body import undecided_in_body
-from anyshape.trace.path.program_state import Unsettled
+from anyshape.trace.path.program_state import Unsettled, position
 from anyshape.trace.path.segment import MAX_ANSWERS, Segment, key_of
 from anyshape.trace.path.segment_tracer import Diverged, SegmentTracer
 from anyshape.trace.record.atom import ATOMS
@@ -33,7 +35,7 @@ from anyshape.trace.record.effect import Held, raise_unless
 from anyshape.trace.trace_asker import TraceAsker
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Container, Iterator, Sequence
 
     from anyshape.env.site import Site
     from anyshape.expr.real import Real
@@ -69,10 +71,16 @@ class Made(NamedTuple):
 class Tree:
     """The segments of one variant so far, and the scripts of the paths that are left to trace.
 
-    `checks` are known from the start, by the answers before them; `found` are new ones.
+    `checks` are known from the start, by the answers before them; `found` are new ones. So are
+    `widenings`; `wanted` is a new one. No question of `unrolled` may have one.
     """
 
-    def __init__(self, checks: dict[tuple[Any, ...], Check]) -> None:
+    def __init__(
+        self,
+        checks: dict[tuple[Any, ...], Check],
+        widenings: Sequence[Widening] = (),
+        unrolled: Container[Any] = (),
+    ) -> None:
         self.root = Segment()
         self.made: list[Made] = []
         self.checks = checks
@@ -80,6 +88,9 @@ class Tree:
         self.scripts: list[list[Any]] = []
         self.beyond: tuple[str, Site | None] | None = None  # the first question beyond the limit
         self.points: list[Waypoint] = []
+        self.widenings = {w.at: w for w in widenings}
+        self.unrolled = unrolled
+        self.wanted: Widening | None = None
         self._liveness: tuple[int, Liveness] | None = None  # of so many segments
 
     @property
@@ -92,6 +103,15 @@ class Tree:
         if self._liveness is None or self._liveness[0] != len(self.made):
             self._liveness = (len(self.made), Liveness(self.made, tracer.trail))
         return self._liveness[1]
+
+    def varying(self) -> list[str]:
+        """The variables that differ between the last two rounds of a loop."""
+        last = self.points[-1] if self.points else None
+        for point in self.points[-2::-1]:
+            assert last is not None
+            if point.state.at == last.state.at and comes_before(point, last.path):
+                return differing(point, last)
+        return []
 
     def exceed(self, question: str, site: Site | None) -> None:
         """Note that a question leads beyond the limit."""
@@ -150,7 +170,16 @@ class BranchTracer(SegmentTracer):
         self.path.append(answer)
         self.trail.append(segment)
         self._go_on(segment, question, answer, order)
+        if self.tree.widenings:
+            self._widen()
         return answer
+
+    def _widen(self) -> None:
+        """Let the numbers that a loop changes be symbols from here on."""
+        frames, at = position()
+        widening = self.tree.widenings.get(at)
+        if widening is not None:
+            widen(widening, Carried(frames, self.recorder.is_born), self)
 
     def _need(self, question: Any, check: Check) -> bool:
         """Write a check into the current segment; its answer.
@@ -229,9 +258,21 @@ class BranchTracer(SegmentTracer):
         order = [*state.values, *rest]
         names = frozenset([str(name) for name in self.names()])
         learned = len(self.paths.learned)
+        frames, _ = position()
+        numbers = texts_of(Carried(frames, self.recorder.is_born), self)
         self.tree.points.append(
-            Waypoint(segment, state, order, list(self.path), learned, names, self)
+            Waypoint(segment, state, order, list(self.path), learned, names, self, numbers)
         )
+        if state.at not in self.tree.unrolled and state.at not in self.tree.widenings:
+            self._find_rounds(state.at)
+
+    def _find_rounds(self, at: Any) -> None:
+        """End the path where a loop differs from round to round in numbers alone."""
+        rounds = [p for p in self.tree.points if p.state.at == at and comes_before(p, self.path)]
+        if len(rounds) >= ROUNDS:
+            self.tree.wanted = widening_of(at, [point.numbers for point in rounds], self)
+            if self.tree.wanted is not None:
+                raise self.end()
 
     def names_before(self, place: int) -> set[str]:
         """The symbols and objects that had names when the answer at a place was given."""

@@ -9,6 +9,7 @@ from anyshape.errors import AnyshapeError, DataDependentError, EffectError
 from anyshape.export.branches.branch_tracer import BranchTracer, Tree
 from anyshape.export.branches.branching import Branch, Branching, Part
 from anyshape.export.branches.liveness import prune
+from anyshape.export.branches.widening import LIMIT, Widening
 from anyshape.expr import parse
 from anyshape.expr.boolean import Bool
 from anyshape.trace.arguments import Arguments
@@ -26,6 +27,22 @@ if TYPE_CHECKING:
     from anyshape.trace.size_chooser import SizeChooser
 
 _ASKED = ("asked_layout", "asked_grad", "asked_class", "asked_device", "asked_identity")
+
+
+class _Wider(Exception):
+    """One more loop has counters that are to be symbols."""
+
+    def __init__(self, widening: Widening) -> None:
+        super().__init__()
+        self.widening = widening
+
+
+class _Beyond(Exception):
+    """There are more segments than may be."""
+
+    def __init__(self, tree: Tree) -> None:
+        super().__init__()
+        self.tree = tree
 
 
 class VariantTrace:
@@ -57,9 +74,29 @@ class VariantTrace:
         """The program of this variant."""
         if not self._branches:
             return self._traced(self.tracer)
+        widenings: list[Widening] = []
+        unrolled: set[Any] = set()
+        failed: Exception | None = None
+        while True:
+            try:
+                return self._widened(widenings, unrolled)
+            except _Wider as e:
+                widenings.append(e.widening)
+                continue
+            except _Beyond as e:
+                if not widenings:
+                    raise _too_many(e.tree, failed) from None
+            except Exception as e:
+                if not widenings:
+                    raise
+                failed = failed or e
+            unrolled.add(widenings.pop().at)  # as a symbol, the counter does not do
+
+    def _widened(self, widenings: list[Widening], unrolled: set[Any]) -> Captured:
+        """The program with loops whose counters are symbols; raises `_Wider` for one more."""
         checks: dict[tuple[Any, ...], Check] = {}
         while True:
-            tree = Tree(checks)
+            tree = Tree(checks, widenings, unrolled)
             start = BranchTracer(tree, None, self._options, self._previous)
             self.tracer = self._failed = self._previous = start
             try:
@@ -68,11 +105,13 @@ class VariantTrace:
                 if not start.has_ended:
                     raise
             tracers = self._paths(tree)
+            if tree.wanted is not None and len(widenings) < LIMIT:
+                raise _Wider(tree.wanted)
             if not tree.found:
                 break
             checks = {**checks, **tree.found}
         if tree.beyond is not None:
-            raise _too_many(*tree.beyond)
+            raise _Beyond(tree)
         for tracer in tracers:
             _need_guards(start, tracer)
         if all(t.error is not None for t in tracers if not t.has_ended):
@@ -94,7 +133,7 @@ class VariantTrace:
     def _paths(self, tree: Tree) -> list[BranchTracer]:
         """Trace every path."""
         tracers = []
-        while tree.scripts:
+        while tree.scripts and tree.wanted is None:
             tracer = BranchTracer(tree, tree.scripts.pop(), self._options, self._previous)
             self._previous = tracer
             tracers.append(tracer)
@@ -155,12 +194,21 @@ def _need_guards(start: BranchTracer, tracer: BranchTracer) -> None:
             env._record(condition, fact.origin, fact.site, fact.message)
 
 
-def _too_many(question: str, site: Any) -> AnyshapeError:
+def _too_many(tree: Tree, failed: Exception | None) -> AnyshapeError:
+    assert tree.beyond is not None
+    question, site = tree.beyond
+    why = (
+        "each side of a branch is a segment, and a loop closes only where the state of the program"
+    )
+    why += " repeats"
+    if variables := tree.varying():
+        why += f"; from round to round, another state is in {' and '.join(variables)}"
+    if isinstance(failed, AnyshapeError):
+        why += f"; with the numbers that change as symbols: {failed.what}"
     return DataDependentError(
         f"the program branches on data into more than {config.segment_limit} segments: it decides"
         f" {question}" + (f" at {site}" if site else ""),
-        why="each side of a branch is a segment, and a loop closes only where the state of the"
-        " program repeats: a list that grows, or a counter, is another state in each round",
-        fix="keep counters and results in tensors, use torch.where(...), which does not branch, or"
-        " raise config.segment_limit",
+        why=why,
+        fix="keep results of rounds in tensors, such as torch.cat([out, new]), not in lists; use"
+        " torch.where(...), which does not branch; or raise config.segment_limit",
     )

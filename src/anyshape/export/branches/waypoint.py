@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from anyshape.export.branches.liveness import names_in_metas
 from anyshape.export.branches.witness import Witness
+from anyshape.symbolic.sym_float import SymFloat
+from anyshape.symbolic.sym_int import SymInt
 from anyshape.trace.graph import INPUT, Name, Value, names_object
 from anyshape.trace.path.program_state import Spelled
 from anyshape.trace.path.segment import key_of
@@ -25,9 +27,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from anyshape.export.branches.branch_tracer import BranchTracer
+    from anyshape.export.branches.widening import Texts
     from anyshape.trace.path.program_state import ProgramState
     from anyshape.trace.path.segment import Segment
 
+_NUMBERS: Final = (int, float, SymInt, SymFloat)
 SYMBOL: Final = re.compile(r"\b[uf][0-9]+\b")  # one that only the run knows
 
 
@@ -43,6 +47,7 @@ class Waypoint(NamedTuple):
     facts: int
     names: frozenset[str]  # the symbols there were
     tracer: BranchTracer
+    numbers: Texts
 
 
 def met(point: Waypoint, state: ProgramState, tracer: BranchTracer) -> list[Any] | None:
@@ -51,7 +56,7 @@ def met(point: Waypoint, state: ProgramState, tracer: BranchTracer) -> list[Any]
 
     What is not needed of the frame is None.
     """
-    is_before = _common(tracer.path, point.path) == len(point.path)
+    is_before = comes_before(point, tracer.path)
     if not is_before and not (point.state.is_whole and state.is_whole):
         return None
     names: dict[str, str] = {}
@@ -83,6 +88,23 @@ def met(point: Waypoint, state: ProgramState, tracer: BranchTracer) -> list[Any]
             x = found(str(x))
         frame.append(tensors.get(i, x))
     return frame if all(tracer.has(x) for x in frame) else None
+
+
+def comes_before(point: Waypoint, path: Sequence[Any]) -> bool:
+    """Whether a path passed a question."""
+    return _common(path, point.path) == len(point.path)
+
+
+def differing(a: Waypoint, b: Waypoint) -> list[str]:
+    """The variables that differ between two states of the same frames; without plain numbers, if
+    there are others.
+    """
+    found: dict[str, bool] = {}
+    frames = zip(*[point.state.key[0][: len(a.state.at)] for point in (a, b)], strict=True)
+    for (_, _, known, _), (_, _, other, _) in frames:
+        before = dict(known)
+        found.update({n: x[0] in _NUMBERS for n, x in other if before.get(n) != x})
+    return [n for n, is_number in found.items() if not is_number] or list(found)
 
 
 def _common(a: Sequence[Any], b: Sequence[Any]) -> int:

@@ -16,6 +16,7 @@ from typing import Any, Final
 import torch
 
 from anyshape.errors import LoadError, UnsupportedError
+from anyshape.export.branches.carried import same_number, same_tensor
 from anyshape.export.files import outlet
 from anyshape.export.files.guarded_op import unguarded
 from anyshape.rules import data, generator, linalg
@@ -57,6 +58,8 @@ _OWN: Final[dict[str, Any]] = {
     SET_GRAD_ENABLED: set_grad_enabled,
     "torch.set_default_dtype": torch.set_default_dtype,
     "anyshape.set_seed": generator.set_seed,
+    "anyshape.same_number": same_number,
+    "anyshape.same_tensor": same_tensor,
     **outlet.OPS,
     **{f"anyshape.{f.__name__}": f for f in RUNNERS},
 }

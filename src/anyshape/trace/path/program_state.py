@@ -10,9 +10,11 @@ kind.
 
 from __future__ import annotations
 
+import enum
 import functools
 import sys
 import types
+from collections import deque
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import torch
@@ -56,7 +58,7 @@ class ProgramState(NamedTuple):
     an input, by its name, or of a result, by its number among them. `dead` are tensors that are
     held only by variables that are not read again, by id. A state that `is_whole` may be compared
     with those of other traces: it names no value of its own trace. The objects that the key names
-    by id are `kept`, so that no other gets the id.
+    by id are `kept`, so that no other gets the id. `at` is where the frames are.
     """
 
     values: list[Value]
@@ -65,14 +67,21 @@ class ProgramState(NamedTuple):
     dead: frozenset[int]
     is_whole: bool
     kept: list[Any]
+    at: Any
 
 
 class Unsettled(Exception):
     """What is not known of a state without deciding something."""
 
 
-_PLAIN: Final = (int, float, bool, str, bytes, type(None), torch.dtype, torch.device, type(...))
-_SAME: Final = (torch.Tensor, torch.nn.Module, types.BuiltinFunctionType, types.ModuleType)
+_PLAIN: Final = (
+    *(int, float, bool, str, bytes, type(None), type(...), type(NotImplemented)),
+    *(torch.dtype, torch.device, torch.layout, torch.memory_format),
+)
+_SAME: Final = (
+    *(torch.Tensor, torch.nn.Module, torch.Generator, enum.Enum),
+    *(types.BuiltinFunctionType, types.ModuleType),
+)
 _SYMBOLIC: Final = (SymTensor, *SYMBOLIC)
 _TRUTHS: Final = frozenset(kind.__bool__.__code__ for kind in _SYMBOLIC)  # of `__bool__`
 _GONE_THROUGH: Final[Any] = ([], (), range(0), range(1 << 70), "", {}, {}.values(), {}.items())
@@ -105,14 +114,14 @@ def state_of(
         branch = _branch(stack)
         if branch is None or not (everywhere or branch.repeats):
             return None
-        places = [branch.place, *[f.f_lasti for f in stack[1:]]]
+        places = _places(stack, branch)
         held_by = [values_under(stack[0], branch.depth)]
         held_by += [values_in_call(f, inner) for f, inner in zip(stack[1:], called, strict=True)]
-        frames: list[Any] = [
+        parts: list[Any] = [
             (at, *reader.frame(f, values))
             for at, f, values in zip(places, stack, held_by, strict=True)
         ]
-        frames += [reader.read(x) for x in recorder.state()]
+        parts += [reader.read(x) for x in recorder.state()]
         there = live()
         known = {id(v) for v in reader.values}
         dead = _reachable([*reader.dead, *recorder.unreferenced()]) - known
@@ -128,8 +137,29 @@ def state_of(
     except (Unsettled, Unreadable):
         return None
     is_whole = not held and not recorder.texts.are_used
-    key = (*frames, *metas, *map(str, held))
-    return ProgramState(reader.values, key, roots, frozenset(dead), is_whole, reader.kept)
+    key = (*parts, *metas, *map(str, held))
+    at = _at(stack, places)
+    return ProgramState(reader.values, key, roots, frozenset(dead), is_whole, reader.kept, at)
+
+
+def position() -> tuple[list[FrameType], Any]:
+    """The frames of the program, innermost first, and where they are, as states say it; nowhere if
+    the innermost is not at a branch, or part of the state is out of sight.
+    """
+    try:
+        stack, _ = _frames()
+    except (Unsettled, Unreadable):
+        return [], None
+    branch = _branch(stack)
+    return stack, None if branch is None else _at(stack, _places(stack, branch))
+
+
+def _places(stack: list[FrameType], branch: Branch) -> list[Any]:
+    return [branch.place, *[f.f_lasti for f in stack[1:]]]
+
+
+def _at(stack: list[FrameType], places: list[Any]) -> Any:
+    return tuple([(f.f_code, at) for f, at in zip(stack, places, strict=True)])
 
 
 def _reachable(objects: list[Any]) -> set[int]:
@@ -267,10 +297,12 @@ class _Reader:
             return (kind, x.hex() if kind is float else x)
         if kind is range:
             return (kind, x.start, x.stop, x.step)
-        if kind in (tuple, SymSize, torch.Size):
+        if kind in (tuple, SymSize, torch.Size) or _is_record(x):
             return (kind, tuple([self.read(part) for part in x]))
         if isinstance(x, _SAME):
             return (kind, self._id(x))
+        if kind is frozenset:
+            return (kind, _elements(x))
         if x is Empty or is_hook(kind):
             return (kind, "own")
         if kind is types.MethodType and is_hook(type(x.__self__)):
@@ -286,6 +318,10 @@ class _Reader:
             return ("again", number)
         if kind is list:
             return (kind, tuple([self.read(part) for part in x]))
+        if kind is deque:
+            return (kind, x.maxlen, tuple([self.read(part) for part in x]))
+        if kind is set:
+            return (kind, _elements(x))
         if isinstance(x, dict):
             return (kind, tuple([(self.read(k), self.read(v)) for k, v in x.items()]))
         if kind in _ITERATORS or kind in STEPS:
@@ -315,6 +351,22 @@ class _Reader:
     def _id(self, x: Any) -> int:
         self.kept.append(x)
         return id(x)
+
+
+def _is_record(x: Any) -> bool:
+    """Whether an object is a tuple with names and nothing else."""
+    return (
+        isinstance(x, tuple)
+        and (hasattr(x, "_fields") or hasattr(type(x), "n_fields"))
+        and (not hasattr(x, "__dict__"))
+    )
+
+
+def _elements(x: Any) -> Any:
+    """The key of a set of plain values, in the order in which it gives them."""
+    if any(type(part) not in _PLAIN for part in x):
+        raise Unsettled
+    return tuple([(type(part), part) for part in x])
 
 
 def _hides(kind: type) -> bool:

@@ -125,6 +125,12 @@ class SegmentTracer(Tracer):
         """See `Tracer`."""
         self._alive.append((weakref.ref(t), t._value))
 
+    def rebind(self, t: SymTensor, value: Value) -> None:
+        """Let a tensor stand for another value of the same memory."""
+        self._alive = [(ref, v) for ref, v in self._alive if ref() is not t]
+        t._meta, t._value = value.meta, value
+        self.track(t)
+
     def _result(self, node: Any, meta: Meta, scan: Any, outs: list[Any]) -> SymTensor:
         t = super()._result(node, meta, scan, outs)
         self.track(t)

@@ -29,11 +29,12 @@ from anyshape.trace import tree
 from tests.unit.export.branches import branch_programs
 from tests.unit.export.branches.branch_programs import one_if, while_changed
 from tests.unit.export.branches.join_programs import JOINS
+from tests.unit.export.branches.loop_programs import LOOPS
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-CASES = {**branch_programs.CASES, **JOINS}
+CASES = {**branch_programs.CASES, **JOINS, **LOOPS}
 SIZES = (0, 1, 2, 3, 4, 7)
 
 
@@ -256,6 +257,7 @@ def test_too_many_segments_name_the_line() -> None:
     with pytest.raises(DataDependentError, match="more than 64 segments") as found:
         export(growing, (torch.ones(3),))
     assert "while x.sum() > 0:" in str(found.value)
+    assert "another state is in parts\n" in str(found.value)
     assert "config.segment_limit" in str(found.value)
     with config.patch(segment_limit=2), pytest.raises(DataDependentError, match="more than 2"):
         export(while_changed, (torch.ones(3),))

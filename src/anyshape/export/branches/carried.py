@@ -1,0 +1,165 @@
+"""Numbers that a program carries from one round of a loop to the next, and where they are.
+
+A place is a way from a frame of the program to a number: a local variable, then items of lists,
+tuples and dicts, attributes of objects that the trace made, and the size of a tensor in a
+dimension. The number at a place may be replaced by an equal one of another form.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+
+from anyshape.symbolic.sym_float import SymFloat
+from anyshape.symbolic.sym_int import SymInt
+from anyshape.tensor.meta import Meta
+from anyshape.tensor.sym_tensor import SymTensor
+from anyshape.torch_compat.live_locals import live_after
+from anyshape.torch_compat.local_variable import assign_local
+from anyshape.trace.graph import RESULT, Value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from types import FrameType
+
+    import torch
+
+    from anyshape.trace.path.segment_tracer import SegmentTracer
+
+VARIABLE: Final = "variable"
+ITEM: Final = "item"
+ATTRIBUTE: Final = "attribute"
+SIZE: Final = "size"
+_MANY: Final = 4096  # numbers in one state
+_NUMBERS: Final = (int, float, SymInt, SymFloat)
+
+Way: TypeAlias = tuple[tuple[str, Any], ...]
+
+
+class Place(NamedTuple):
+    """The frame, counted from the innermost, and the way from there."""
+
+    frame: int
+    way: Way
+
+    @property
+    def is_size(self) -> bool:
+        """Whether the number is a size of a tensor."""
+        return self.way[-1][0] == SIZE
+
+    def __str__(self) -> str:
+        (_, name), *rest = self.way
+        return str(name) + "".join([_STEPS[kind].format(x) for kind, x in rest])
+
+
+_STEPS: Final = {ITEM: "[{!r}]", ATTRIBUTE: ".{}", SIZE: ".size({})"}
+
+
+def same_number(n: Any) -> Any:
+    """A number as it is: an integer or a float of which the program knows nothing else."""
+    return n
+
+
+def same_tensor(t: torch.Tensor) -> torch.Tensor:
+    """A tensor as it is: its sizes are spelled in another way."""
+    return t
+
+
+class Carried:
+    """The numbers in the variables of frames that may still be read."""
+
+    def __init__(self, frames: Sequence[FrameType], is_born: Callable[[Any], bool]) -> None:
+        self._frames = frames
+        self._is_born = is_born
+        self._seen: set[int] = set()
+        self.numbers: dict[Place, Any] = {}
+        for i, frame in enumerate(frames):
+            live = live_after(frame.f_code, frame.f_lasti)
+            for name, x in frame.f_locals.items():
+                if name in live:
+                    self._read(x, Place(i, ((VARIABLE, name),)))
+
+    def _read(self, x: Any, place: Place) -> None:
+        kind = type(x)
+        if len(self.numbers) >= _MANY:
+            return
+        if kind in _NUMBERS:
+            self.numbers[place] = x
+        elif kind is SymTensor:
+            if id(x) not in self._seen:
+                self._seen.add(id(x))
+                for d, n in enumerate(x._meta.shape):
+                    self.numbers[_below(place, SIZE, d)] = n
+        elif kind is list or isinstance(x, tuple):
+            self._read_parts(x, place, ITEM, enumerate(x))
+        elif kind is dict:
+            self._read_parts(x, place, ITEM, x.items())
+        elif self._is_born(x) and type(getattr(x, "__dict__", None)) is dict:
+            self._read_parts(x, place, ATTRIBUTE, vars(x).items())
+
+    def _read_parts(self, x: Any, place: Place, kind: str, parts: Any) -> None:
+        if id(x) in self._seen or not (isinstance(x, tuple) or self._is_born(x)):
+            return
+        self._seen.add(id(x))
+        for key, part in list(parts):
+            if type(key) in (int, str):
+                self._read(part, _below(place, kind, key))
+
+    # ------------------------------------------------------------------ replacement
+
+    def replace(self, tracer: SegmentTracer, new: dict[Place, Any]) -> None:
+        """Put equal numbers of another form in their places."""
+        sizes: dict[Place, dict[int, Any]] = {}
+        for place, n in new.items():
+            if place.is_size:
+                owner = Place(place.frame, place.way[:-1])
+                sizes.setdefault(owner, {})[place.way[-1][1]] = n
+            else:
+                self._set(place, n)
+        for place, by_dim in sizes.items():
+            _respell(tracer, self._get(place), by_dim)
+
+    def owner(self, place: Place) -> Any:
+        """What holds the number at a place, which is no variable."""
+        return self._get(Place(place.frame, place.way[:-1]))
+
+    def _get(self, place: Place) -> Any:
+        (_, name), *rest = place.way
+        x = self._frames[place.frame].f_locals[name]
+        for kind, key in rest:
+            x = getattr(x, key) if kind == ATTRIBUTE else x[key]
+        return x
+
+    def _set(self, place: Place, value: Any) -> None:
+        if len(place.way) == 1:
+            assign_local(self._frames[place.frame], place.way[0][1], value)
+            return
+        owner = Place(place.frame, place.way[:-1])
+        kind, key = place.way[-1]
+        x = self._get(owner)
+        if isinstance(x, tuple):
+            parts = [*x[:key], value, *x[key + 1 :]]
+            self._set(owner, type(x)(*parts) if hasattr(x, "_fields") else type(x)(parts))
+        elif kind == ATTRIBUTE:
+            vars(x)[key] = value
+        else:
+            x[key] = value
+
+
+def can_respell(t: SymTensor) -> bool:
+    """Whether the layout of a tensor is the same in terms of other sizes."""
+    return bool(t._meta.layout.found().dense)
+
+
+def _respell(tracer: SegmentTracer, t: SymTensor, sizes: dict[int, Any]) -> None:
+    """Give a tensor sizes of another form."""
+    old: Meta = t._meta
+    shape = tuple([sizes.get(d, n) for d, n in enumerate(old.shape)])
+    meta = Meta(shape, old.dtype, old.layout, old.device, old.requires_grad)
+    node = tracer.emit(same_tensor, (t,))
+    node.outs = value = Value(tracer.next_result(), RESULT, meta, node)
+    value.root = t._value.root
+    tracer.rebind(t, value)
+
+
+def _below(place: Place, kind: str, key: Any) -> Place:
+    return Place(place.frame, (*place.way, (kind, key)))

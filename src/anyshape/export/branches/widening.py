@@ -1,0 +1,168 @@
+"""Loops with counters: numbers that change from round to round become symbols.
+
+A loop closes where the state of the program repeats, and a counter is another number in each round.
+A `Widening` names a question and the numbers that differ between its rounds. After each answer to
+that question, every such number is replaced by an equal one: a new symbol u, which the program sets
+to the number. Nothing is known of u but what was proved of the number: so the next round is in the
+same state but for its symbols, and the loop closes.
+
+Of the numbers that change by constants, one leads. Another that changes q times as much is
+replaced by q * u + (n - q * m), where n and m are the numbers and u stands for m: an equation that
+holds by itself, so that sizes that grow together are known to.
+
+What is known of u: where the leader m grew from m0, u >= m0 if m >= m0 was proved. It is proved for
+the first round and, from what is known of the symbol before, for each round.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from anyshape.env.ladder.decide import decide
+from anyshape.errors import AnyshapeError
+from anyshape.export.branches.carried import can_respell, same_number
+from anyshape.expr import ge0, parse
+from anyshape.expr.node import Expr
+from anyshape.symbolic.sym_int import SymInt
+from anyshape.tensor.size import plain
+from anyshape.trace.graph import operand_of
+from anyshape.trace.path.segment_env import whole_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from anyshape.export.branches.branch_tracer import BranchTracer
+    from anyshape.export.branches.carried import Carried, Place
+
+ROUNDS: Final = 7  # of a loop that are traced before its counters become symbols
+LIMIT: Final = 12  # widenings of one variant
+
+Texts = dict["Place", Any]  # the numbers of a state, symbolic ones as text
+
+
+class Change(NamedTuple):
+    """A number that differs between rounds: its first form, and by how much it changes if that is
+    always the same.
+    """
+
+    place: Place
+    first: Any
+    step: int | None
+
+
+class Widening(NamedTuple):
+    """`at` is the question by the places of all frames."""
+
+    at: Any
+    changes: tuple[Change, ...]
+
+
+def texts_of(carried: Carried, tracer: BranchTracer) -> Texts:
+    """The numbers of a state as they may be compared with those of another trace."""
+    return {place: _text(n, tracer) for place, n in carried.numbers.items()}
+
+
+def _text(n: Any, tracer: BranchTracer) -> Any:
+    if type(n) is SymInt:
+        e = tracer.env.simplify(n.expr)
+        return int(e.lo) if e.is_const else whole_text(e)
+    return n if type(n) in (int, float) else whole_text(operand_of(n))
+
+
+def widening_of(at: Any, rounds: Sequence[Texts], tracer: BranchTracer) -> Widening | None:
+    """What differs between the rounds of a loop; None where nothing does that can be widened."""
+    last = rounds[-1]
+    rounds = [r for r in rounds if r.keys() == last.keys()]
+    if len(rounds) < ROUNDS:
+        return None
+    changes = []
+    for place, n in last.items():
+        seen = [r[place] for r in rounds]
+        if any(x != n or type(x) is not type(n) for x in seen):
+            if None in seen:
+                return None
+            changes.append(Change(place, seen[0], _step(seen, tracer)))
+    return Widening(at, tuple(changes)) if changes else None
+
+
+def _step(seen: list[Any], tracer: BranchTracer) -> int | None:
+    """By how much a number changes in each of the first rounds, if it always does by as much."""
+    try:
+        exprs = [_expr(x, tracer) for x in seen[:4]]
+    except AnyshapeError:
+        return None
+    found = [e for e in exprs if e is not None]
+    if len(found) < len(exprs):
+        return None
+    simplify = tracer.env.simplify
+    steps = [simplify(a - b) for a, b in zip(found[1:], found, strict=False)]
+    if any(not e.is_const for e in steps) or len({e.c for e in steps}) > 1:
+        return None
+    return int(steps[0].c)
+
+
+def _expr(x: Any, tracer: BranchTracer) -> Expr | None:
+    pool = tracer.env.pool
+    found: Any = pool.const(x) if type(x) is int else None
+    if type(x) is str:
+        found = parse(pool, x)
+    return found if type(found) is Expr else None
+
+
+def widen(widening: Widening, carried: Carried, tracer: BranchTracer) -> None:
+    """Replace the numbers that a loop changes by symbols."""
+    now = {place: _simple(n, tracer) for place, n in carried.numbers.items()}
+    changes = [c for c in widening.changes if c.place in now]
+    if len(changes) < len(widening.changes) or not _are_respelled(changes, carried):
+        return
+    new: dict[Place, Any] = {}
+    steady = [c for c in changes if c.step and _is_integer(now[c.place])]
+    led: set[Place] = set()
+    while rest := [c for c in steady if c.place not in led]:
+        leader = min(rest, key=lambda c: (abs(c.step or 0), c.place.is_size, len(c.place.way)))
+        m = now[leader.place]
+        u = _integer(leader, m, tracer)
+        for c in rest:
+            assert c.step is not None
+            assert leader.step is not None
+            q, remainder = divmod(c.step, leader.step)
+            if not remainder:
+                led.add(c.place)
+                n = now[c.place]
+                new[c.place] = u if c is leader else plain(u * q + (n - m * q))
+    for c in changes:
+        if c.place not in new:
+            n = now[c.place]
+            if _is_integer(n):
+                new[c.place] = _integer(c, n, tracer)
+            else:
+                new[c.place] = tracer.mint_float(same_number, (n,))
+    carried.replace(tracer, new)
+
+
+def _are_respelled(changes: list[Change], carried: Carried) -> bool:
+    return all(can_respell(carried.owner(c.place)) for c in changes if c.place.is_size)
+
+
+def _simple(n: Any, tracer: BranchTracer) -> Any:
+    return plain(SymInt(tracer.env.simplify(n.expr), tracer.env)) if type(n) is SymInt else n
+
+
+def _is_integer(n: Any) -> bool:
+    return type(n) in (int, SymInt)
+
+
+def _integer(change: Change, n: Any, tracer: BranchTracer) -> SymInt:
+    """A new symbol for an integer, of which is known what can be proved."""
+    env = tracer.env
+    e = env.pool.const(n) if type(n) is int else n.expr
+    bounds = []
+    first = _expr(change.first, tracer)
+    if change.step and first is not None:
+        found = e - first if change.step > 0 else first - e
+        if decide(env.knowledge, ge0(found)) is True:
+            bounds.append(first)
+    u = tracer.mint(same_number, (n,), size=change.place.is_size)
+    for bound in bounds:
+        env.learn(ge0(u.expr - bound if change.step and change.step > 0 else bound - u.expr))
+    return u
