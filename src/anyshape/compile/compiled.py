@@ -149,6 +149,7 @@ class Compiled:
             if before is None or not entry.catches or not isinstance(e, Exception):
                 deferral.commit()
                 raise
+            deferral.discard()
             before.restore()  # the function itself may handle it
             return self._eagerly(args, kwargs)
         if type(result) is Stop:
@@ -338,6 +339,7 @@ class Compiled:
             effects=REPLAYED,
             lists_deviations=self.options.on_deviation == "follow",
             has_draws=self.options.fullgraph or self._backend.is_plain,
+            keeps_autograd=self.options.fullgraph or self._backend.is_plain,
         )
 
     def _keep(
@@ -361,10 +363,9 @@ class Compiled:
             program = tracer.root
         else:
             has_effects = any(n.func in UNLOWERED for n in captured.graph.nodes)
-            plain = find_backend(EAGER)
-            backend = plain if has_effects else self._backend
-            fallback = None if self.options.fullgraph else plain
-            program = lower_program(captured, backend, fallback, call.frame, name_of(self.fn))
+            backend = find_backend(EAGER) if has_effects else self._backend
+            name, strict = name_of(self.fn), self.options.fullgraph
+            program = lower_program(captured, backend, call.frame, name, strict=strict)
         entry = Entry(
             captured, call.attributes, watch, choose, self._layouts, program, exact, self._is_part
         )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from anyshape.compile.tree.segment_program import lower_segment
 from anyshape.errors import AnyshapeWarning, BackendError
-from anyshape.interop.backend import lower
+from anyshape.interop.backend import EAGER, find_backend, lower
 from anyshape.trace.execution_modes import enter_modes
 from anyshape.trace.record.effect import UNLOWERED
 
@@ -20,16 +20,20 @@ if TYPE_CHECKING:
 
 
 def lower_program(
-    captured: Captured, backend: Backend, fallback: Backend | None, flat: list[Any], name: str
+    captured: Captured, backend: Backend, flat: list[Any], name: str, *, strict: bool
 ) -> Lowered:
-    """A program lowered to a backend, or to the fallback if the backend cannot take it."""
+    """A program lowered to a backend, or left to generated Python if the backend cannot take it.
+
+    If it is `strict`, a backend that fails is an error; a program that no compiler of torch should
+    be given runs as it is.
+    """
     try:
         return lower(captured, backend, flat)
     except BackendError as e:
-        if fallback is None:
+        if strict and not e.is_refusal:
             raise
         warnings.warn(f"{name} runs as plain Python: {e}", AnyshapeWarning, stacklevel=6)
-    return lower(captured, fallback, flat)
+    return lower(captured, find_backend(EAGER), flat)
 
 
 def lower_segments(parts: Sequence[SegmentProgram], backend: Backend) -> None:

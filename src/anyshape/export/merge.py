@@ -23,7 +23,7 @@ from anyshape.expr.traverse import names_of, nodes_below
 from anyshape.symbolic.numpy_scalar import scalar_of
 from anyshape.symbolic.sym_float import SymFloat
 from anyshape.trace.graph import SYMBOLIC, Name, Value, operand_of
-from anyshape.trace.record.effect import Held
+from anyshape.trace.record.held import Held
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -16,9 +16,11 @@ from torch.nn import functional as F  # noqa: N812  as everybody calls it
 from anyshape.env.site import in_package
 from anyshape.errors import BackendError
 from anyshape.interop.kernel_warning import may_warn
+from anyshape.refusal import refused
 from anyshape.rules.dispatch.table import RANDOM
 from anyshape.rules.generator import STATE_CHANGES
 from anyshape.trace.assert_order import is_order_seen
+from anyshape.trace.autograd_function import Applied
 from anyshape.trace.birth import make_leaf, make_parameter
 from anyshape.trace.execution_modes import need_flag, set_flag, set_inference, set_saved_hooks
 from anyshape.trace.graph import INPUT, SYMBOLIC, Graph, Node, Value, leaves, op_name, values_in
@@ -74,11 +76,18 @@ def need_lowerable(graph: Graph) -> None:
             raise _refusal(f"{op_name(func)} makes its empty output larger")
         if node.kwargs.get("requires_grad"):
             raise _refusal(f"{op_name(func)} makes a leaf that gradients flow into")
-        backward = getattr(getattr(func, "__self__", None), "backward", None)
-        if isinstance(backward, types.FunctionType):
-            name = next(_read_outside(backward), None)
-            if name is not None:
-                raise _refusal(f"{backward.__qualname__} reads {name}, which may change")
+        _need_plain_backward(func)
+
+
+def _need_plain_backward(func: Any) -> None:
+    """Refuse an autograd.Function that is more than a function of tensors."""
+    if type(func) is Applied:
+        raise _refusal(f"{func.__self__.__name__} is applied to, or gives, more than tensors")
+    backward = getattr(getattr(func, "__self__", None), "backward", None)
+    if isinstance(backward, types.FunctionType):
+        name = next(_read_outside(backward), None)
+        if name is not None:
+            raise _refusal(f"{backward.__qualname__} reads {name}, which may change")
 
 
 def _is_array(x: Any) -> bool:
@@ -87,7 +96,8 @@ def _is_array(x: Any) -> bool:
 
 
 def _refusal(why: str) -> BackendError:
-    return BackendError("the program is not one for torch's compilers", why=why)
+    """A refusal: no compiler was asked, and the program can run as it is."""
+    return refused(BackendError, "the program is not one for torch's compilers", why=why)
 
 
 def _need_silent(graph: Graph) -> None:

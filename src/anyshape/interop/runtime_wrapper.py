@@ -28,7 +28,7 @@ from anyshape.tensor.sym_tensor import SymSize
 from anyshape.trace.codegen import defined, fail, number_source, numpy_scalar, truth
 from anyshape.trace.execution_modes import MODE_CHANGES, keep_modes
 from anyshape.trace.graph import SYMBOLIC, Name, Value, names_object, operand_of
-from anyshape.trace.record.effect import Held
+from anyshape.trace.record.held import Held
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -16,6 +16,7 @@ from anyshape.tensor import current
 from anyshape.trace import tree
 from anyshape.trace.argument_tree import build_call
 from anyshape.trace.arguments import Arguments
+from anyshape.trace.autograd_function import need_remembered
 from anyshape.trace.call_structure import flatten_call
 from anyshape.trace.codegen import Program
 from anyshape.trace.escape import escapes_named
@@ -240,6 +241,7 @@ def trace_call(
         tracer.refusals = []  # their tracebacks hold the program's values
         recorder.close()
         tracer.close()
+    need_remembered(tracer)
     tracer.graph.verify()
     return Captured(tracer, inputs, out_spec)
 

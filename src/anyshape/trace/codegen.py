@@ -37,7 +37,7 @@ from anyshape.tensor.sym_tensor import SymSize
 from anyshape.trace.assert_order import changes_before
 from anyshape.trace.execution_modes import MODE_CHANGES, keep_modes
 from anyshape.trace.graph import SYMBOLIC, Name, Node, Value, leaves, op_name, operand_of, values_in
-from anyshape.trace.record.effect import Held
+from anyshape.trace.record.held import Held
 from anyshape.trace.spelling import OPERATORS, method_name, path_of
 
 if TYPE_CHECKING:

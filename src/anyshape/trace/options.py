@@ -19,6 +19,7 @@ class TraceOptions(NamedTuple):
     `lists_effects`: changes outside that are refused at the end of a trace are listed, and the
     program leaves them out.
     `has_draws`: random numbers of Python and NumPy, and clocks, are calls of the graph.
+    `keeps_autograd`: the program builds the autograd graph of eager execution, and may ask for it.
     """
 
     effects: str = DONE
@@ -26,3 +27,4 @@ class TraceOptions(NamedTuple):
     is_export: bool = False
     lists_effects: bool = False
     has_draws: bool = True
+    keeps_autograd: bool = False

@@ -22,7 +22,7 @@ from anyshape.torch_compat.module_attribute import REGISTRIES
 from anyshape.trace import tree
 from anyshape.trace.graph import SYMBOLIC
 from anyshape.trace.record.atom import ATOMS
-from anyshape.trace.record.effect import Held
+from anyshape.trace.record.held import Held
 from anyshape.trace.record.owner import is_plain_object
 from anyshape.trace.record.read import is_array
 from anyshape.trace.record.recipe import recipe_of

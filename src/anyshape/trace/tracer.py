@@ -34,6 +34,8 @@ from anyshape.torch_compat.tensor_subclass import make_subclass
 from anyshape.torch_compat.thread_state import is_any_autocast_enabled
 from anyshape.torch_compat.torch_function import DisableTorchFunction
 from anyshape.trace.aside import unrecorded
+from anyshape.trace.autograd_call import autograd_call, view_without_grad
+from anyshape.trace.autograd_function import need_backward
 from anyshape.trace.birth import Births, make_parameter, need_origin, note_foreign, settle
 from anyshape.trace.constant import need_plain_constant
 from anyshape.trace.data_assignment import assign_data
@@ -48,7 +50,6 @@ from anyshape.trace.record.effect import EFFECTS, read_gradient
 from anyshape.trace.scan import PLAIN, Scan
 from anyshape.trace.timed_call import timed_call
 from anyshape.trace.trace_asker import TraceAsker
-from anyshape.trace.whole import need_backward
 from anyshape.trace.wrapper import call_with_wrapper
 
 if TYPE_CHECKING:
@@ -80,9 +81,7 @@ class Tracer(ModeRecorder):
         self.memo: dict[Any, Any] = {}
         self.epoch = 0
         self.outer_version = 0  # the epoch of the last mutation of what comes from outside
-        self.asked_layout = False
-        self.asked_grad = False
-        self.asked_class = False
+        self.asked_layout = self.asked_grad = self.asked_class = False
         self.asked_device = False  # whether it makes tensors on the default device
         self.asked_identity = False  # whether it compares inputs by `is`
         self.handles_errors = False
@@ -92,6 +91,7 @@ class Tracer(ModeRecorder):
         self.bodies = 0  # bodies of higher-order calls that are being traced
         self.gathers = False  # whether an index that is a tensor stands for a batch of them
         self.whole = 0  # forwards of autograd functions that are recorded as one call
+        self.forgotten: list[tuple[int, int, str]] = []  # results of such forwards, by number
         self.closed = False
         self.failed = False  # whether a part of the program that ran has raised
         self.mode: Any = None
@@ -114,7 +114,7 @@ class Tracer(ModeRecorder):
     # ------------------------------------------------------------------ calls
 
     call_with_wrapper, number, literal, unrecorded = call_with_wrapper, number, literal, unrecorded
-    assign_data, is_segmented = assign_data, False
+    assign_data, autograd_call, is_segmented = assign_data, autograd_call, False
 
     def call(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Record a call of a torch function and give what it returns."""
@@ -308,6 +308,7 @@ class Tracer(ModeRecorder):
         if type(result) is SymTensor:
             base = of._value if type(of) is SymTensor else self.lift(of)
             result._value.root = base.root
+            view_without_grad(result, of)
         elif isinstance(result, tuple | list):
             for part in result:
                 self.alias(part, of)

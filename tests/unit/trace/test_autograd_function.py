@@ -8,7 +8,6 @@ import pytest
 import torch
 
 import anyshape
-from anyshape.errors import UnsupportedError
 from anyshape.trace import capture
 
 
@@ -66,9 +65,12 @@ def test_without_gradients_its_ops_are_recorded() -> None:
     assert torch.autograd.Function.apply.__func__.__module__ == "torch.autograd.function"
 
 
-def test_views_are_refused() -> None:
-    with pytest.raises(UnsupportedError, match="view"):
-        capture(lambda x: View.apply(x), (torch.ones(2, requires_grad=True),))  # noqa: PLW0108
+def test_views() -> None:
+    captured = capture(lambda x: View.apply(x), (torch.ones(2, requires_grad=True),))  # noqa: PLW0108
+    x = torch.ones(2, requires_grad=True)
+    result = captured(x)
+    assert result.untyped_storage().data_ptr() == x.untyped_storage().data_ptr()
+    assert result.grad_fn is not None
 
 
 def test_compiled() -> None:

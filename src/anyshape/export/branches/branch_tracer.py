@@ -31,7 +31,8 @@ from anyshape.trace.path.program_state import Unsettled, position
 from anyshape.trace.path.segment import MAX_ANSWERS, Segment, key_of
 from anyshape.trace.path.segment_tracer import Diverged, SegmentTracer
 from anyshape.trace.record.atom import ATOMS
-from anyshape.trace.record.effect import Held, raise_unless
+from anyshape.trace.record.effect import raise_unless
+from anyshape.trace.record.held import Held
 from anyshape.trace.trace_asker import TraceAsker
 
 if TYPE_CHECKING:

@@ -19,7 +19,8 @@ from anyshape.symbolic.sym_bool import SymBool
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.trace.graph import Name
 from anyshape.trace.record import effect
-from anyshape.trace.record.effect import Held, Shown
+from anyshape.trace.record.effect import Shown
+from anyshape.trace.record.held import Held
 
 if TYPE_CHECKING:
     from collections.abc import Callable

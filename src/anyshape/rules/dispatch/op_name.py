@@ -109,6 +109,10 @@ REFUSED: Final[dict[Any, tuple[str, str]]] = {
         "register_hook on a traced tensor",
         "register the hook on the result, outside the traced function",
     ),
+    torch.Tensor.register_post_accumulate_grad_hook: (
+        "register_post_accumulate_grad_hook on a traced tensor",
+        "register the hook outside the traced function",
+    ),
     torch.Tensor.retain_grad: (
         "retain_grad() on a traced tensor",
         "call it on the result, outside the traced function",
@@ -123,3 +127,12 @@ REFUSED: Final[dict[Any, tuple[str, str]]] = {
     ),
     torch.from_numpy: ("torch.from_numpy inside a traced function", "make the tensor outside"),
 }
+
+# those that a program may have where it runs as generated Python
+ABOUT_AUTOGRAD: Final = frozenset(
+    (
+        torch.Tensor.register_hook,
+        torch.Tensor.register_post_accumulate_grad_hook,
+        torch.Tensor.retain_grad,
+    )
+)

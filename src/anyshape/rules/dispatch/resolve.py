@@ -21,7 +21,13 @@ from anyshape.rules.dispatch.autocast import cast_operands
 from anyshape.rules.dispatch.body import run_body
 from anyshape.rules.dispatch.bridge import run_meta_kernel
 from anyshape.rules.dispatch.call_form import normalized, reordered, takes
-from anyshape.rules.dispatch.op_name import NOT_OPS, PYTHON_OPERATORS, REFLECTED, REFUSED
+from anyshape.rules.dispatch.op_name import (
+    ABOUT_AUTOGRAD,
+    NOT_OPS,
+    PYTHON_OPERATORS,
+    REFLECTED,
+    REFUSED,
+)
 from anyshape.rules.dispatch.result import Done, Instead, Many
 from anyshape.rules.dispatch.signature import warn_out_of_date
 from anyshape.rules.dispatch.sym_node import to_ours
@@ -108,7 +114,7 @@ def resolve(func: Any) -> Handler:
     if func in torch_calls.HANDLED:
         return _number_function
     if func in REFUSED:
-        return _refuse
+        return _autograd if func in ABOUT_AUTOGRAD else _refuse
     if func in NOT_OPS:
         return _plain
     if is_op(func):
@@ -457,6 +463,11 @@ def _number_function(tracer: Any, func: Any, args: Any, kwargs: Any) -> Any:
 
 def _flat(args: Any) -> list[Any]:
     return [part for a in args for part in (a if isinstance(a, tuple | list) else (a,))]
+
+
+def _autograd(tracer: Any, func: Any, args: Any, kwargs: Any) -> Any:
+    found = tracer.autograd_call(func, args, kwargs)
+    return _refuse(tracer, func, args, kwargs) if found is NotImplemented else found
 
 
 def _refuse(tracer: Any, func: Any, args: Any, kwargs: Any) -> Any:

@@ -21,7 +21,7 @@ from anyshape.torch_compat.module_attribute import (
 from anyshape.trace.record import effect
 from anyshape.trace.record import read as reads
 from anyshape.trace.record.atom import ATOMS, CONTAINERS, Function
-from anyshape.trace.record.effect import Held
+from anyshape.trace.record.held import Held
 from anyshape.trace.record.read import MISSING
 from anyshape.trace.record.territory import is_twinned
 

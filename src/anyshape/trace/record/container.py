@@ -20,7 +20,7 @@ from anyshape.trace.record import effect
 from anyshape.trace.record import read as reads
 from anyshape.trace.record.atom import ATOMS, CONTAINERS, SYMBOLIC, Function
 from anyshape.trace.record.container_method import ContainerMethods
-from anyshape.trace.record.effect import Held
+from anyshape.trace.record.held import Held
 from anyshape.trace.record.live import steps
 from anyshape.trace.record.lookup import equal_key
 from anyshape.trace.record.read import MISSING

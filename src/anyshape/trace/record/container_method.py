@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from anyshape.symbolic.numpy_scalar import INTEGERS
 from anyshape.trace.record import effect
 from anyshape.trace.record.atom import ATOMS, CONTAINERS, Function
-from anyshape.trace.record.effect import Held
+from anyshape.trace.record.held import Held
 from anyshape.trace.record.method_name import BLIND, CHANGING, CONSUMING, FRESH
 from anyshape.trace.record.read import MISSING
 

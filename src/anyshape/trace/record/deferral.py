@@ -27,6 +27,7 @@ class Deferral:
     def __init__(self) -> None:
         self._outer: list[Deferral | None] = []
         self._waiting: list[Callable[[], None]] = []
+        self._undo: list[Callable[[], None]] = []
 
     def __enter__(self) -> Deferral:
         self._outer.append(_open.deferral)
@@ -38,13 +39,15 @@ class Deferral:
 
     def commit(self) -> None:
         """Do what waits."""
-        waiting, self._waiting = self._waiting, []
+        waiting, self._waiting, self._undo = self._waiting, [], []
         for act in waiting:
             act()
 
     def discard(self) -> None:
-        """Forget what waits."""
-        self._waiting = []
+        """Forget what waits, and take back what did not."""
+        undo, self._waiting, self._undo = self._undo, [], []
+        for act in reversed(undo):
+            act()
 
 
 def defer(act: Callable[[], None]) -> None:
@@ -54,3 +57,9 @@ def defer(act: Callable[[], None]) -> None:
         act()
     else:
         deferral._waiting.append(act)
+
+
+def undone_by(act: Callable[[], None]) -> None:
+    """Note what takes back something that was done at once, should the call run again."""
+    if _open.deferral is not None:
+        _open.deferral._undo.append(act)

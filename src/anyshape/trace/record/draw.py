@@ -33,7 +33,7 @@ from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.identity import stand_for
 from anyshape.trace.record import effect
-from anyshape.trace.record.effect import Held
+from anyshape.trace.record.held import Held
 from anyshape.trace.state.generator_state import another, is_generator, is_of_numpy
 
 if TYPE_CHECKING:

@@ -18,24 +18,14 @@ from anyshape.torch_compat.call_frame import APPLY
 from anyshape.torch_compat.pytree import SUPPORTED_NODES
 from anyshape.trace import tree
 from anyshape.trace.record.atom import HEAP
+from anyshape.trace.record.autograd_effect import AUTOGRAD_EFFECTS
 from anyshape.trace.record.deferral import defer
+from anyshape.trace.record.held import Held, given, owner_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from anyshape.trace.graph import Node
-
-
-class Held:
-    """An object from outside among the arguments of a call: passed as it is, and not copied."""
-
-    __slots__ = ("object",)
-
-    def __init__(self, x: Any) -> None:
-        self.object = x
-
-    def __repr__(self) -> str:
-        return f"<{type(self.object).__name__}>"
 
 
 class Shown:
@@ -48,19 +38,6 @@ class Shown:
 
     def __repr__(self) -> str:
         return self.text
-
-
-def owner_of(x: Any) -> Any:
-    """The object that an effect is about: held from outside, or made by the program."""
-    return x.object if type(x) is Held else x
-
-
-def given(x: Any) -> Any:
-    """An argument with the objects that are held; only tuples are taken apart."""
-    kind = type(x)
-    if kind is Held:
-        return x.object
-    return tuple([given(part) for part in x]) if kind is tuple else x
 
 
 def said(x: Any) -> Any:
@@ -370,6 +347,7 @@ EFFECTS: Final = frozenset(
         *OUTLETS,
         *DRAWS,
         read_gradient,
+        *AUTOGRAD_EFFECTS,
         torch.range,  # which warns
     )
 )
@@ -399,6 +377,7 @@ def _is_of_user(f: Any) -> bool:
 
 
 _MADE: Final = {build, new_object, make, new_cell, set_state, unflatten, namespace_of}
-_CHANGES: Final = EFFECTS - COMPUTED - OUTLETS - DRAWS - _MADE - {sleep, set_data}
+_NOT_SEEN: Final = {sleep, set_data, *AUTOGRAD_EFFECTS}  # done at once
+_CHANGES: Final = EFFECTS - COMPUTED - OUTLETS - DRAWS - _MADE - _NOT_SEEN
 _NAMESPACES: Final = ("aten", "prim", "prims", "quantized", "torchvision")
 _LIBRARIES: Final = ("torch", "anyshape", "builtins", "_operator", "math")

@@ -21,7 +21,8 @@ from anyshape.tensor.sym_tensor import SymTensor
 from anyshape.trace.graph import Follows
 from anyshape.trace.record import read as reads
 from anyshape.trace.record.atom import ATOMS
-from anyshape.trace.record.effect import Held, raise_unless
+from anyshape.trace.record.effect import raise_unless
+from anyshape.trace.record.held import Held
 from anyshape.trace.record.iteration import is_ordered
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from anyshape.env.site import is_own, user_site
 from anyshape.trace.record import effect
 from anyshape.trace.record import read as reads
 from anyshape.trace.record.atom import ATOMS
-from anyshape.trace.record.effect import Held
+from anyshape.trace.record.held import Held
 from anyshape.trace.record.text import is_size
 
 if TYPE_CHECKING:

@@ -30,7 +30,7 @@ from anyshape.trace.graph import GIVEN, MADE, Name
 from anyshape.trace.options import REPLAYED
 from anyshape.trace.record import effect
 from anyshape.trace.record.atom import ATOMS, HEAP, Function
-from anyshape.trace.record.effect import Held
+from anyshape.trace.record.held import Held, owner_of
 from anyshape.trace.record.reader import Reader
 from anyshape.trace.record.recipe import Recipe, Tested, recipe_of
 from anyshape.trace.twin.twin import is_twin
@@ -92,7 +92,7 @@ class Owners(Reader):
             self.tracer.emit(function, args)
         else:
             key = args[1] if function in effect.OF_ATTRIBUTES else None
-            self._sites.setdefault((id(effect.owner_of(args[0])), key), capture_site())
+            self._sites.setdefault((id(owner_of(args[0])), key), capture_site())
 
     def is_published(self, x: Any) -> bool:
         """Whether the program has an object by name."""
@@ -247,6 +247,10 @@ class Owners(Reader):
         name = self.new_name()
         self._published[id(x)] = (x, name)
         return name
+
+    def know(self, x: Any, name: Name) -> None:
+        """Note the name of an object that a call of the graph gives."""
+        self._know(x, name)
 
     def new_name(self) -> Name:
         """A name for an object that the program makes."""

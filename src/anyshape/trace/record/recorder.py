@@ -16,7 +16,7 @@ from anyshape.trace import tree
 from anyshape.trace.options import DONE, REFUSED, REPLAYED
 from anyshape.trace.record import effect, scratch
 from anyshape.trace.record import read as reads
-from anyshape.trace.record.effect import Held
+from anyshape.trace.record.held import Held
 from anyshape.trace.record.owner import Owners
 from anyshape.trace.record.read import MISSING
 from anyshape.trace.record.text import Texts

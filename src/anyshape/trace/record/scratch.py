@@ -17,7 +17,7 @@ from anyshape.tensor.sym_tensor import SymTensor
 from anyshape.trace.graph import Value, leaves
 from anyshape.trace.record import effect
 from anyshape.trace.record.atom import ATOMS
-from anyshape.trace.record.effect import Held
+from anyshape.trace.record.held import Held
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

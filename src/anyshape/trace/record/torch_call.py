@@ -18,11 +18,11 @@ from anyshape.torch_compat.process_flag import FLAG_SETTERS
 from anyshape.torch_compat.thread_state import is_any_autocast_enabled
 from anyshape.torch_compat.torch_function import disabled_torch_function
 from anyshape.torch_compat.torch_script import is_scripting
+from anyshape.trace.autograd_function import apply
 from anyshape.trace.higher_order.substitute import HIGHER_ORDER
 from anyshape.trace.record.collective import COLLECTIVES
 from anyshape.trace.record.setting import is_setting
 from anyshape.trace.record.shape_call import broadcast_shapes, shape_calls
-from anyshape.trace.whole import apply
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -191,5 +191,5 @@ def _plain_truths(recorder: Recorder, *args: Any, call: Any, **named: Any) -> An
 
 
 def _applied(recorder: Recorder, method: Any, *args: Any, **named: Any) -> Any:
-    """`apply` of an autograd.Function, see `trace/whole.py`."""
+    """`apply` of an autograd.Function, see `trace/autograd_function.py`."""
     return apply(recorder.tracer, method, args, named)

@@ -17,7 +17,7 @@ from anyshape.torch_compat.process_flag import read_flags, set_flags
 from anyshape.torch_compat.tensor_subclass import VIEW_BASE
 from anyshape.torch_compat.tensor_version import set_version, version_of
 from anyshape.trace.graph import leaves
-from anyshape.trace.record.effect import Held
+from anyshape.trace.record.held import Held
 from anyshape.trace.state.generator_state import is_generator, set_state, state_of
 from anyshape.trace.state.undisturbed import undisturbed
 

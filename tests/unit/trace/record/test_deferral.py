@@ -10,7 +10,7 @@ import torch
 
 from anyshape.trace.record import effect
 from anyshape.trace.record.deferral import Deferral, defer
-from anyshape.trace.record.effect import Held
+from anyshape.trace.record.held import Held
 
 
 class Box:
