@@ -363,9 +363,8 @@ class Compiled:
             program = tracer.root
         else:
             has_effects = any(n.func in UNLOWERED for n in captured.graph.nodes)
-            backend = find_backend(EAGER) if has_effects else self._backend
-            name, strict = name_of(self.fn), self.options.fullgraph
-            program = lower_program(captured, backend, call.frame, name, strict=strict)
+            plan = (find_backend(EAGER) if has_effects else self._backend, self.options.fullgraph)
+            program = lower_program(captured, *plan, call.frame, name_of(self.fn))
         entry = Entry(
             captured, call.attributes, watch, choose, self._layouts, program, exact, self._is_part
         )

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def lower_program(
-    captured: Captured, backend: Backend, flat: list[Any], name: str, *, strict: bool
+    captured: Captured, backend: Backend, strict: bool, flat: list[Any], name: str
 ) -> Lowered:
     """A program lowered to a backend, or left to generated Python if the backend cannot take it.
 
