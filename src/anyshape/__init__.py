@@ -34,6 +34,7 @@ from anyshape.errors import RecompileLimitError as RecompileLimitError
 from anyshape.errors import RuleSignatureWarning as RuleSignatureWarning
 from anyshape.errors import RuntimeAssertError as RuntimeAssertError
 from anyshape.errors import ShapeError as ShapeError
+from anyshape.errors import StateError as StateError
 from anyshape.errors import UnsupportedError as UnsupportedError
 
 if TYPE_CHECKING:

@@ -115,6 +115,13 @@ class ArgumentError(AnyshapeError, TypeError):
     """An argument has the wrong type, or is not among the accepted values."""
 
 
+class StateError(AnyshapeError, RuntimeError):
+    """The tensors of a program are missing, or are not such as it was exported for.
+
+    A `RuntimeError` too, as that of a module's `load_state_dict`.
+    """
+
+
 class LoadError(AnyshapeError, ValueError):
     """A file is not a saved program, is damaged, or needs an op that is not available."""
 

@@ -17,6 +17,7 @@ from anyshape.export.spec import dynamic_shapes as specs
 from anyshape.export.spec.specialized_dim import need_no_violation
 from anyshape.export.spec.tied_dims import warn_of_ties
 from anyshape.export.state.call_path import name_calls
+from anyshape.export.state.identifier import name_values
 from anyshape.export.state.naming import Naming
 from anyshape.export.state.state import state_of
 from anyshape.observe.profile import Profiled
@@ -140,6 +141,7 @@ def build(
         naming = Naming(fn)
         state = state_of(found.variants, naming)
         name_calls(found.variants, naming)
+        name_values(found.variants, state)
         program = ExportedProgram(name, found, state, request.on_deviation, fn)
         program.problems = problems_of(found, spec) if draft else []
         if is_profiled:

@@ -11,10 +11,12 @@ from anyshape.export.binding import Binding
 from anyshape.export.branches.branching import branches_of
 from anyshape.export.constant import Constant, constants_of
 from anyshape.export.contract import Contract, contract_of, ranges_of
-from anyshape.export.files.save import save
+from anyshape.export.files.save import dumps, save
 from anyshape.export.files.stand_in import Member, member_of
 from anyshape.export.match import ACCEPTED
 from anyshape.export.state.call_path import calls_of
+from anyshape.export.state.hierarchy import missing_error
+from anyshape.export.state.stateful import Stateful
 from anyshape.export.to_torch import to_torch
 from anyshape.export.verify import Report, verify
 from anyshape.interop.fx_graph import to_fx
@@ -40,7 +42,7 @@ if TYPE_CHECKING:
     from anyshape.trace.module_call import ModuleCall
 
 
-class ExportedProgram:
+class ExportedProgram(Stateful):
     """Callable like the function that was exported. It checks its inputs first.
 
     A program that branches on its sizes has several `variants`, each with a graph, and with the
@@ -162,6 +164,8 @@ class ExportedProgram:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the program on inputs that the contract allows."""
+        if self.state.is_incomplete:
+            raise missing_error(self.name, self.state.missing())
         args, kwargs = self._binding.arranged(args, kwargs)
         flat = flatten_call(self._first.inputs.spec, args, kwargs, self.name, ACCEPTED)
         for i in self._members:
@@ -244,6 +248,12 @@ class ExportedProgram:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the program to one file, which `anyshape.load` reads."""
         save(self, path)
+
+    def __reduce_ex__(self, _protocol: Any) -> Any:
+        """Pickled as the file that `save` writes."""
+        from anyshape.export.files.load import loads  # noqa: PLC0415  it imports this module
+
+        return loads, (dumps(self),)
 
     def __repr__(self) -> str:
         return f"<ExportedProgram {self.name}: {len(self.variants)} variant(s)>\n{self.contract()}"

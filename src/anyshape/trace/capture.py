@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from contextlib import contextmanager
 from functools import cached_property
 from time import perf_counter_ns
@@ -32,7 +33,9 @@ from anyshape.trace.tracer import Tracer
 from anyshape.trace.wrapper import drop_unused, given_wrapper, is_held
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    import torch
 
     from anyshape.domain import Interval
     from anyshape.env import Env
@@ -118,6 +121,19 @@ class Captured:
     def parts(self) -> list[Captured]:
         """The traced programs that it consists of."""
         return [self]
+
+    def rebound(self, tensors: Mapping[int, torch.Tensor]) -> Captured:
+        """The same program over other constants, which are given by the ids of those here."""
+        made, asked = copy.copy(self), self.tracer
+        made.tracer = copy.copy(self.tracer)
+        made.tracer.graph = self.tracer.graph.rebound(tensors)
+        made.tracer.observations = self.tracer.observations.rebound(tensors)
+        made.graph = self.graph.rebound(tensors)
+        if "program" in vars(self):
+            made.program = self.program.rebound(tensors)
+        if asked.observations.has_tensors or asked.asked_layout or asked.asked_grad:
+            vars(made).pop("contract", None)
+        return made
 
     def outline(self) -> list[str]:
         """How its parts follow each other, as text; of one part there is nothing to say."""

@@ -10,6 +10,7 @@ program runs on until the symbol is known, as eager execution would have done.
 
 from __future__ import annotations
 
+import copy
 import itertools
 import linecache
 import math
@@ -18,6 +19,7 @@ from bisect import bisect_right
 from importlib import import_module
 from keyword import iskeyword
 from operator import itemgetter
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
@@ -42,7 +44,6 @@ from anyshape.trace.spelling import OPERATORS, method_name, path_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from types import FunctionType
 
     from anyshape.env import Fact, Obligation
     from anyshape.trace.graph import Graph
@@ -63,19 +64,15 @@ class Program:
         *,
         restores: bool = True,
     ) -> None:
-        self.scope: dict[str, Any] = {
-            **SCOPE,
-            "torch": torch,
-            "fail": fail,
-            "defined": defined,
-            "numpy_scalar": numpy_scalar,
-        }
+        self.scope: dict[str, Any] = {}
         self._names: dict[Any, str] = {}
         self._graph = graph
         self._binds = binds
         self._slots = slots
         self._restores = restores  # whether to restore the modes that it changes
-        self._made: Callable[..., Any] | None = None
+        self._made: FunctionType | None = None
+        self._asserts: Sequence[Obligation] = ()
+        self._bound_from: Program | None = None  # whose lines tracebacks show
         self.text = ""
 
     # ------------------------------------------------------------------ text
@@ -83,6 +80,14 @@ class Program:
     def write(self, asserts: Sequence[Obligation]) -> str:
         """The text of the function `run(flat)`."""
         graph = self._graph
+        self._asserts, self._made, self._names = asserts, None, {}
+        self.scope = {
+            **SCOPE,
+            "torch": torch,
+            "fail": fail,
+            "defined": defined,
+            "numpy_scalar": numpy_scalar,
+        }
         checks = _checks(asserts, {bind.name for bind in self._binds}, graph)
         self.scope["asserts"] = checks.asserts
         last = self._last_uses()
@@ -106,6 +111,20 @@ class Program:
             lines = ["with keep_modes():", *(_INDENT + line for line in lines)]
         self.text = f"\n{_INDENT}".join(["def run(flat):", *lines]) + "\n"
         return self.text
+
+    def rewrite(self) -> None:
+        """Write the text again, after values have got names."""
+        self.write(self._asserts)
+
+    def rebound(self, tensors: Mapping[int, torch.Tensor]) -> Program:
+        """The same code over other constants, which are given by the ids of those here."""
+        made = copy.copy(self)
+        made._bound_from = self._bound_from or self
+        made.scope = {name: tensors.get(id(x), x) for name, x in self.scope.items()}
+        made._graph = self._graph.rebound(tensors)
+        if self._made is not None:
+            made._made = made.scope["run"] = FunctionType(self._made.__code__, made.scope)
+        return made
 
     def function(self) -> Callable[..., Any]:
         """The compiled function."""

@@ -20,7 +20,7 @@ from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from anyshape.env import Fact
     from anyshape.env.site import Site
@@ -40,18 +40,23 @@ class Value:
     """A tensor of the graph: its number among its kind, and its metadata when it was made.
 
     `root` is the value whose memory it is a view of, or itself; `version` of a root is the epoch of
-    the last mutation of that memory.
+    the last mutation of that memory. `name` is an identifier for the text of programs, if it has
+    one; `repr` is the number, which is unique in the graph.
     """
 
-    __slots__ = ("index", "kind", "meta", "node", "root", "version")
+    __slots__ = ("index", "kind", "meta", "name", "node", "root", "version")
 
     def __init__(self, index: int, kind: str, meta: Meta, node: Node | None = None) -> None:
         self.index = index
         self.kind = kind
         self.meta = meta
         self.node = node
+        self.name: str | None = None
         self.root = self
         self.version = 0
+
+    def __str__(self) -> str:
+        return self.name or repr(self)
 
     def __repr__(self) -> str:
         return f"{_PREFIX[self.kind]}{self.index}"
@@ -132,6 +137,13 @@ class Graph:
         self.inputs: list[Value] = []
         self.constants: list[tuple[Value, torch.Tensor]] = []
         self.outputs: list[Any] = []
+
+    def rebound(self, tensors: Mapping[int, torch.Tensor]) -> Graph:
+        """The same graph over other constants, which are given by the ids of those here."""
+        graph = Graph()
+        graph.nodes, graph.inputs, graph.outputs = self.nodes, self.inputs, self.outputs
+        graph.constants = [(value, tensors.get(id(t), t)) for value, t in self.constants]
+        return graph
 
     def verify(self) -> None:
         """Raise if a value is used before it is defined, defined twice, or of another graph."""

@@ -20,7 +20,7 @@ from anyshape.trace.condition import Violation, same_value
 from anyshape.trace.graph import CONSTANT, INPUT, Value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from anyshape.trace.condition import Condition, Scope
     from anyshape.trace.inputs import Leaf
@@ -100,6 +100,23 @@ class Observations:
             for (_, name), expected in self._inputs.items()
         )
         return found and plain and not self._same
+
+    def rebound(self, tensors: Mapping[int, torch.Tensor]) -> Observations:
+        """The same observations of other tensors, which are given by the ids of those here."""
+        made = Observations()
+        made._inputs = self._inputs
+        for (value, _), (t, found) in self._same.items():
+            new = tensors.get(id(t), t)
+            made._same[value, id(new)] = (new, found)
+        for t, name, expected in self._tensors.values():
+            new = tensors.get(id(t), t)
+            made._tensors[id(new), name] = (new, name, expected)
+        return made
+
+    @property
+    def has_tensors(self) -> bool:
+        """Whether something is about certain tensors from outside."""
+        return bool(self._same or self._tensors)
 
     def of(self, tracer: Tracer, value: Value, name: str) -> Any:
         """A part of the state of an input or a constant."""

@@ -12,10 +12,13 @@ from anyshape.trace.execution_modes import MODE_CHANGES, keep_modes
 from anyshape.trace.path.segment import key_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+
+    import torch
 
     from anyshape.env.site import Site
     from anyshape.events import Deviation
+    from anyshape.trace.codegen import Program
     from anyshape.trace.inputs import Inputs
     from anyshape.trace.tracer import Tracer
 
@@ -53,7 +56,7 @@ class Branching(Captured):
     ) -> None:
         first = segments[0].captured
         super().__init__(tracer, inputs, None, first.graph)
-        self.runtime_asserts, self.program = first.runtime_asserts, first.program
+        self.runtime_asserts = first.runtime_asserts
         self.segments = segments
         self.tracers = [tracer, *tracers]
         nodes = [node for part in self.parts for node in part.graph.nodes]
@@ -63,6 +66,20 @@ class Branching(Captured):
     def parts(self) -> list[Captured]:
         """See `Captured`."""
         return [part.captured for part in self.segments]
+
+    @cached_property
+    def program(self) -> Program:
+        """See `Captured`."""
+        return self.parts[0].program
+
+    def rebound(self, tensors: Mapping[int, torch.Tensor]) -> Branching:
+        """See `Captured`."""
+        made = super().rebound(tensors)
+        assert isinstance(made, Branching)
+        made.segments = [Part(c.rebound(tensors), branch) for c, branch in self.segments]
+        made.graph = made.parts[0].graph
+        vars(made).pop("program", None)
+        return made
 
     @cached_property
     def deviations(self) -> list[Deviation]:

@@ -22,6 +22,7 @@ from anyshape.export.files.version import upgraded, version_of
 from anyshape.export.files.written_out import WrittenOut
 from anyshape.export.program import ExportedProgram
 from anyshape.export.region import Refused
+from anyshape.export.state.identifier import name_values
 from anyshape.export.state.naming import BUFFER, PARAMETER
 from anyshape.export.state.state import Entry, State
 from anyshape.expr.traverse import names_of
@@ -96,6 +97,7 @@ def decode(data: Any, size: int, weights_file: bytes, classes: Classes) -> Expor
         kind = PARAMETER if isinstance(tensor, torch.nn.Parameter) else BUFFER
         entries[key] = Entry(key, kind, tensor, tensor.device)
     state = State([*entries.values()])
+    name_values(found.variants, state)
     checked.one_of(on_deviation, ("follow", "raise"), "on_deviation")
     name = checked.text(name, "name")
     listed = [_constant(pair) for pair in checked.items(outside, "outside")]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from anyshape.errors import LoadError
@@ -11,7 +13,7 @@ from anyshape.export.files.stand_in import Classes
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from anyshape.export.program import ExportedProgram
 
@@ -26,14 +28,29 @@ def load(path: str | os.PathLike[str], *, classes: Iterable[type] | None = None)
     Raises LoadError for a file that is not a saved program, is damaged, was written by a newer
     version, or needs an op or a device that is not available.
     """
-    known = Classes(classes)
+    with _only_load_errors(str(path)):
+        return _decoded(archive.read_file(path), Classes(classes))
+
+
+def loads(data: bytes) -> ExportedProgram:
+    """The program in the bytes of a file."""
+    with _only_load_errors("the data"):
+        return _decoded(archive.read(io.BytesIO(data), len(data)), Classes(None))
+
+
+def _decoded(members: dict[str, bytes], known: Classes) -> ExportedProgram:
+    program = members[archive.PROGRAM]
+    return decode(checked.parse(program), len(program), members[archive.WEIGHTS], known)
+
+
+@contextmanager
+def _only_load_errors(what: str) -> Iterator[None]:
+    """Let all errors of a file be LoadErrors, such as contradictory facts in a hostile file."""
     try:
-        members = archive.read_file(path)
-        program = members[archive.PROGRAM]
-        return decode(checked.parse(program), len(program), members[archive.WEIGHTS], known)
+        yield
     except LoadError:
         raise
-    except Exception as e:  # such as contradictory facts in a hostile file
+    except Exception as e:
         raise LoadError(
-            f"{path} is not a program", why=f"{type(e).__name__}: {str(e)[:300]}"
+            f"{what} is not a program", why=f"{type(e).__name__}: {str(e)[:300]}"
         ) from e

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from typing import TYPE_CHECKING
 
 from anyshape.errors import UnsupportedError
@@ -16,6 +17,17 @@ if TYPE_CHECKING:
 
 def save(program: ExportedProgram, path: str | os.PathLike[str]) -> None:
     """Write a program to a file; an existing file is replaced when the new one is complete."""
+    archive.write_file(path, _members(program))
+
+
+def dumps(program: ExportedProgram) -> bytes:
+    """The bytes of the file of a program."""
+    stream = io.BytesIO()
+    archive.write(stream, _members(program))
+    return stream.getvalue()
+
+
+def _members(program: ExportedProgram) -> dict[str, bytes]:
     content, weights = encode(program)
     data = archive.dumps(content)
     if len(data) > archive.MAX_PROGRAM:
@@ -25,4 +37,4 @@ def save(program: ExportedProgram, path: str | os.PathLike[str]) -> None:
         )
     members = {archive.PROGRAM: data, archive.WEIGHTS: weights}
     members[archive.CHECKSUMS] = archive.checksums(members)
-    archive.write_file(path, members)
+    return members

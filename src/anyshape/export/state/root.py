@@ -66,14 +66,17 @@ def attributes_of(module: torch.nn.Module) -> Iterator[tuple[str, Any]]:
 
 
 def _named(variables: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """The modules and tensors among variables, and in the lists, tuples and dicts among them."""
+    """The modules and tensors among variables, and in the lists, tuples and dicts among them. A key
+    whose text has a dot gives no name: a dot separates the parts of one.
+    """
     for name, x in variables.items():
         if _is_named(x):
             yield name, x
         elif type(x) in (list, tuple) and len(x) <= _MAX_ITEMS:
             yield from [(f"{name}[{i}]", part) for i, part in enumerate(x) if _is_named(part)]
         elif type(x) is dict and len(x) <= _MAX_ITEMS:
-            yield from [(f"{name}[{k!r}]", part) for k, part in x.items() if _is_named(part)]
+            found = [(f"{name}[{k!r}]", part) for k, part in x.items() if _is_named(part)]
+            yield from [(text, part) for text, part in found if "." not in text]
 
 
 def _is_named(x: Any) -> bool:

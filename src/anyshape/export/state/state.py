@@ -14,7 +14,6 @@ import torch
 from anyshape.export.state.naming import (
     BUFFER,
     CONSTANT,
-    NON_PERSISTENT_BUFFER,
     PARAMETER,
     Naming,
 )
@@ -47,6 +46,22 @@ class Entry(NamedTuple):
         """Whether `state_dict` has it."""
         return self.kind in (PARAMETER, BUFFER)
 
+    @property
+    def is_registered(self) -> bool:
+        """Whether a module has it as a parameter or a buffer."""
+        return self.kind != CONSTANT
+
+
+class Form(NamedTuple):
+    """What the program was traced for: another tensor in its place must have the same."""
+
+    shape: tuple[int, ...]
+    dtype: torch.dtype
+    device: torch.device
+
+    def __str__(self) -> str:
+        return f"{str(self.dtype).removeprefix('torch.')}{list(self.shape)} on {self.device}"
+
 
 class State(Mapping[str, torch.Tensor]):
     """The tensors of a program; as a mapping, from the first name of each to the tensor.
@@ -54,6 +69,7 @@ class State(Mapping[str, torch.Tensor]):
     `mutated` are the names of those that running the program changes. `shared` has the further
     paths of modules that the program's module has in several places, each with the first path.
     `training` is the mode in which all modules were traced; None if they differ, or are unknown.
+    `forms` are the forms that the tensors must have, by name; `is_incomplete` if some are missing.
     """
 
     def __init__(
@@ -63,12 +79,15 @@ class State(Mapping[str, torch.Tensor]):
         mutated: Iterable[str] = (),
         shared: Mapping[str, str] | None = None,
         training: bool | None = None,
+        forms: Mapping[str, Form] | None = None,
     ) -> None:
         self.entries = list(entries)
         self.mutated = frozenset(mutated)
         self.shared = dict(shared or {})
         self.training = training
         self._by_name = {e.name: e for e in self.entries}
+        self.forms = {e.name: form_of(e) for e in self.entries} if forms is None else dict(forms)
+        self.is_incomplete = any(e.is_missing for e in self.entries)
         self._names: dict[int, str] = {}
         for e in self.entries:
             self._names.setdefault(id(e.tensor), e.name)
@@ -108,7 +127,13 @@ class State(Mapping[str, torch.Tensor]):
     def replaced(self, tensors: Mapping[int, torch.Tensor]) -> State:
         """The state with other tensors in place of some, which are given by id."""
         entries = [e._replace(tensor=tensors.get(id(e.tensor), e.tensor)) for e in self.entries]
-        return State(entries, mutated=self.mutated, shared=self.shared, training=self.training)
+        return State(
+            entries,
+            mutated=self.mutated,
+            shared=self.shared,
+            training=self.training,
+            forms=self.forms,
+        )
 
 
 def state_of(variants: Sequence[Captured], naming: Naming) -> State:
@@ -177,4 +202,6 @@ def _training(root: Any) -> bool | None:
     return modes.pop() if len(modes) == 1 else None
 
 
-REGISTERED = (PARAMETER, BUFFER, NON_PERSISTENT_BUFFER)
+def form_of(entry: Entry) -> Form:
+    """The form that the tensor of an entry has now."""
+    return Form(tuple(entry.tensor.shape), entry.tensor.dtype, entry.device)

@@ -1,0 +1,208 @@
+"""The module of a program: the names of the exported module, and the program as its forward.
+
+A call reads the tensors from the places where they are now, so that optimizers, `load_state_dict`,
+`torch.func.functional_call`, parametrizations and copies work as for any module. Where other
+tensors are found than those of the last call, the program is bound to them; they must have the form
+that it was traced for, and tied ones must still be tied.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+
+from anyshape.errors import StateError, UnsupportedError
+from anyshape.export.state.naming import PARAMETER
+from anyshape.export.state.state import Form
+from anyshape.export.state.state_dict import need_apart
+from anyshape.torch_compat.module_attribute import (
+    BUFFERS,
+    MODULES,
+    NON_PERSISTENT,
+    PARAMETERS,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from anyshape.export.program import ExportedProgram
+    from anyshape.export.state.state import State
+
+_MODES: Final = {True: "training", False: "evaluation", None: "no single"}
+
+
+class Submodule(torch.nn.Module):
+    """A place in the hierarchy of a program's module: it holds tensors, and cannot be called.
+
+    Its own attributes begin with `anyshape_`, so that the user's names are free.
+    """
+
+    def __init__(self, mode: bool | None, path: str) -> None:
+        super().__init__()
+        self.anyshape_mode, self.anyshape_path = mode, path
+        self.anyshape_class = ""
+        self.training = bool(mode)
+
+    def forward(self, *_: Any, **__: Any) -> Any:
+        """Raise: only the whole program can be called."""
+        raise UnsupportedError(
+            f"{self.anyshape_path} is a place for tensors in the module of a program",
+            why="the program is one graph, without a function for each module",
+            fix="call the whole module",
+        )
+
+    def train(self, mode: bool = True) -> Any:
+        """Do nothing in the mode that the program was traced in; raise for the other."""
+        if mode is not self.anyshape_mode:
+            raise UnsupportedError(
+                f"the program was traced in {_MODES[self.anyshape_mode]} mode",
+                why="dropout and batch norms in the graph are those of that mode",
+                fix=f"export the module after module.{'train' if mode else 'eval'}()",
+            )
+        return self
+
+    def extra_repr(self) -> str:
+        """The class of the module in whose place it is."""
+        return self.anyshape_class
+
+
+class ProgramModule(Submodule):
+    """An `nn.Module` that runs an exported program on its own parameters and buffers.
+
+    They are the tensors of the program: training one trains the other. A deep copy has its own.
+    """
+
+    def __init__(self, program: ExportedProgram) -> None:
+        super().__init__(program.state.training, "")
+        self._anyshape_build(program.state)
+        for call in program.module_calls:
+            if call.path is not None and "[" not in call.path:
+                self._anyshape_at(call.path, program.state).anyshape_class = call.class_name
+        self.anyshape_bound = _Bound(self, copy.copy(program))
+
+    def _anyshape_build(self, state: State) -> None:
+        """Register the tensors under all their names."""
+        for e in state.entries:
+            if e.is_registered:
+                path, _, name = e.name.rpartition(".")
+                # A function may have any name for a tensor, so nothing checks it.
+                own = vars(self._anyshape_at(path, state))
+                own[PARAMETERS if e.kind == PARAMETER else BUFFERS][name] = e.tensor
+                if not e.is_saved:
+                    own[NON_PERSISTENT].add(name)
+
+    def anyshape_place(self, name: str) -> tuple[torch.nn.Module, str]:
+        """The module that has a tensor, and the name of the tensor in it."""
+        *path, last = name.split(".")
+        owner: torch.nn.Module = self
+        for part in path:
+            owner = vars(owner)[MODULES][part]
+        return owner, last
+
+    def _anyshape_at(self, path: str, state: State) -> Submodule:
+        """The module at a path; one that is at several paths is one module here too."""
+        if not path:
+            return self
+        outer, _, name = path.rpartition(".")
+        owner = self._anyshape_at(outer, state)
+        found = vars(owner)[MODULES].get(name)
+        if found is None:
+            if path in state.shared:
+                found = self._anyshape_at(state.shared[path], state)
+            else:
+                found = Submodule(state.training, path)
+            vars(owner)[MODULES][name] = found
+        assert isinstance(found, Submodule)
+        return found
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the program."""
+        return self.anyshape_bound.program()(*args, **kwargs)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> ProgramModule:
+        made = ProgramModule(copy.deepcopy(self.anyshape_bound.program(), memo))
+        memo[id(self)] = made
+        return made
+
+    def __copy__(self) -> ProgramModule:
+        return ProgramModule(self.anyshape_bound.program())
+
+    def __reduce_ex__(self, _protocol: Any) -> Any:
+        return ProgramModule, (self.anyshape_bound.program(),)
+
+
+class _Bound:
+    """A program over the tensors of a module, wherever they come from."""
+
+    def __init__(self, module: ProgramModule, program: ExportedProgram) -> None:
+        self._program = program
+        entries = [e for e in program.state.entries if e.is_registered]
+        self._places = [(e.name, _getter(module, e.name)) for e in entries]
+        self._forms = [program.state.forms[e.name] for e in entries]
+        self._last = [e.tensor for e in entries]
+
+    def program(self) -> ExportedProgram:
+        """The program over the tensors that are in the module now."""
+        found = [get() for _, get in self._places]
+        for t, form in zip(found, self._forms, strict=True):
+            if t.dtype is not form.dtype or t.shape != form.shape or t.device != form.device:
+                raise self._misfit(found)
+        if any(a is not b for a, b in zip(found, self._last, strict=True)):
+            self._bind(found)
+        return self._program
+
+    def _bind(self, found: list[torch.Tensor]) -> None:
+        program = self._program
+        state, replaced = program.state, dict[int, torch.Tensor]()
+        for (name, _), old, new in zip(self._places, self._last, found, strict=True):
+            if replaced.setdefault(id(old), new) is not new:
+                raise StateError(
+                    f"{name} is no longer tied to {state.entry(name).alias_of}",
+                    why="the program was traced with one tensor under both names",
+                    fix="assign one tensor to both",
+                )
+        need_apart(state, replaced)
+        self._program, self._last = program.rebound(replaced), found
+
+    def _misfit(self, found: list[torch.Tensor]) -> StateError:
+        forms = [Form(tuple(t.shape), t.dtype, t.device) for t in found]
+        pairs = zip(self._places, forms, self._forms, strict=True)
+        name, actual, form = next((n, a, f) for (n, _), a, f in pairs if a != f)
+        if actual.device.type == "meta":
+            return missing_error(self._program.name, [name])
+        return StateError(
+            f"{name} is {actual}, and the program was traced for {form}",
+            fix="export the converted module",
+        )
+
+
+def _getter(module: ProgramModule, name: str) -> Callable[[], torch.Tensor]:
+    """Reads a tensor from its place; one that is parametrized is an attribute."""
+    owner, last = module.anyshape_place(name)
+    registries = [vars(owner)[PARAMETERS], vars(owner)[BUFFERS]]
+
+    def get() -> torch.Tensor:
+        for registry in registries:
+            if last in registry:
+                found = registry[last]
+                break
+        else:
+            found = getattr(owner, last, None)
+        if not isinstance(found, torch.Tensor):
+            raise StateError(f"the module of the program has no tensor {name}")
+        return found
+
+    return get
+
+
+def missing_error(program: str, names: Iterable[str]) -> StateError:
+    """The error of a call of a program that was loaded without weights."""
+    listed = [*names]
+    more = f" and {len(listed) - 1} more" if len(listed) > 1 else ""
+    return StateError(
+        f"{program} has no values for {listed[0]}{more}",
+        why="it was loaded without weights",
+        fix="call load_state_dict first",
+    )
