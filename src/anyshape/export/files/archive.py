@@ -11,9 +11,11 @@ import json
 import os
 import struct
 import zlib
+from collections.abc import Callable, Collection
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from anyshape.errors import AnyshapeError, LoadError
+from anyshape.export.files.skim import skim
 from anyshape.regular_file import open_to_read, replace_file
 
 if TYPE_CHECKING:
@@ -109,35 +111,69 @@ def write_file(path: str | os.PathLike[str], members: Mapping[str, bytes]) -> No
 # ---------------------------------------------------------------------- reading
 
 
+Wanted = Callable[[bytes], Collection[str]]
+"""The entries of the weights that are wanted of a program."""
+
+
 def read_file(path: str | os.PathLike[str]) -> dict[str, bytes]:
     """The members of a file, all checked; LoadError for any other file."""
+    return skim_file(path, None)[0]
+
+
+def skim_file(
+    path: str | os.PathLike[str], wanted: Wanted | None
+) -> tuple[dict[str, bytes], dict[str, int]]:
+    """The members of a file, of the weights only the wanted entries, and the sizes of the others in
+    bytes; None wants all.
+    """
     try:
         with open_to_read(path) as stream:
-            return read(stream, os.fstat(stream.fileno()).st_size)
+            return _read(stream, os.fstat(stream.fileno()).st_size, wanted)
     except OSError as e:
         raise LoadError(f"cannot read {path}", why=str(e)) from e
 
 
 def read(stream: IO[bytes], length: int) -> dict[str, bytes]:
     """The members of an archive of `length` bytes."""
+    return _read(stream, length, None)[0]
+
+
+def _read(
+    stream: IO[bytes], length: int, wanted: Wanted | None
+) -> tuple[dict[str, bytes], dict[str, int]]:
     members: dict[str, bytes] = {}
+    sums: dict[str, str] = {}
+    sizes: dict[str, int] = {}
     entries = []
     offset = 0
     for member in MEMBERS:
-        data, crc, end = _member(stream, member, offset, length)
+        size, crc, start = _head(stream, member, offset, length)
+        if member == WEIGHTS and wanted is not None:
+            data, sizes, actual, sums[member] = skim(stream, size, wanted(members[PROGRAM]))
+        else:
+            data = stream.read(size)
+            actual = zlib.crc32(data) if len(data) == size else -1
+            sums[member] = hashlib.sha256(data).hexdigest()
+        if actual != crc:
+            raise LoadError(f"{member} is damaged")
         members[member] = data
-        entries.append((member.encode(), crc, len(data), offset))
-        offset = end
-    wanted = _tail(entries, offset)
-    if stream.read(len(wanted) + 1) != wanted:
+        entries.append((member.encode(), crc, size, offset))
+        offset = start + size
+    tail = _tail(entries, offset)
+    if stream.read(len(tail) + 1) != tail:
         raise LoadError("the directory at the end of the file is damaged, or something follows it")
-    if members[CHECKSUMS] != checksums(members):
+    if not agree(members[CHECKSUMS], sums):
         raise LoadError("the checksums are not those of the content", why="the file was changed")
-    return members
+    return members, sizes
 
 
-def _member(stream: IO[bytes], member: str, offset: int, length: int) -> tuple[bytes, int, int]:
-    """The content of the next member, its checksum, and where it ends."""
+def agree(found: bytes, sums: Mapping[str, str]) -> bool:
+    """Whether the member with the checksums has these."""
+    return found == dumps({name: sums[name] for name in (PROGRAM, WEIGHTS)})
+
+
+def _head(stream: IO[bytes], member: str, offset: int, length: int) -> tuple[int, int, int]:
+    """The size of the next member, its checksum, and where its content starts."""
     name = member.encode()
     head_size = _LOCAL.size + len(name) + _LOCAL_EXTRA.size
     head = stream.read(head_size)
@@ -156,7 +192,4 @@ def _member(stream: IO[bytes], member: str, offset: int, length: int) -> tuple[b
         raise LoadError(f"{member} has {size} bytes", why=f"at most {LIMITS[member]} are allowed")
     if size > length - offset - head_size:
         raise LoadError(f"the file ends inside {member}", why="it is truncated")
-    data = stream.read(size)
-    if len(data) != size or zlib.crc32(data) != crc:
-        raise LoadError(f"{member} is damaged")
-    return data, crc, offset + head_size + size
+    return size, crc, offset + head_size

@@ -63,24 +63,24 @@ def _constant(name: str) -> NoReturn:
     raise LoadError(f"{name} in program.json is not a number")
 
 
-def parse(data: bytes) -> Any:
+def parse(data: bytes, name: str = "program.json") -> Any:
     """JSON to plain objects; LoadError for what is not JSON, or is too large."""
     if sum(data.count(sign) for sign in (b",", b"[", b"{")) > MAX_PARTS:
-        raise LoadError(f"program.json has over {MAX_PARTS} parts")
+        raise LoadError(f"{name} has over {MAX_PARTS} parts")
     try:
         return json.loads(
-            data.decode("ascii"),
+            data.decode("ascii" if name == "program.json" else "utf-8"),
             object_pairs_hook=_object,
             parse_int=_int,
             parse_float=_float,
             parse_constant=_constant,
         )
     except RecursionError:
-        raise LoadError("program.json is nested too deeply") from None
+        raise LoadError(f"{name} is nested too deeply") from None
     except LoadError:
         raise
     except ValueError as e:
-        raise LoadError("program.json is not JSON", why=str(e)[:200]) from e
+        raise LoadError(f"{name} is not JSON", why=str(e)[:200]) from e
 
 
 def fields(x: Any, names: tuple[str, ...], where: str) -> list[Any]:

@@ -14,7 +14,7 @@ import torch
 from anyshape.errors import LoadError
 from anyshape.export.constant import Constant
 from anyshape.export.explore import Exploration
-from anyshape.export.files import checked, structure, weights
+from anyshape.export.files import checked, modules, structure, weights
 from anyshape.export.files.decode_graph import GraphReader, Shared
 from anyshape.export.files.decode_segment import branching
 from anyshape.export.files.scope import ScopeReader, read_sites
@@ -22,9 +22,7 @@ from anyshape.export.files.version import upgraded, version_of
 from anyshape.export.files.written_out import WrittenOut
 from anyshape.export.program import ExportedProgram
 from anyshape.export.region import Refused
-from anyshape.export.state.identifier import name_values
-from anyshape.export.state.naming import BUFFER, PARAMETER
-from anyshape.export.state.state import Entry, State
+from anyshape.export.state.identifier import identifiers_of
 from anyshape.expr.traverse import names_of
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.layout import CONTIGUOUS, Layout
@@ -35,11 +33,13 @@ from anyshape.trace.graph import INPUT, Value
 from anyshape.trace.inputs import Bind, Leaf
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from anyshape.export.files.stand_in import Classes
 
 _PROGRAM: Final = (
-    "constants", "format", "is_complete", "name", "on_deviation", "outside", "refused", "sites",
-    "state", "torch", "variants",
+    "constants", "format", "is_complete", "modules", "name", "on_deviation", "outside", "refused",
+    "sites", "state", "torch", "variants",
 )  # fmt: skip
 _VARIANT: Final = (
     "asserts", "binds", "branch", "constants", "deviations", "door", "guards", "in_tree", "inputs",
@@ -61,23 +61,34 @@ class SavedExample(torch.Tensor):
         raise RuntimeError(f"{func} of an example that was saved without its data")
 
 
-def decode(data: Any, size: int, weights_file: bytes, classes: Classes) -> ExportedProgram:
+def wanted_weights(data: Any) -> set[str]:
+    """The entries of the weights without parameters and persistent buffers."""
+    data = upgraded(data, version_of(data))
+    return weights.wanted_keys(data.get("constants"), modules.saved_numbers(data.get("state")))
+
+
+def decode(
+    data: Any, size: int, weights_file: bytes, classes: Classes, sizes: Mapping[str, int]
+) -> ExportedProgram:
     """The program in the data, with its weights; it may use `classes`. The data takes `size` bytes
-    of the file.
+    of the file; the entries of the weights that are in `sizes` were left out.
     """
     version = version_of(data)
-    records, _, is_complete, name, on_deviation, outside, refused, sites_, state_, *rest = (
-        checked.fields(upgraded(data, version), _PROGRAM, "program.json")
+    records, _, is_complete, modules_, name, on_deviation, outside, refused, *rest = checked.fields(
+        upgraded(data, version), _PROGRAM, "program.json"
     )
-    torch_, variants = rest
+    sites_, state_, torch_, variants = rest
     checked.text(torch_, "the version of torch")
     sites = read_sites(sites_)
-    constants = weights.decode(records, weights_file)
+    constants, devices = weights.decode(records, weights_file, sizes)
     found = Exploration()
     found.is_complete = checked.flag(is_complete, "is_complete")
     if not 0 < len(checked.items(variants, "variants")) <= _MAX_VARIANTS:
         raise LoadError(f"a program with {len(variants)} variants")
-    shared = Shared(version, sites, constants, classes, WrittenOut(size))
+    state, calls = modules.decode(state_, modules_, constants, devices)
+    names = identifiers_of(state)
+    tensors = [*zip(constants, devices, strict=True)]
+    shared = Shared(version, sites, tensors, classes, WrittenOut(size), calls, names)
     for i, v in enumerate(variants):
         found.variants.append(_Variant(v, shared, i).program)
     first = found.variants[0].inputs
@@ -88,16 +99,6 @@ def decode(data: Any, size: int, weights_file: bytes, classes: Classes) -> Expor
         raise LoadError(f"a program that refuses {len(refused)} kinds of inputs")
     for i, r in enumerate(refused):
         found.refused.append(_refused(r, shared, order, f"refusal {i}"))
-    entries: dict[str, Entry] = {}
-    for pair in checked.items(state_, "state"):
-        key, number = checked.items(pair, "state", 2)
-        if checked.text(key, "state") in entries:
-            raise LoadError(f"state has {key[:60]!r} twice")
-        tensor = constants[checked.number(number, "state", 0, len(constants) - 1)]
-        kind = PARAMETER if isinstance(tensor, torch.nn.Parameter) else BUFFER
-        entries[key] = Entry(key, kind, tensor, tensor.device)
-    state = State([*entries.values()])
-    name_values(found.variants, state)
     checked.one_of(on_deviation, ("follow", "raise"), "on_deviation")
     name = checked.text(name, "name")
     listed = [_constant(pair) for pair in checked.items(outside, "outside")]

@@ -11,6 +11,7 @@ from anyshape.export.files import body, checked, plain
 from anyshape.export.files.callable_ops import find, need_types
 from anyshape.export.files.defined import need, need_defined
 from anyshape.export.files.guarded_op import guarded
+from anyshape.export.files.modules import CALLS_SINCE
 from anyshape.export.files.outlet import OUTLETS, Outlets
 from anyshape.export.files.scope import ScopeReader
 from anyshape.export.files.stand_in import Member
@@ -36,6 +37,10 @@ if TYPE_CHECKING:
     from anyshape.export.files.scope import SavedSite
     from anyshape.export.files.stand_in import Classes
     from anyshape.export.files.written_out import WrittenOut
+    from anyshape.trace.module_call import ModuleCall
+
+
+_NODE: Final = ("args", "at", "kwargs", "op", "outs")
 
 
 class Shared(NamedTuple):
@@ -43,9 +48,11 @@ class Shared(NamedTuple):
 
     version: int
     sites: list[SavedSite]
-    constants: list[torch.Tensor]
+    constants: list[tuple[torch.Tensor, torch.device]]
     classes: Classes
     length: WrittenOut
+    calls: list[ModuleCall]
+    names: dict[int, str]  # of tensors, by id
 
 
 class GraphReader:
@@ -61,6 +68,7 @@ class GraphReader:
             terms, shared.sites, f"{where}, terms", self.tracer.env, shared.length
         )
         self.values: dict[str, Value] = {}
+        self._fields = _NODE if shared.version < CALLS_SINCE else (*_NODE, "call")
         self.outlets = Outlets(self.arg)
         self.inputs = Inputs([], [], None)
 
@@ -123,30 +131,31 @@ class GraphReader:
         is_member = type(data) is dict and "enum" in data
         return self._member(data, where) if is_member else self.arg(data, where)
 
-    def _constants(self, data: Any, constants: list[torch.Tensor]) -> None:
+    def _constants(self, data: Any, constants: list[tuple[torch.Tensor, torch.device]]) -> None:
         where = f"{self.where}, constants"
         seen: set[int] = set()
         for number in checked.items(data, where):
-            tensor = constants[checked.number(number, where, 0, len(constants) - 1)]
+            tensor, device = constants[checked.number(number, where, 0, len(constants) - 1)]
             if number in seen:
                 raise LoadError(f"{where} has {number} twice")
             seen.add(number)
             with DisableTorchFunction():
                 meta = meta_of_real(tensor)
+                meta.device = device
             value = Value(len(self.graph.constants), CONSTANT, meta)
+            value.name = self.shared.names.get(id(tensor))
             self.graph.constants.append((value, tensor))
             self.values[repr(value)] = value
 
     def node(self, data: Any, where: str) -> Node:
         """A call."""
-        args_, at, kwargs_, op, outs = checked.fields(
-            data, ("args", "at", "kwargs", "op", "outs"), where
-        )
+        args_, at, kwargs_, op, outs, *rest = checked.fields(data, self._fields, where)
+        call = self._call(rest[0], where) if rest else None
         func = self._op(op, where)
         if func in OUTLETS:
             args = self.outlets.arguments(func, checked.items(args_, where), where)
             checked.items(kwargs_, where, 0)
-            node = Node(func, args, {}, self.scope.site(at), 0)
+            node = Node(func, args, {}, self.scope.site(at), 0, call)
             node.outs = self.outlets.define(func, outs, where)
             return node
         args = tuple([self.arg(x, where) for x in checked.items(args_, where)])
@@ -157,9 +166,13 @@ class GraphReader:
                 checked.refuse(where, "the name of an argument", name)
             kwargs[name] = self.arg(x, where)
         need_types(func, args, kwargs, where)
-        node = Node(guarded(func, kwargs), args, kwargs, self.scope.site(at), 0)
+        node = Node(guarded(func, kwargs), args, kwargs, self.scope.site(at), 0, call)
         node.outs = self._outs(outs, node, where, 0)
         return node
+
+    def _call(self, number: Any, where: str) -> ModuleCall | None:
+        calls = self.shared.calls
+        return None if number is None else calls[checked.number(number, where, 0, len(calls) - 1)]
 
     def _parameter(self, data: Any, where: str) -> Value | Name:
         """A parameter of a body: a value or a symbol from around it, or one that it is given."""

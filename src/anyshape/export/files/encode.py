@@ -10,8 +10,9 @@ import torch
 from anyshape.env.obligation import in_program_order
 from anyshape.errors import UnsupportedError
 from anyshape.export.branches.branching import Branching, Part
-from anyshape.export.files import body, outlet, plain, structure, weights
+from anyshape.export.files import body, modules, outlet, plain, structure, weights
 from anyshape.export.files.callable_ops import name_of
+from anyshape.export.files.modules import CallWriter
 from anyshape.export.files.scope import ScopeWriter, Sites
 from anyshape.export.files.stand_in import Member, member_of
 from anyshape.export.files.written_out import WrittenOut
@@ -33,17 +34,20 @@ if TYPE_CHECKING:
     from anyshape.trace.capture import Captured
     from anyshape.trace.inputs import Leaf
 
-FORMAT: Final = 5
+FORMAT: Final = 6
 _SYMBOLIC: Final = {SymInt: "int", SymBool: "bool", SymFloat: "real"}
 _OF_OBJECTS: Final = (build, set_attribute, set_item)  # a loaded program has no module to assign to
 _KNOWN: Final = frozenset((bool, int, float, str))
 
 
 class _Shared(NamedTuple):
-    """What all parts of a file refer to: lines, tensors by number, the length of expressions."""
+    """What all parts of a file refer to: lines, tensors and calls of modules by number, the length
+    of expressions.
+    """
 
     sites: Sites
     numbers: dict[int, int]
+    calls: CallWriter
     written: WrittenOut
 
 
@@ -62,7 +66,8 @@ def encode(program: ExportedProgram) -> tuple[dict[str, Any], bytes]:
     records, data = weights.encode(
         list(constants.values()), [names.get(i, f"unnamed_{i}") for i in range(len(numbers))]
     )
-    shared = _Shared(sites, numbers, written)
+    calls = CallWriter()
+    shared = _Shared(sites, numbers, calls, written)
     content = {
         "constants": records,
         "format": FORMAT,
@@ -71,10 +76,11 @@ def encode(program: ExportedProgram) -> tuple[dict[str, Any], bytes]:
         "on_deviation": program.on_deviation,
         "outside": [[c.name, c.value] for c in program.constants if not c.is_code],
         "refused": [_refused(r, sites, written) for r in program.refused],
-        "state": [[name, numbers[id(t)]] for name, t in program.state.items()],
+        "state": modules.encode_state(program.state, numbers),
         "torch": str(torch.__version__),
         "variants": [_Variant(v.parts[0], shared).encode(v) for v in program.variants],
     }
+    content["modules"] = modules.encode_modules(program.state, calls)
     content["sites"] = [list(site) for site in sites.numbers]
     if written.is_too_long:
         raise UnsupportedError(
@@ -173,6 +179,7 @@ class _Graph:
             if is_outlet
             else list(map(self._arg, node.args)),
             "at": self.sites.number(node.site),
+            "call": self.shared.calls.number(node.module_call),
             "kwargs": [[name, self._arg(a)] for name, a in node.kwargs.items()],
             "op": name_of(node.func),
             "outs": self._outs(node.outs),

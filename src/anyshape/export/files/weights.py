@@ -17,7 +17,7 @@ from anyshape.torch_compat.tensor_subclass import storage_id
 from anyshape.torch_compat.torch_function import DisableTorchFunction, is_plain
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
 _BYTES: Final = torch.uint8
 _ALIGN: Final = 16
@@ -101,28 +101,42 @@ def _extent(t: torch.Tensor) -> int:
     return 1 + sum((n - 1) * s for n, s in zip(t.shape, t.stride(), strict=True))
 
 
-def decode(records: Any, data: bytes) -> list[torch.Tensor]:
-    """The tensors of the records."""
+def wanted_keys(records: Any, absent: Collection[int]) -> set[str]:
+    """The entries that hold the tensors whose numbers are not `absent`."""
+    found = checked.items(records, "constants")
+    keys = [record.get("key") if type(record) is dict else None for record in found]
+    return {key for i, key in enumerate(keys) if i not in absent and type(key) is str}
+
+
+def decode(
+    records: Any, data: bytes, sizes: Mapping[str, int]
+) -> tuple[list[torch.Tensor], list[torch.device]]:
+    """The tensors of the records, and their devices. The entries in `sizes` are not in the data:
+    their tensors are on the meta device.
+    """
     try:
         entries = safetensors.torch.load(data)
     except Exception as e:  # an error of safetensors, or of its reader at a wrong header
         raise LoadError("weights.safetensors is damaged", why=str(e)[:200]) from e
     moved: dict[Any, torch.Tensor] = {}
     used: set[str] = set()
-    found = []
+    found, devices = [], []
     for i, record in enumerate(checked.items(records, "constants")):
-        t = _decoded(record, f"constant {i}", entries, moved)
+        t, device = _decoded(record, f"constant {i}", entries, moved, sizes)
         used.add(record["key"])
         found.append(t)
-    extra = sorted(set(entries) - used)
+        devices.append(device)
+    extra = sorted({*entries, *sizes} - used)
     if extra:
         raise LoadError(
             f"weights.safetensors has {extra[0][:60]!r}, which the program does not use"
         )
-    return found
+    return found, devices
 
 
-def _decoded(record: Any, where: str, entries: Any, moved: Any) -> torch.Tensor:
+def _decoded(
+    record: Any, where: str, entries: Any, moved: Any, sizes: Mapping[str, int]
+) -> tuple[torch.Tensor, torch.device]:
     device_, dtype_, grad, key, offset, parameter, shape_, strides_ = checked.fields(
         record, FIELDS, where
     )
@@ -131,14 +145,16 @@ def _decoded(record: Any, where: str, entries: Any, moved: Any) -> torch.Tensor:
     dtype = checked.one_of(dtype_, checked.DTYPES, where)
     shape = checked.sizes(shape_, where)
     base = entries.get(checked.text(key, where))
-    if base is None:
+    if base is None and key not in sizes:
         raise LoadError(f"weights.safetensors has no {key[:60]!r}")
     if (key, device) not in moved:
         try:
-            moved[key, device] = base.to(device)
+            moved[key, device] = _absent(sizes[key]) if base is None else base.to(device)
         except Exception as e:  # any error of the device's backend
             raise LoadError(f"{where} is on {device}", why=str(e).splitlines()[0]) from e
     base = moved[key, device]
+    if base.is_meta and strides_ is None:
+        strides_ = _dense(shape)
     if strides_ is None:
         if tuple(base.shape) != shape or base.dtype is not dtype:
             raise LoadError(f"{where} is not {dtype} {list(shape)} in weights.safetensors")
@@ -148,9 +164,22 @@ def _decoded(record: Any, where: str, entries: Any, moved: Any) -> torch.Tensor:
     if checked.flag(grad, where) and not (dtype.is_floating_point or dtype.is_complex):
         raise LoadError(f"{where} requires gradients and is {dtype}")
     if checked.flag(parameter, where):
-        return torch.nn.Parameter(t, requires_grad=grad)
-    made: torch.Tensor = t.requires_grad_(grad)
-    return made
+        return torch.nn.Parameter(t, requires_grad=grad), device
+    return t.requires_grad_(grad), device
+
+
+def _absent(size: int) -> torch.Tensor:
+    """Bytes without memory."""
+    return torch.empty(size, dtype=_BYTES, device="meta")
+
+
+def _dense(shape: tuple[int, ...]) -> list[int]:
+    """The strides of a dense tensor."""
+    strides, step = [], 1
+    for n in reversed(shape):
+        strides.append(step)
+        step *= max(n, 1)
+    return strides[::-1]
 
 
 def _view(

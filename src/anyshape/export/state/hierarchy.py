@@ -16,7 +16,7 @@ import torch
 from anyshape.errors import StateError, UnsupportedError
 from anyshape.export.state.naming import PARAMETER
 from anyshape.export.state.state import Form
-from anyshape.export.state.state_dict import need_apart
+from anyshape.export.state.state_dict import have_equal_values, need_apart
 from anyshape.torch_compat.module_attribute import (
     BUFFERS,
     MODULES,
@@ -25,7 +25,7 @@ from anyshape.torch_compat.module_attribute import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from anyshape.export.program import ExportedProgram
     from anyshape.export.state.state import State
@@ -117,6 +117,21 @@ class ProgramModule(Submodule):
         assert isinstance(found, Submodule)
         return found
 
+    def load_state_dict(
+        self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
+    ) -> Any:
+        """As for every module; tensors that are assigned to tied names with equal values are tied
+        again.
+        """
+        keys = super().load_state_dict(state_dict, strict=strict, assign=assign)
+        for name, first in self.anyshape_bound.aliases.items() if assign else ():
+            owner, last = self.anyshape_place(name)
+            tensor, same = (self.anyshape_bound.get(n) for n in (name, first))
+            registry = vars(owner)[PARAMETERS]
+            if last in registry and tensor is not same and have_equal_values(tensor, same):
+                registry[last] = same
+        return keys
+
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Run the program."""
         return self.anyshape_bound.program()(*args, **kwargs)
@@ -142,6 +157,13 @@ class _Bound:
         self._places = [(e.name, _getter(module, e.name)) for e in entries]
         self._forms = [program.state.forms[e.name] for e in entries]
         self._last = [e.tensor for e in entries]
+        named = {e.name for e in entries}
+        ties = program.state.aliases()
+        self.aliases = {n: first for n, first in ties.items() if n in named and first in named}
+
+    def get(self, name: str) -> torch.Tensor:
+        """The tensor that has a name in the module now."""
+        return next(get for n, get in self._places if n == name)()
 
     def program(self) -> ExportedProgram:
         """The program over the tensors that are in the module now."""

@@ -58,7 +58,9 @@ def change_of(state: State, given: Any, *, strict: bool, assign: bool) -> Change
         for name in found:
             form = state.forms[first]
             misfits += _misfit(name, given[name], form, on_device=assign)
-        if not misfits and any(not _same(values[first], given[name]) for name in found[1:]):
+        if not misfits and any(
+            not have_equal_values(values[first], given[name]) for name in found[1:]
+        ):
             misfits.append(f"{' and '.join(found)} are tied, and their values differ")
     if misfits or (strict and (missing or unexpected)):
         raise _error(missing if strict else [], unexpected if strict else [], misfits)
@@ -114,8 +116,10 @@ def _misfit(name: str, given: torch.Tensor, form: Form, *, on_device: bool) -> l
     return [] if actual == form else [f"{name} is {actual}, and the program needs {form}"]
 
 
-def _same(a: torch.Tensor, b: torch.Tensor) -> bool:
-    """Whether two tensors of one form have equal values; NaN equals itself."""
+def have_equal_values(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Whether two tensors have equal values, and one shape; NaN equals itself."""
+    if a.shape != b.shape or a.is_meta or b.is_meta:
+        return False
     if a is b or (a.data_ptr() == b.data_ptr() and a.stride() == b.stride()):
         return True
     with torch.no_grad():

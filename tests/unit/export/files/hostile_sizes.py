@@ -162,7 +162,17 @@ def _long_lists() -> dict[str, Any]:
         ),
         "many outputs": _with(branch, ("variants", 0, "outputs"), [0] * 200_000),
         "many sites": _with(branch, ("sites",), [["", 0, "", ""]] * 50_000),
-        "many names of state": _with(sequential, ("state",), [[str(i), 0] for i in range(50_000)]),
+        "many names of state": _with(
+            sequential, ("state", "entries"), [[str(i), "buffer", 0] for i in range(50_000)]
+        ),
+        "deep names of state": _with(
+            sequential,
+            ("state", "entries"),
+            [[".".join([str(i), *"a" * 60]), "buffer", 0] for i in range(5_000)],
+        ),
+        "many calls of modules": _with(
+            sequential, ("modules", "calls"), [["", "", 0, i or None] for i in range(50_000)]
+        ),
         "many binds": _repeated("binds", lambda i: ["s0", 0, 0, 1, 0], 50_000),
         "many relations": _repeated("relations", lambda i: [0, 0, {"int": "s0 + 1"}], 50_000),
         "many records": _with(sequential, ("constants",), sequential["constants"][:1] * 3000),

@@ -396,7 +396,11 @@ def test_fields_that_the_class_does_not_have(path: Path) -> None:
 def test_files_of_the_first_version_are_read(path: Path) -> None:
     data = content("branch")
     data["format"] = 1
+    data["state"] = [[name, number] for name, _, number in data["state"]["entries"]]
+    del data["modules"]
     for variant in data["variants"]:
         del variant["recorded"]
+        for node in variant["nodes"]:
+            del node["call"]
     path.write_bytes(with_content("branch", data))
     assert load(path)(torch.ones(3)).tolist() == [0.0] * 3

@@ -78,6 +78,8 @@ def refused_or_program(data: bytes, path: Path) -> bool:
     assert isinstance(program, ExportedProgram)
     assert program.code
     assert program.explain()
+    assert program.graph_signature
+    assert program.module().state_dict().keys() == program.state_dict().keys()
     program.save(path)
     return False
 
@@ -503,6 +505,45 @@ def test_a_member_that_says_it_is_huge(tmp_path: Path) -> None:
         refusal(bytes(data), tmp_path / "a")
 
 
+# ---------------------------------------------------------------------- names and modules
+
+
+NAMES = {
+    "twice": lambda s, _: s["entries"].append(s["entries"][0]),
+    "empty": lambda s, _: s["entries"][0].__setitem__(0, ""),
+    "empty part": lambda s, _: s["entries"][0].__setitem__(0, "a..b"),
+    "deep": lambda s, _: s["entries"][0].__setitem__(0, ".".join("a" * 100)),
+    "long": lambda s, _: s["entries"][0].__setitem__(0, "a" * 5000),
+    "kind": lambda s, _: s["entries"][0].__setitem__(1, "module"),
+    "tensor": lambda s, _: s["entries"][0].__setitem__(2, 99),
+    "left out": lambda s, _: s["entries"].pop(),
+    "inside of a tensor": lambda s, _: s["entries"][0].__setitem__(0, f"{s['entries'][1][0]}.a"),
+    "changes": lambda s, _: s["mutated"].append("nothing"),
+    "a circle": lambda _, m: m["shared"].extend([["a", "b"], ["b", "a"]]),
+    "a long circle": lambda _, m: m["shared"].extend([["a", "b.c"], ["b", "a"]]),
+    "in itself": lambda _, m: m["shared"].append(["a", "a.b"]),
+    "a mode": lambda _, m: m.__setitem__("training", 1),
+    "a call before its outer": lambda _, m: m["calls"][0].__setitem__(3, 0),
+    "a number of a call": lambda _, m: m["calls"][0].__setitem__(2, -1),
+    "a path": lambda _, m: m["calls"][0].__setitem__(0, "."),
+}
+
+
+@pytest.mark.parametrize("what", NAMES)
+def test_names_and_modules(what: str, tmp_path: Path) -> None:
+    data = content("sequential")
+    NAMES[what](data["state"], data["modules"])
+    refusal(with_content("sequential", data), tmp_path / "a")
+
+
+def test_calls_that_do_not_exist(tmp_path: Path) -> None:
+    data = content("sequential")
+    assert data["modules"]["calls"]
+    for number in (-1, 99, "0", True):
+        data["variants"][0]["nodes"][0]["call"] = number
+        refusal(with_content("sequential", data), tmp_path / "a")
+
+
 # ---------------------------------------------------------------------- a bug, planted
 
 
@@ -518,13 +559,13 @@ def test_a_reader_that_skips_the_checksums_is_found_out(
     refusal(damaged, tmp_path / "a")
     wrong = packed({**parts, archive.WEIGHTS: flip(parts[archive.WEIGHTS], 4000)}, fix=False)
     refusal(wrong, tmp_path / "a")
-    monkeypatch.setattr(archive, "checksums", lambda parts: parts[archive.CHECKSUMS])
+    monkeypatch.setattr(archive, "agree", lambda *_: True)
     (tmp_path / "a").write_bytes(wrong)
     with pytest.raises(pytest.fail.Exception):
         refusal(wrong, tmp_path / "a")
     monkeypatch.undo()
     monkeypatch.setattr(zlib, "crc32", lambda _: 0)
-    monkeypatch.setattr(archive, "checksums", lambda parts: parts[archive.CHECKSUMS])
+    monkeypatch.setattr(archive, "agree", lambda *_: True)
     zeroed = packed(parts, fix=False)
     where = zeroed.index(parts[archive.WEIGHTS]) + len(parts[archive.WEIGHTS]) - 1
     with pytest.raises(pytest.fail.Exception):

@@ -18,6 +18,7 @@ from anyshape.errors import AnyshapeError, ConstraintError, LoadError, Unsupport
 from anyshape.export import Dim, ExportedProgram, export, load
 from anyshape.export.explore import Exploration
 from anyshape.export.files import archive
+from anyshape.export.state.state import State
 from anyshape.trace import capture, tree
 from tests.unit.export.files.saved_programs import CASES, Pair, branch, nested
 
@@ -161,7 +162,7 @@ def test_one_tensor_given_twice(tmp_path: Path) -> None:
     x = torch.randn(3)
     found = Exploration()
     found.variants.append(capture(lambda a, b: a.add_(1) + b, (x, x)))
-    loaded = saved(ExportedProgram("twins", found, {}, "follow"), tmp_path / "a")
+    loaded = saved(ExportedProgram("twins", found, State([]), "follow"), tmp_path / "a")
     y = torch.ones(5)
     assert torch.equal(loaded(y, y), torch.full((5,), 4.0))
     with pytest.raises(ConstraintError, match="the same tensor"):
@@ -207,7 +208,7 @@ def test_any_zip_tool_reads_it(tmp_path: Path) -> None:
         assert z.testzip() is None
         assert tuple(z.namelist()) == archive.MEMBERS
         content = json.loads(z.read(archive.PROGRAM))
-    assert content["format"] == 5
+    assert content["format"] == 6
     assert content["torch"] == str(torch.__version__)
 
 

@@ -179,7 +179,7 @@ def test_a_function_has_a_module_too() -> None:
     x = torch.randn(5, 4)
     torch.testing.assert_close(copy.deepcopy(module)(x), run(x))
     module(x).sum().backward()
-    assert weight.grad is not None and half.weight.grad is not None and kept[0].grad is not None
+    assert all(p.grad is not None for p in (weight, half.weight, kept[0]))
     assert exported(lambda x: x + 1).module()(x).equal(x + 1)
 
 
