@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -36,7 +37,9 @@ __all__ = [
     "exit_autocast",
     "forget_pending",
     "input_source",
+    "name_source",
     "set_grad",
+    "specialize_constants",
     "with_regions",
 ]
 
@@ -53,6 +56,20 @@ def input_source(leaf: int, dim: int | None) -> Any:
     """
     of_leaf = GetItemSource(LocalSource("flat_args"), leaf)
     return of_leaf if dim is None else TensorPropertySource(of_leaf, TensorProperty.SIZE, dim)
+
+
+def name_source(shape_env: Any, source: Any, name: str) -> None:
+    """Note how the user calls a symbol with that source, as torch's own exports do."""
+    text = source.name if isinstance(source.name, str) else source.name()
+    shape_env.source_name_to_debug_name[text] = name
+
+
+def specialize_constants(shape_env: Any) -> None:
+    """From here on, torch makes no symbol of an input that is 0 or 1, as in its own exports.
+
+    Otherwise it fails to decompose a program with an input that is a truth value.
+    """
+    shape_env.settings = dataclasses.replace(shape_env.settings, specialize_zero_one=True)
 
 
 def forget_pending(shape_env: Any) -> None:

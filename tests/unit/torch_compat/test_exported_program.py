@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import warnings
+
 import pytest
 import torch
 from torch.export import Dim
 
+from anyshape import export
 from anyshape.torch_compat import exported_program as ep
 from anyshape.torch_compat import fake_tensor as ft
 
@@ -75,3 +78,20 @@ def test_stretches_of_a_mode_become_higher_order_calls(program):
     assert any("wrap_with_autocast" in c for c in calls)
     (result,) = made(torch.ones(2, 2))
     assert result.dtype is torch.bfloat16
+
+
+def test_names_of_sources_and_constants_that_are_truth_values():
+    class Flagged(torch.nn.Module):
+        def forward(self, x, flag):
+            return x + 1 if flag else x
+
+    made = export(Flagged(), (torch.randn(3, 2), True), dynamic_shapes=({0: "rows"}, None))
+    program = made.to_torch()
+    env = next(iter(program.graph.nodes)).meta["val"].fake_mode.shape_env
+    assert list(env.source_name_to_debug_name.values()) == ["rows"]
+    assert env.specialize_zero_one
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch's own
+        again = program.run_decompositions()
+    x = torch.randn(1, 2)
+    assert torch.equal(again.module()(x, True), x + 1)

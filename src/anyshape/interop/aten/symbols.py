@@ -30,7 +30,13 @@ from anyshape.interop.arithmetic import compute, interpreter
 from anyshape.interop.fakes import derived_symbols, distinct_hints
 from anyshape.symbolic.numpy_scalar import NumpyInt
 from anyshape.symbolic.sym_int import SymInt
-from anyshape.torch_compat.exported_program import ConstantSource, forget_pending, input_source
+from anyshape.torch_compat.exported_program import (
+    ConstantSource,
+    forget_pending,
+    input_source,
+    name_source,
+    specialize_constants,
+)
 from anyshape.torch_compat.fake_tensor import DimDynamic, FakeTensorMode, ShapeEnv, int_oo
 from anyshape.torch_compat.sympy_expression import as_number, named_symbol
 from anyshape.trace.codegen import guard_function
@@ -62,6 +68,7 @@ class TorchSymbols:
         self._declared = _declared(captured)
         self.hints = self._hints()
         self._take_inputs()
+        specialize_constants(self.shape_env)
 
     def _take_inputs(self) -> None:
         derived = derived_symbols(self.captured)
@@ -80,7 +87,9 @@ class TorchSymbols:
         lo, hi = self._range(bind, hint)
         made = self._named(bind, symbol.label, hint, positive=lo >= 1 or None)
         self.shape_env.constrain_symbol_range(made, _end(lo), _end(hi))
-        return self.shape_env.create_symintnode(made, hint=hint, source=self._source(bind))
+        source = self._source(bind)
+        name_source(self.shape_env, source, symbol.label)
+        return self.shape_env.create_symintnode(made, hint=hint, source=source)
 
     def _hints(self) -> dict[str, Any]:
         """The values for the symbols that torch decides by, if it has to: none is 0 or 1."""

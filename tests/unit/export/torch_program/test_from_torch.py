@@ -285,3 +285,32 @@ def test_again_through_the_module_of_torch() -> None:
     for n in SIZES:
         x = rows(n)
         assert torch.equal(program(x), module(x))
+
+
+# ---------------------------------------------------------------------- there and back
+
+
+@pytest.mark.parametrize("name", ["stateful", "modes", "from data", "nested", "twice", "numbers"])
+def test_there_and_back(name: str) -> None:
+    torch.manual_seed(0)
+    case = PROGRAMS[name]
+    module = case.make()
+    args, kwargs = case.call(case.example)
+    there = anyshape.export(
+        copy.deepcopy(module), args, kwargs, dynamic_shapes=case.shapes
+    ).to_torch()
+    for exported in (there, decomposed(there)):
+        program = from_torch(exported)
+        assert all(agree(program, exported.module(), case.call(n), module) for n in SIZES)
+        assert "b" in program.range_constraints
+        assert program.name == type(module).__name__
+
+
+def test_there_and_back_keeps_names_ranges_and_modules() -> None:
+    first = anyshape.export(
+        Net(), (rows(5),), dynamic_shapes=({0: anyshape.Dim("rows", min=3, max=9)},)
+    )
+    program = from_torch(first.to_torch())
+    assert program.range_constraints == first.range_constraints
+    assert {c.path for c in program.module_calls} == {c.path for c in first.module_calls}
+    assert [e.name for e in program.state.entries] == [e.name for e in first.state.entries]
