@@ -221,7 +221,8 @@ class Builtins:
         """`object.__new__` or that of another class in C: the object is born in the trace."""
         reads = f.__self__ not in _BLANK
         made = self._plain(f, cls, *args, **named) if reads else f(cls, *args, **named)
-        return self._recorder.born(made) if type(made) is cls and cls.__flags__ & HEAP else made
+        is_new = cls.__flags__ & HEAP or cls in _BLANK
+        return self._recorder.born(made) if type(made) is cls and is_new else made
 
     def _slot(self, f: Any, owner: Any) -> Any:
         """What to call for a special method of an object that its class inherits from C."""

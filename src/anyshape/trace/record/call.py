@@ -79,6 +79,7 @@ class Calls:
         self._builtins = Builtins(self, recorder)
         self._substitutes = self._builtins.table
         self.asserted = self._builtins.meanings.asserted
+        self.draws = self._builtins.draws
 
     def is_recorded(self, f: Any) -> bool:
         """Whether a function runs as a twin."""

@@ -50,6 +50,11 @@ class Deferral:
             act()
 
 
+def waiting() -> list[Callable[[], None]]:
+    """What waits in this thread for the end of the call."""
+    return [] if _open.deferral is None else _open.deferral._waiting
+
+
 def defer(act: Callable[[], None]) -> None:
     """Do something outside: at once, or when the call has ended."""
     deferral = _open.deferral

@@ -5,6 +5,9 @@ generator that eager execution would use, and its result is a symbol that the ru
 program is traced no generator moves: what a call returns, and which error it raises, is found out
 by the same call of another generator, if all its arguments are known.
 
+A number that an iterator from outside gives is read when the program runs, and the iterator moves
+on, as with all writes.
+
 A generator that the program is given, or makes, has a name in it. What its state is, only the run
 knows: `State` stands for it, and can be kept, returned and set.
 """
@@ -12,6 +15,7 @@ knows: `State` stands for it, and can be kept, returned and set.
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 import random
 import sys
@@ -33,6 +37,7 @@ from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.identity import stand_for
 from anyshape.trace.record import effect
+from anyshape.trace.record import read as reads
 from anyshape.trace.record.held import Held
 from anyshape.trace.state.generator_state import another, is_generator, is_of_numpy
 
@@ -51,6 +56,7 @@ _SETTERS: Final = frozenset(("seed", "setstate", "set_state"))
 _GETTERS: Final = frozenset(("getstate", "get_state"))
 _NUMBERS: Final = (int, float, SymInt, SymFloat)
 _OF_FLOATS: Final = frozenset(("uniform", "gauss", "normalvariate"))  # they give floats, whatever
+_COUNTERS: Final = (itertools.count, type(iter(range(0))))
 _MOST: Final = 2**63 - 1
 _UNIT: Final = Span(0.0, math.nextafter(1.0, 0.0), False)
 _KNOWN: Final = (int, float, str, bytes, bool, type(None), range)
@@ -205,6 +211,26 @@ class Draws:
         place = self._result(owner, "choice", args, {}, 0, (0, count - 1))
         return self._calls.containers.item(options, place)
 
+    # ------------------------------------------------------------------ iterators
+
+    def moved(self, iterator: Any, default: tuple[Any, ...]) -> Any:
+        """`next(iterator, *default)` of an iterator over numbers from outside."""
+        recorder = self._recorder
+        if type(iterator) not in _COUNTERS or not recorder.replays or recorder.tracer.bodies:
+            raise recorder.refusal("an iterator from outside is moved on")
+        count = recorder.moved.get(id(iterator), (iterator, 0))[1]
+        asked = functools.partial(_has_more, iterator, count)
+        if not recorder.note(reads.CALL, asked, (), asked()):
+            return next(iter(()), *default)
+        sample = effect.ahead(iterator, count)
+        if type(sample) not in (int, float):
+            raise recorder.refusal("an iterator from outside is moved on")
+        recorder.moved[id(iterator)] = (iterator, count + 1)
+        recorder.effects += 1
+        tracer = recorder.tracer
+        mint = tracer.mint if type(sample) is int else tracer.mint_float
+        return mint(effect.take, (Held(iterator),))
+
     # ------------------------------------------------------------------ results
 
     def _read_clock(self, name: str) -> Any:
@@ -250,6 +276,11 @@ class Draws:
             why="its value would be frozen into the program, the same for every call",
             fix="pass the value as an argument, or use a random op of torch",
         )
+
+
+def _has_more(iterator: Any, count: int) -> bool:
+    """Whether an iterator has an item after so many others; one that counts has no end."""
+    return type(iterator) is itertools.count or iterator.__length_hint__() > count
 
 
 def _is_known(x: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import io
 import sys
@@ -19,7 +20,7 @@ from anyshape.torch_compat.pytree import SUPPORTED_NODES
 from anyshape.trace import tree
 from anyshape.trace.record.atom import HEAP
 from anyshape.trace.record.autograd_effect import AUTOGRAD_EFFECTS
-from anyshape.trace.record.deferral import defer
+from anyshape.trace.record.deferral import defer, waiting
 from anyshape.trace.record.held import Held, given, owner_of
 
 if TYPE_CHECKING:
@@ -299,6 +300,38 @@ def sleep(seconds: float) -> None:
     time.sleep(seconds)
 
 
+class _Move:
+    """An iterator is moved on."""
+
+    __slots__ = ("iterator",)
+
+    def __init__(self, iterator: Any) -> None:
+        self.iterator = iterator
+
+    def __call__(self) -> None:
+        next(self.iterator)
+
+
+def take(iterator: Held) -> Any:
+    """The next item of an iterator, which moves on; moves that wait count."""
+    move = _Move(iterator.object)
+    count = sum(type(act) is _Move and act.iterator is move.iterator for act in waiting())
+    item = ahead(move.iterator, count)
+    defer(move)
+    return item
+
+
+def ahead(iterator: Any, count: int) -> Any:
+    """The item after so many others; raises `StopIteration` where there is none."""
+    with warnings.catch_warnings():
+        if sys.version_info >= (3, 12):  # where copies of some are deprecated
+            warnings.simplefilter("ignore", DeprecationWarning)
+        twin = copy.copy(iterator)
+    for _ in range(count):
+        next(twin)
+    return next(twin)
+
+
 def set_data(t: torch.Tensor, value: torch.Tensor) -> None:
     """Give a tensor the memory of another one."""
     t.data = value
@@ -343,6 +376,7 @@ EFFECTS: Final = frozenset(
         fill,
         sleep,
         set_data,
+        take,
         *COMPUTED,
         *OUTLETS,
         *DRAWS,

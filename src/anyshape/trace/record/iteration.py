@@ -116,7 +116,7 @@ class Iterations:
                     return default[0]
                 raise
         if self._recorder.is_outside(o) and not self._recorder.is_born(o):
-            raise self._recorder.refusal("an iterator from outside is moved on")
+            return self._calls.draws.moved(o, default)
         return next(o, *default)
 
     def _iterating(self, f: Any, /, *args: Any, **named: Any) -> Any:

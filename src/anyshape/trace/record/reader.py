@@ -29,6 +29,7 @@ from anyshape.trace.record.namespace import Namespace
 from anyshape.trace.record.passive import active_method
 from anyshape.trace.record.read import MISSING
 from anyshape.trace.record.read_log import Unfolding
+from anyshape.trace.record.recipe import ITERATORS
 from anyshape.trace.record.territory import is_twinned
 from anyshape.trace.record.unrecorded import call_unrecorded
 from anyshape.trace.record.watch import Watch
@@ -73,6 +74,7 @@ class Reader:
         self._written_cells: dict[int, types.CellType] = {}
         self._globals: dict[tuple[int, str], None] = {}  # those that were assigned
         self._dict_owners: dict[int, Any] = {}
+        self.moved: dict[int, tuple[Any, int]] = {}  # iterators, and how often they were moved on
         self.inputs: dict[tuple[str, int, Any], Any] = {}  # places that are inputs of the program
         self._knows_hooks = False  # whether those of all modules are noted
         self.root: Any = None  # the object of a compiled method
@@ -215,6 +217,8 @@ class Reader:
 
     def deep(self, x: Any) -> Any:
         """Note all that an object and its parts hold, attributes too; what the trace sees of it."""
+        if type(x) in ITERATORS and id(x) not in self._born:
+            raise self.refusal("an iterator from outside is used")
         seen = self.shadows.get(id(x), x)
         todo, visited = self._parts(x), {id(x)}
         if seen is not x:

@@ -7,6 +7,7 @@ functions, methods, partial functions, iterators in C, errors and subclasses of 
 from __future__ import annotations
 
 import functools
+import gc
 import itertools
 import sys
 import types
@@ -53,6 +54,8 @@ def recipe_of(x: Any) -> Recipe | None:
         return Recipe(iter, (x.container,), x.place)
     if kind in ITERATORS:
         return _iterator(x)
+    if kind is types.MappingProxyType:
+        return Recipe(kind, tuple(gc.get_referents(x)))
     if issubclass(kind, BaseException):
         return _error(x)
     bases = [base for base in (tuple, frozenset, set) if issubclass(kind, base)]

@@ -44,6 +44,7 @@ class Recorder(Owners):
             for owner, (_, names) in self.changed.items()
         ]
         found += [(place, shadow) for place, shadow in self.shadows.items()]
+        found += [(place, count) for place, (_, count) in self.moved.items()]
         found += [(place, cell.cell_contents) for place, cell in self._written_cells.items()]
         return found + [(place, name, self._spaces[place][name]) for place, name in self._globals]
 
