@@ -17,8 +17,8 @@ from anyshape.errors import AnyshapeError, ConstraintError
 from anyshape.export.branches.branch_env import BranchEnv
 from anyshape.export.branches.carried import Carried
 from anyshape.export.branches.liveness import Liveness
-from anyshape.export.branches.waypoint import Waypoint, comes_before, differing, met
-from anyshape.export.branches.widening import ROUNDS, Widening, texts_of, widen, widening_of
+from anyshape.export.branches.waypoint import Waypoint, comes_before, differing, form_of, met
+from anyshape.export.branches.widening import FEW, ROUNDS, Widening, texts_of, widen, widening_of
 from anyshape.expr import eq0, negate
 from anyshape.expr.boolean import Bool
 from anyshape.expr.constructor.comparison import equals
@@ -206,6 +206,9 @@ class BranchTracer(SegmentTracer):
     def _ask(self, segment: Segment, question: Any) -> list[Any]:
         """End a new segment; what the next frame holds. The tree gets a script for each answer."""
         if self.tree.is_full:
+            for point in reversed(self.tree.points):
+                if comes_before(point, self.path):
+                    self._find_rounds(point, FEW)
             self.tree.exceed(self.env.text(question), capture_site())
             raise self.end()
         answers = self._possible(question)
@@ -260,19 +263,26 @@ class BranchTracer(SegmentTracer):
         names = frozenset([str(name) for name in self.names()])
         learned = len(self.paths.learned)
         frames, _ = position()
+        path = list(self.path)
         numbers = texts_of(Carried(frames, self.recorder.is_born), self)
         self.tree.points.append(
-            Waypoint(segment, state, order, list(self.path), learned, names, self, numbers)
+            Waypoint(segment, state, order, path, learned, names, self, numbers, form_of(state))
         )
-        if state.at not in self.tree.unrolled and state.at not in self.tree.widenings:
-            self._find_rounds(state.at)
+        self._find_rounds(self.tree.points[-1], ROUNDS)
 
-    def _find_rounds(self, at: Any) -> None:
-        """End the path where a loop differs from round to round in numbers alone."""
-        rounds = [p for p in self.tree.points if p.state.at == at and comes_before(p, self.path)]
-        if len(rounds) >= ROUNDS:
-            self.tree.wanted = widening_of(at, [point.numbers for point in rounds], self)
-            if self.tree.wanted is not None:
+    def _find_rounds(self, last: Waypoint, count: int) -> None:
+        """End the path if a loop differs in so many rounds in numbers alone."""
+        tree, at = self.tree, last.state.at
+        if at in tree.unrolled or at in tree.widenings:
+            return
+        rounds = [
+            p
+            for p in tree.points
+            if p.state.at == at and p.form == last.form and comes_before(p, last.path)
+        ]
+        if len(rounds) >= count:
+            tree.wanted = widening_of(at, [p.numbers for p in rounds], count, self)
+            if tree.wanted is not None:
                 raise self.end()
 
     def names_before(self, place: int) -> set[str]:

@@ -48,6 +48,7 @@ class Waypoint(NamedTuple):
     names: frozenset[str]  # the symbols there were
     tracer: BranchTracer
     numbers: Texts
+    form: Any  # the state without the numbers in its variables
 
 
 def met(point: Waypoint, state: ProgramState, tracer: BranchTracer) -> list[Any] | None:
@@ -105,6 +106,24 @@ def differing(a: Waypoint, b: Waypoint) -> list[str]:
         before = dict(known)
         found.update({n: x[0] in _NUMBERS for n, x in other if before.get(n) != x})
     return [n for n, is_number in found.items() if not is_number] or list(found)
+
+
+def form_of(state: ProgramState) -> Any:
+    """A state without the numbers in its variables and in the sizes of its tensors."""
+    parts = state.key[0]
+    count = len(state.at)
+    frames = [(at, code, _without(known), held) for at, code, known, held in parts[:count]]
+    return (frames, _without(parts[count:]))
+
+
+def _without(key: Any) -> Any:
+    if type(key) is tuple:
+        if len(key) > 1 and key[0] in (int, SymInt):
+            return int
+        if len(key) > 1 and key[0] in (float, SymFloat):
+            return float
+        return tuple([_without(x) for x in key])
+    return int if type(key) in (int, Spelled) else key
 
 
 def _common(a: Sequence[Any], b: Sequence[Any]) -> int:

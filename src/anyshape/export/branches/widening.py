@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from anyshape.export.branches.carried import Carried, Place
 
 ROUNDS: Final = 7  # of a loop that are traced before its counters become symbols
+FEW: Final = 2  # rounds that are enough where the program would have too many segments
 LIMIT: Final = 12  # widenings of one variant
 
 Texts = dict["Place", Any]  # the numbers of a state, symbolic ones as text
@@ -69,11 +70,13 @@ def _text(n: Any, tracer: BranchTracer) -> Any:
     return n if type(n) in (int, float) else whole_text(operand_of(n))
 
 
-def widening_of(at: Any, rounds: Sequence[Texts], tracer: BranchTracer) -> Widening | None:
-    """What differs between the rounds of a loop; None where nothing does that can be widened."""
+def widening_of(
+    at: Any, rounds: Sequence[Texts], count: int, tracer: BranchTracer
+) -> Widening | None:
+    """What differs between so many rounds of a loop; None where nothing can be widened."""
     last = rounds[-1]
     rounds = [r for r in rounds if r.keys() == last.keys()]
-    if len(rounds) < ROUNDS:
+    if len(rounds) < count:
         return None
     changes = []
     for place, n in last.items():
