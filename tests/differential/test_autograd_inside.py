@@ -14,7 +14,7 @@ import torch
 from torch.utils.hooks import RemovableHandle
 
 import anyshape
-from anyshape.errors import EffectError
+from anyshape.errors import EffectError, UnsupportedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -199,7 +199,34 @@ def views_without_grad(x: Any) -> Any:
     return x * 2, a.requires_grad, a.is_leaf, b.requires_grad, (a * 2).requires_grad
 
 
+def gradient(x: Any) -> Any:
+    (g,) = torch.autograd.grad((x * x).sum(), x)
+    return x * g, g.requires_grad, g.is_leaf, g.shape[0]
+
+
+def gradients_by_two(x: Any) -> Any:
+    w = torch.ones_like(x).requires_grad_()
+    y = x * w
+    a, b = torch.autograd.grad(y, [x, w], grad_outputs=torch.ones_like(y))
+    return (a + b * x,)
+
+
+def gradient_by_a_result(x: Any) -> Any:
+    y = x * 2
+    z = (y * y).sum()
+    (g,) = torch.autograd.grad([z], (y,), retain_graph=True)
+    (h,) = torch.autograd.grad(z, x, retain_graph=False)
+    return (x * g + h,)
+
+
+def gradient_by_nothing(x: Any) -> Any:
+    z = x.detach().clone().requires_grad_()
+    a, b = torch.autograd.grad((x * x).sum(), (x, z), materialize_grads=True)
+    return (x * a + b,)
+
+
 PROGRAMS = [
+    gradient, gradients_by_two, gradient_by_a_result, gradient_by_nothing,
     hook_on_a_result, hook_with_a_closure, hook_removed, hook_on_an_input, hook_before_a_change,
     hook_after_accumulation, hook_and_branch, retained, inputs_returned,
     inputs_returned_without_grad, objects, changed_in_place, not_differentiable, views,
@@ -255,6 +282,48 @@ def test_a_lost_hook_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     compiled = anyshape.compile(hook_on_a_result)
     assert facts(compiled, 3) != facts(hook_on_a_result, 3)
+
+
+def second_gradient(x: Any) -> Any:
+    (g,) = torch.autograd.grad((x * x).sum(), x, create_graph=True)
+    return (g * x,)
+
+
+def hooked_gradient(x: Any) -> Any:
+    y = x * x
+    y.register_hook(lambda g: g * 2)
+    (g,) = torch.autograd.grad(y.sum(), x)
+    return (x * g,)
+
+
+@pytest.mark.parametrize("program", [second_gradient, hooked_gradient])
+def test_gradients_of_unknown_kind_break_the_graph(program: Any) -> None:
+    compiled = anyshape.compile(program)
+    for n in SIZES:
+        assert facts(compiled, n) == facts(program, n), n
+    strict = anyshape.compile(program, fullgraph=True)
+    with pytest.raises(UnsupportedError, match=r"torch\.autograd\.grad inside"):
+        strict(torch.ones(3, requires_grad=True))
+
+
+def test_hooks_of_the_caller_are_seen() -> None:
+    """A hook of the input runs inside the program, which reads what it has changed."""
+    seen: list[int] = []
+
+    def f(x: Any) -> Any:
+        (g,) = torch.autograd.grad((x * x).sum(), x)
+        return (x * g * len(seen),)
+
+    compiled = anyshape.compile(f)
+    for hooked in (False, True, True):
+        found = []
+        for call in (compiled, f):
+            seen.clear()
+            x = torch.ones(3, requires_grad=True)
+            if hooked:
+                x.register_hook(lambda g: seen.append(1))
+            found.append(call(x)[0].tolist())
+        assert found[0] == found[1]
 
 
 class Counting(torch.autograd.Function):

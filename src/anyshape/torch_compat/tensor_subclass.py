@@ -65,3 +65,11 @@ def storage_use_count(storage: torch.UntypedStorage) -> int:
     """
     found: int = torch._C._storage_Use_Count(storage_id(storage))
     return found
+
+
+def has_hooks(t: torch.Tensor) -> bool:
+    """Whether a backward pass that reaches a tensor calls functions of the user's. Without it, a
+    program would not know that its own gradients run code which the trace has not seen.
+    """
+    after: Any = getattr(t, "_post_accumulate_grad_hooks", None)
+    return bool(t._backward_hooks) or bool(after)

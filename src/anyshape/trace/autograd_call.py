@@ -1,19 +1,29 @@
 """Calls about the autograd graph, as calls of the program.
 
 A program that runs as generated Python builds the autograd graph that eager execution builds, so a
-hook that it registers is called with the same gradients. Torch's compilers rebuild that graph.
+hook that it registers is called with the same gradients. Torch's compilers rebuild that graph: a
+gradient by a tensor inside a compiled part does not exist, so a program that asks for gradients is
+never given to them.
 """
 
 from __future__ import annotations
 
+import inspect
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
+from anyshape.env.site import in_package
 from anyshape.errors import ShapeError
+from anyshape.rules.dispatch.result import Many
 from anyshape.rules.shared.operand import meta_of
+from anyshape.tensor.layout import CONTIGUOUS, unsure
+from anyshape.tensor.meta import Meta
+from anyshape.torch_compat.aten_op import is_op, qualified_name
+from anyshape.torch_compat.call_frame import APPLY
 from anyshape.trace.autograd_function import need_seen
-from anyshape.trace.record.autograd_effect import retain_grad
+from anyshape.trace.execution_modes import set_saved_hooks
+from anyshape.trace.record.autograd_effect import AUTOGRAD_EFFECTS, gradients, retain_grad
 from anyshape.trace.record.handle import Handle
 
 if TYPE_CHECKING:
@@ -26,9 +36,9 @@ if TYPE_CHECKING:
 def autograd_call(tracer: Tracer, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     """Record a call about the autograd graph; `NotImplemented` where programs cannot have it."""
     recorder = tracer.recorder
-    if not tracer.options.keeps_autograd or recorder is None or not recorder.replays:
+    if recorder is None or not recorder.replays or tracer.bodies:
         return NotImplemented
-    if tracer.bodies:
+    if func is not torch.autograd.grad and not tracer.options.keeps_autograd:
         return NotImplemented
     return _CALLS[func](tracer, func, *args, **kwargs)
 
@@ -66,8 +76,60 @@ def view_without_grad(result: SymTensor, of: Any) -> None:
 
 
 _DETACH: Final = (torch.Tensor.detach, torch.detach)
+
+
+def _grad(tracer: Tracer, func: Any, *args: Any, **kwargs: Any) -> Any:
+    """Gradients that are tensors, and constants for later calls.
+
+    Which of them are None, or require gradients themselves, is not known from shapes.
+    """
+    asked = inspect.signature(func).bind(*args, **kwargs)
+    asked.apply_defaults()
+    told = asked.arguments
+    materialize = bool(told["materialize_grads"])
+    unknown = told["create_graph"] or (told["allow_unused"] and not materialize)
+    if unknown or told["is_grads_batched"] or _runs_user_code(tracer):
+        return NotImplemented
+    outs, ins, given = (_sequence(told[n]) for n in ("outputs", "inputs", "grad_outputs"))
+    if not all(isinstance(t, torch.Tensor) for t in (*outs, *ins)):
+        return NotImplemented
+    tracer.asked_grad = True
+    found = [meta_of(t) for t in ins]
+    parts = [
+        Meta(m.shape, m.dtype, unsure(CONTIGUOUS), m.device, requires_grad=False) for m in found
+    ]
+    operands = (outs, ins, given, told["retain_graph"], materialize)
+    return tracer.record(gradients, operands, {}, Many(parts, tuple))
+
+
+def _sequence(x: Any) -> Any:
+    return x if x is None else tuple(x) if isinstance(x, tuple | list) else (x,)
+
+
+def _has_bodies(func: Any) -> bool:
+    return in_package(getattr(func, "__module__", None), f"{__package__}.higher_order")
+
+
+def _runs_user_code(tracer: Tracer) -> bool:
+    """Whether a backward pass may run code of the user's, whose effects the trace would not see:
+    hooks, autograd functions, what is saved elsewhere, and everything before the program.
+    """
+    for node in tracer.graph.nodes:
+        func = node.func
+        if func in AUTOGRAD_EFFECTS or func is set_saved_hooks or _has_bodies(func):
+            return True
+        if getattr(func, "__func__", None) is APPLY or type(func).__name__ == "CustomOpDef":
+            return True
+        if is_op(func) and not qualified_name(func).startswith("aten::"):
+            return True
+    graph, seen = tracer.graph, tracer.observations
+    outer = [v for v in (*graph.inputs, *[v for v, _ in graph.constants]) if v.meta.requires_grad]
+    return any(seen.of(tracer, v, "has hooks") or not seen.of(tracer, v, "is_leaf") for v in outer)
+
+
 _CALLS: Final[dict[Any, Callable[..., Any]]] = {
     torch.Tensor.register_hook: _hook,
     torch.Tensor.register_post_accumulate_grad_hook: _hook,
     torch.Tensor.retain_grad: _retain,
+    torch.autograd.grad: _grad,
 }

@@ -14,7 +14,7 @@ import torch
 from anyshape.errors import RuntimeAssertError
 from anyshape.tensor.layout import has_strides, offset_of, strides_of
 from anyshape.tensor.sym_tensor import MISSING
-from anyshape.torch_compat.tensor_subclass import VIEW_BASE
+from anyshape.torch_compat.tensor_subclass import VIEW_BASE, has_hooks
 from anyshape.torch_compat.torch_function import DisableTorchFunction
 from anyshape.trace.condition import Violation, same_value
 from anyshape.trace.graph import CONSTANT, INPUT, Value
@@ -33,6 +33,7 @@ _READ: Final[dict[str, Callable[[torch.Tensor], Any]]] = {
     "has a grad_fn": lambda t: t.grad_fn is not None,
     "is a view": lambda t: getattr(t, VIEW_BASE) is not None,
     "retains_grad": lambda t: t.retains_grad,
+    "has hooks": has_hooks,
     "requires_grad": lambda t: t.requires_grad,
     "is_inference": lambda t: t.is_inference(),
     "is_neg": lambda t: t.is_neg(),

@@ -82,3 +82,14 @@ def test_wrapper_classes():
     assert tensor_subclass.is_wrapper(TwoTensor)
     assert not tensor_subclass.is_wrapper(FakeTensor)
     assert not tensor_subclass.is_wrapper(torch.Tensor)
+
+
+def test_hooks_of_a_tensor_are_seen() -> None:
+    x = torch.ones(2, requires_grad=True)
+    assert not tensor_subclass.has_hooks(x)
+    handle = x.register_hook(lambda g: g)
+    assert tensor_subclass.has_hooks(x)
+    handle.remove()
+    assert not tensor_subclass.has_hooks(x)
+    x.register_post_accumulate_grad_hook(lambda t: None)
+    assert tensor_subclass.has_hooks(x)

@@ -134,5 +134,6 @@ ABOUT_AUTOGRAD: Final = frozenset(
         torch.Tensor.register_hook,
         torch.Tensor.register_post_accumulate_grad_hook,
         torch.Tensor.retain_grad,
+        torch.autograd.grad,
     )
 )

@@ -6,13 +6,12 @@ to run again takes them back.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+import torch
 
 from anyshape.trace.record.deferral import undone_by
 from anyshape.trace.record.held import owner_of
-
-if TYPE_CHECKING:
-    import torch
 
 
 def add_hook(t: torch.Tensor, method: str, hook: Any) -> Any:
@@ -30,6 +29,16 @@ def remove_hook(handle: Any) -> None:
 def retain_grad(t: torch.Tensor) -> None:
     """Have a result keep its gradient."""
     t.retain_grad()
+
+
+def gradients(
+    outputs: Any, inputs: Any, given: Any, retain_graph: bool | None, materialize: bool
+) -> tuple[torch.Tensor, ...]:
+    """The gradients of outputs by inputs, as `torch.autograd.grad` computes them."""
+    found: tuple[torch.Tensor, ...] = torch.autograd.grad(
+        outputs, inputs, given, retain_graph=retain_graph, materialize_grads=materialize
+    )
+    return found
 
 
 AUTOGRAD_EFFECTS: Final = frozenset((add_hook, remove_hook, retain_grad))

@@ -19,7 +19,7 @@ from anyshape.torch_compat.call_frame import APPLY
 from anyshape.torch_compat.pytree import SUPPORTED_NODES
 from anyshape.trace import tree
 from anyshape.trace.record.atom import HEAP
-from anyshape.trace.record.autograd_effect import AUTOGRAD_EFFECTS
+from anyshape.trace.record.autograd_effect import AUTOGRAD_EFFECTS, gradients
 from anyshape.trace.record.deferral import defer, waiting
 from anyshape.trace.record.held import Held, given, owner_of
 
@@ -385,7 +385,10 @@ EFFECTS: Final = frozenset(
         torch.range,  # which warns
     )
 )
-UNLOWERED: Final = EFFECTS | {raise_unless}  # calls that are not for compilers of tensors
+UNLOWERED: Final = EFFECTS | {
+    raise_unless,
+    gradients,
+}  # calls that are not for compilers of tensors
 
 
 def are_seen(nodes: Iterable[Node]) -> bool:
