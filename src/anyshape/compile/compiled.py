@@ -357,7 +357,7 @@ class Compiled:
         watch = tracer.recorder.finish()
         if isinstance(tracer, PathTracer) and tracer.answers:
             out = tracer.finish(captured.graph.outputs, captured.out_spec)
-            self.stats.breaks += len(tracer.answers)
+            self.stats.breaks += tracer.breaks
             tracer.deferral.commit()
             lower_segments(tracer.parts, self._backend)
             program = tracer.root
@@ -405,7 +405,6 @@ class Compiled:
         tracer.caller_flags = None if before is None else before.flags
         call = Arguments.of(self.fn, args, kwargs, entry.attributes, owned=True)
         self.stats.extensions += 1
-        self.stats.breaks += 1
         try:
             with config.patch(**_HINTS) if entry.choose is _BY_HINT else nullcontext():
                 captured = capture_call(self.fn, call, entry.choose, tracer)
@@ -424,6 +423,7 @@ class Compiled:
             deferral.commit()
             raise
         finally:
+            self.stats.breaks += tracer.breaks
             entry.renew(tracer)
         entry.watch.add(tracer.recorder.finish())
         deferral.commit()

@@ -15,6 +15,7 @@ from torch import nn
 
 import anyshape
 from anyshape.errors import AnyshapeWarning, ArgumentError, RecompileLimitError
+from anyshape.events import GraphBreak, Recompilation, TraceEnd, subscribe
 
 
 def double(x: Any) -> Any:
@@ -23,6 +24,31 @@ def double(x: Any) -> Any:
 
 def sizes(*shapes: Any) -> list[Any]:
     return [torch.randn(shape) for shape in shapes]
+
+
+# ---------------------------------------------------------------------- counts
+
+
+def mean_of_hits(x: Any) -> Any:
+    hits = x[x > 0]
+    total = hits.mean() if hits.numel() > 0 else x.sum()
+    return total if total > 1 else -total
+
+
+@pytest.mark.parametrize("dynamic", [None, "unbacked"])
+def test_counts_are_the_numbers_of_events(dynamic: Any) -> None:
+    compiled = anyshape.compile(mean_of_hits, dynamic=dynamic)
+    seen: list[Any] = []
+    with subscribe(seen.append, TraceEnd, GraphBreak, Recompilation):
+        for n in (0, 1, 2, 5, 9, 3):
+            x = torch.arange(n) - 1.0
+            assert torch.equal(compiled(x), mean_of_hits(x))
+    stats = compiled.stats
+    ends = [event for event in seen if type(event) is TraceEnd]
+    assert [event.error for event in ends] == [None] * (stats.traces + stats.extensions)
+    assert sum(type(event) is GraphBreak for event in seen) == stats.breaks >= 2
+    assert [event for event in seen if type(event) is Recompilation] == compiled.recompilations
+    assert stats.calls == 6
 
 
 # ---------------------------------------------------------------------- entries

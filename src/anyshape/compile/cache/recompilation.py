@@ -64,8 +64,8 @@ class Stats:
     """Counts of calls: served by a program, traced, run eagerly.
 
     They are state, not a second stream of events: a call that a program serves emits no event, and
-    counts must be there although nobody listened. `traces`, `extensions` and `breaks` are the
-    numbers of the events `TraceEnd` without an error and `GraphBreak`.
+    counts must be there although nobody listened. `traces + extensions` is the number of `TraceEnd`
+    events without an error, `breaks` that of the `GraphBreak` events.
     """
 
     def __init__(self) -> None:

@@ -104,6 +104,7 @@ class SegmentTracer(Tracer):
         self.answers: list[Any] = []
         self.questions: list[Any] = []
         self.settling = False
+        self.breaks = 0  # questions that ended a new segment
         self._order: list[Any] | None = None
         self._parent: tuple[Segment, Any] | None = None
         self._asserts = self._deviations = 0  # of earlier segments
@@ -222,6 +223,7 @@ class SegmentTracer(Tracer):
         """End a new segment with a question; returns what the next frame holds."""
         segment.site = capture_site()
         segment.question = self.env.text(question)
+        self.breaks += 1
         if GraphBreak in listeners:
             emit(GraphBreak(self, segment.question, segment.site))
         state = self._state()
