@@ -24,6 +24,6 @@ _turn: Final = threading.RLock()
 
 
 def turn_of(backend: Backend) -> AbstractContextManager[object]:
-    """What to work in."""
+    """The context in which to call the compiler."""
     home = getattr(backend.compiler, "__module__", "torch")
     return _turn if in_package(home, "torch") else nullcontext()

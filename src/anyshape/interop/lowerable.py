@@ -1,4 +1,4 @@
-"""What torch's compilers would do otherwise than eager execution: refused, or kept alive.
+"""Programs that torch's compilers would run differently from eager execution: refused, kept alive.
 
 They trace a graph into ops on tensors. What a call does to the autograd graph, to the modes of the
 process or to a random generator happens once, when they trace, and never again.

@@ -119,7 +119,7 @@ class SizeGuard(NamedTuple):
 
 
 def _where(test: Any, a: Any, b: Any) -> Any:
-    """What torch's text calls `Where`."""
+    """The function that torch's text calls `Where`."""
     return a if test else b
 
 

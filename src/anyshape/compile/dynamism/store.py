@@ -142,7 +142,7 @@ def _encoded(known: dict[str, set[Place]]) -> bytes:
 
 
 def _decoded(data: bytes) -> dict[str, set[Place]]:
-    """What a document says; `ValueError` for one that says something else."""
+    """The content of a document; `ValueError` for an invalid one."""
     try:
         content = json.loads(data)
     except RecursionError as e:

@@ -1,4 +1,4 @@
-"""What a function in pieces calls: functions and modules of the user's are compiled in turn."""
+"""The callees of a function in pieces: functions and modules of the user's are compiled in turn."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Callees:
         self._counts: Counter[Any] = Counter()
 
     def __call__(self, f: Any) -> Any:
-        """What to call in place of `f`."""
+        """The callable in place of `f`."""
         kind = type(f)
         if kind is types.FunctionType:
             return self._of(f, f, f, _MOST_FUNCTIONS, f.__code__) if _is_compiled(f) else f

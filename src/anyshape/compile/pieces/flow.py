@@ -212,7 +212,7 @@ class Flow:
 
 
 def join(a: Names | None, b: Names | None) -> Names | None:
-    """What is bound where two ways meet."""
+    """The names that are bound on both of two paths that join."""
     if a is None or b is None:
         return b if a is None else a
     return a & b

@@ -32,12 +32,12 @@ CALLEE: Final = b"anyshape callee"  # stands for the function that finds what to
 
 
 def standing_for(sign: bytes) -> ast.expr:
-    """What is called in place of a marker; the compiler warns where a plain constant is called."""
+    """The callee in place of a marker; the compiler warns where a plain constant is called."""
     return ast.BoolOp(ast.Or(), [ast.Constant(sign), ast.Constant(None)])
 
 
 def marker(number: int) -> bytes:
-    """What stands for a piece in the code of the function."""
+    """The placeholder of a piece in the code of the function."""
     return b"anyshape piece %d" % number
 
 

@@ -1,4 +1,4 @@
-"""What a relation says case by case, as conditions that are learnt with it.
+"""A relation by cases, as conditions that are learnt with it.
 
     f*g == 0                 f == 0 or g == 0
     f*g != 0                 f != 0 and g != 0

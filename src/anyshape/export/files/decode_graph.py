@@ -44,7 +44,7 @@ _NODE: Final = ("args", "at", "kwargs", "op", "outs")
 
 
 class Shared(NamedTuple):
-    """What all variants of a file refer to."""
+    """The tables that all variants of a file share."""
 
     version: int
     sites: list[SavedSite]

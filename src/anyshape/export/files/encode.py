@@ -111,7 +111,7 @@ class _Graph:
         self.scope = ScopeWriter(env.pool, env.sources, shared.sites, env, shared.written, ranges)
 
     def graph(self, branch: Branch | None) -> dict[str, Any]:
-        """What a program and a segment that ends with `branch` have in common."""
+        """The fields that a program and a segment ending in `branch` share."""
         part, scope = self.part, self.scope
         asserts = [scope.obligation(o) for o in part.runtime_asserts]
         return {
@@ -148,7 +148,7 @@ class _Graph:
         return content
 
     def _entry(self, leaf: Leaf) -> Any:
-        """What a frame holds at one place."""
+        """The value at one place of a frame."""
         if leaf.value is None:
             return self._name(Name(leaf.name))
         return {**self._tensor(leaf.value.meta), "value": repr(leaf.value)}

@@ -1,5 +1,5 @@
-"""What a program says, to data and back: prints, writes to standard streams, warnings, log records,
-errors.
+"""The output of a program as data and back: prints, writes to standard streams, warnings, log
+records, errors.
 
 A file names these ops, and beside their plain arguments only this: a logger by its name, a builtin
 class of warnings or errors, and text for a class that is shown. No other object is ever found by a

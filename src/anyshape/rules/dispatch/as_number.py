@@ -72,7 +72,7 @@ def as_numbers(
 
 
 def need_sizes(sizes: Any) -> None:
-    """What `split` needs, which takes other integers than Python's for a tuple."""
+    """Raise as `split` does for a NumPy integer, which it takes for a tuple."""
     if is_numpy(sizes):
         raise TypeError(
             "split_with_sizes(): argument 'split_sizes' (position 2) must be tuple of ints, not"

@@ -1,4 +1,4 @@
-"""What a rule returns: a `Meta` for a new tensor, or one of these."""
+"""The results of rules: a `Meta` for a new tensor, or one of these."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class BridgeNode:
 
     @property
     def shape_env(self) -> BridgeNode:
-        """What torch asks as the node's environment: the node itself."""
+        """The environment of the node for torch: the node itself."""
         return self
 
     @property

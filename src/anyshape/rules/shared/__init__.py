@@ -1,1 +1,1 @@
-"""What rules of several families need. See the folder's README."""
+"""Code that rules of several families share. See the folder's README."""

@@ -132,7 +132,7 @@ class Attributes:
         return getattr(o, name)
 
     def in_super(self, o: Any, name: str) -> Any:
-        """What the classes of a `super` object have under a name, or `MISSING`."""
+        """The attribute that the classes of a `super` object have under a name, or `MISSING`."""
         start, cls = _this_class(o), _self_class(o)
         found = self._supers.get((cls, start, name), _UNKNOWN)
         if found is _UNKNOWN:
@@ -213,7 +213,7 @@ class Attributes:
         return value
 
     def _of_descriptor(self, o: Any, name: str, raw: Any) -> Any:
-        """What a data descriptor gives: a property, a slot, or one of the user's."""
+        """The value from a data descriptor: a property, a slot, or one of the user's."""
         recorder = self._recorder
         kind = type(raw)
         if kind is property:
@@ -238,7 +238,7 @@ class Attributes:
         return value
 
     def _of_raw(self, o: Any, name: str, raw: Any) -> Any:
-        """What a descriptor in the class of an object gives for the object."""
+        """The value from a descriptor in the class of an object."""
         kind = type(raw)
         if kind in _METHODS:
             return getattr(o, name)
@@ -396,7 +396,7 @@ class Attributes:
         raise recorder.refusal(f"the attribute {name} of a tensor is assigned")
 
     def _set_of_module(self, m: torch.nn.Module, name: str, value: Any) -> None:
-        """What `Module.__setattr__` does, for names that are registered already and for others."""
+        """Repeat `Module.__setattr__`, for names that are already registered and for others."""
         recorder = self._recorder
         own = m.__dict__
         if isinstance(value, torch.nn.Parameter | _Module):

@@ -183,7 +183,7 @@ class Builtins:
     # ------------------------------------------------------------------ kinds of functions
 
     def ready(self, f: Any) -> Any:  # noqa: C901, PLR0911  one case per kind of owner
-        """What to call for a builtin function or a method of an object in C."""
+        """The callable for a builtin function or a method of an object in C."""
         owner = f.__self__
         if type(f) is types.MethodWrapperType:
             return self._slot(f, owner)
@@ -225,7 +225,7 @@ class Builtins:
         return self._recorder.born(made) if type(made) is cls and is_new else made
 
     def _slot(self, f: Any, owner: Any) -> Any:
-        """What to call for a special method of an object that its class inherits from C."""
+        """The callable for a special method that the class of an object inherits from C."""
         attributes, name = self._attributes, f.__name__
         match name:
             case "__getattribute__":
@@ -270,7 +270,7 @@ class Builtins:
         return functools.partial(self._plain, f)
 
     def descriptor(self, f: Any) -> Any:
-        """What to call for a method that was taken from a class, such as `list.append`."""
+        """The callable for a method that was taken from a class, such as `list.append`."""
         owner = getattr(f, "__objclass__", None)
         if owner is not None and owner in (list, dict, set, deque, OrderedDict, tuple, frozenset):
             return functools.partial(self._unbound, f.__name__)
@@ -303,7 +303,7 @@ class Builtins:
         return result
 
     def python(self, f: Any) -> Any:
-        """What to call for a Python function that has no twin."""
+        """The callable for a Python function that has no twin."""
         module = f.__module__ or ""
         if any(map(_is_of_user, f.__closure__ or ())):
             kept_out = self._recorder.replays and is_disabled(f)
@@ -400,7 +400,7 @@ class Builtins:
         return type(a) in kinds and not self._recorder.may_write(a)
 
     def _found(self, result: Any, given: Any) -> Any:
-        """What a function gave: a new container, or something that it was given or keeps."""
+        """The result of a function: a new container, an argument, or an object that it keeps."""
         if type(result) in _NEW and all(result is not a for a in given):
             return self._recorder.born(result)
         return result

@@ -86,7 +86,7 @@ class Calls:
         return type(f) is Function and (is_twin(f.__code__) or is_twinned(f.__code__))
 
     def method(self, o: Any, name: str) -> Any:
-        """What to call for `o.name(...)`."""
+        """The callable for `o.name(...)`."""
         kind = type(o)
         if kind is SymTensor:
             f = getattr(o, name)
@@ -105,7 +105,7 @@ class Calls:
         return self.ready(self.attributes.attribute(o, name))
 
     def _of_class(self, o: Any, kind: type, name: str) -> Any:
-        """What to call for a method of an object, if its class and no other place has it."""
+        """The callable for a method of an object, if it is found in its class and nowhere else."""
         raw = self._in_class.get((kind, name))
         if type(raw) is Function and (id(o), name) not in self._known:
             twin = self._twins.get(raw)
@@ -121,7 +121,7 @@ class Calls:
         return self.ready(self.attributes.attribute(o, name))
 
     def _of_super(self, o: Any, name: str) -> Any:
-        """What to call for `super().name(...)`."""
+        """The callable for `super().name(...)`."""
         raw, owner = self.attributes.in_super(o, name), o.__self__
         if not isinstance(owner, type):
             if raw is object.__getattribute__:
@@ -132,7 +132,7 @@ class Calls:
         return self.ready(getattr(o, name))
 
     def ready(self, f: Any) -> Any:  # noqa: C901, PLR0911, PLR0912  one case per kind of callable
-        """What to call for `f(...)`."""
+        """The callable for `f(...)`."""
         kind = type(f)
         if kind is Function:
             found = self._twins.get(f)
@@ -182,7 +182,7 @@ class Calls:
         return functools.partial(self._builtins.foreign, f)
 
     def _followed(self, ref: Any) -> Any:
-        """What a weak reference refers to; whether that is alive is asked before every run."""
+        """The referent of a weak reference; every run first checks that it is alive."""
         found = ref()
         alive = functools.partial(_is_alive, ref)
         self._recorder.note(reads.CALL, alive, (), found is not None)
@@ -294,7 +294,7 @@ class Calls:
     # ------------------------------------------------------------------ modules and classes
 
     def _module(self, m: Any) -> Any:
-        """What calling a module calls: its forward, if there are no hooks around it."""
+        """The callable behind a call of a module: its forward, if it has no hooks."""
         recorder = self._recorder
         kind = recorder.kind(m)
         call = own_call(kind, recorder.lookup(kind, "__call__"))
@@ -304,7 +304,7 @@ class Calls:
         return self._called(m, kind)
 
     def _called(self, m: Any, kind: type) -> Any:
-        """What `Module.__call__` calls."""
+        """The callable that `Module.__call__` calls."""
         ready = self._implementation(m, kind)
         return functools.partial(call_module, self._recorder.tracer, m, ready)
 

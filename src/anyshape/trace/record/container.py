@@ -315,7 +315,7 @@ class Containers:
         return len(o)
 
     def iterated(self, o: Any) -> Any:
-        """What a loop over `o` goes through."""
+        """The iterable of a loop over `o`."""
         kind = type(o)
         if kind in ATOMS or kind is tuple:
             return o if kind is not str else self.calls.operators.plain(o)
@@ -340,7 +340,7 @@ class Containers:
         return o
 
     def looped(self, o: Any) -> Any:
-        """What a loop over `o` goes through, whose body may change it."""
+        """The iterable of a loop over `o` whose body may change `o`."""
         d = self.views.dict_of(o)
         if d is not None:
             return steps(self._recorder.shadows, d, type(o))
@@ -362,11 +362,11 @@ class Containers:
             place += 1
 
     def unpacked(self, o: Any) -> Any:
-        """What is assigned to several targets."""
+        """The sequence that is unpacked into several targets."""
         return self.iterated(o)
 
     def mapping(self, o: Any) -> Any:
-        """What `**o` passes."""
+        """The keyword arguments that `**o` passes."""
         if isinstance(o, dict):
             return self._recorder.content(o)
         if self._special(o, "keys") is not None:

@@ -31,7 +31,7 @@ _LOOKUPS: Final = frozenset(("get", "__contains__"))  # a key that is missing is
 
 
 class ContainerMethods:
-    """What to call for a method of a container: born in the trace, read, or changed."""
+    """The callable for a method of a container: born in the trace, read, or changed."""
 
     def __init__(self, containers: Containers, recorder: Recorder) -> None:
         self._containers = containers

@@ -86,7 +86,7 @@ stand_for(State, ())
 
 
 class Draws:
-    """What to call in place of functions that give another value on each call."""
+    """The callables in place of functions that return a different value on each call."""
 
     def __init__(self, recorder: Recorder, calls: Calls) -> None:
         self._recorder = recorder

@@ -1,4 +1,4 @@
-"""What a program does outside itself, as calls of its graph: done on every run, in order."""
+"""Side effects of a program as calls of its graph: repeated on every run, in order."""
 
 from __future__ import annotations
 
@@ -338,7 +338,7 @@ def set_data(t: torch.Tensor, value: torch.Tensor) -> None:
 
 
 def draw(source: Any, name: str, args: Any, named: Any) -> Any:
-    """What a random generator or a clock gives; or a change of the state of a generator."""
+    """The result of a random generator or a clock, or a change of the state of a generator."""
     return getattr(owner_of(source), name)(*given(args), **_all_given(named))
 
 

@@ -138,13 +138,13 @@ class Iterations:
         return self._recorder.born(result) if type(result) not in ATOMS else result
 
     def iterated(self, a: Any) -> Any:
-        """What a function goes through that is given `a`."""
+        """The iterable that a function called with `a` iterates over."""
         if type(a) in ATOMS or isinstance(a, torch.Tensor):
             return self._operators.plain(a) if type(a) is str else a
         return self._containers.iterated(a)
 
     def _looped(self, a: Any) -> Any:
-        """What an iterator goes through that is given `a`."""
+        """The iterable that an iterator made from `a` iterates over."""
         found = self.iterated(a)
         return self._containers.looped(a) if found is a else found
 

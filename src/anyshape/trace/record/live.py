@@ -20,7 +20,7 @@ _ITEMS: Final[Any] = type({}.items())
 
 
 def steps(shadows: dict[int, Any], c: Any, kind: type) -> Iterator[Any]:
-    """What a loop over a container goes through; over a view of it, if `kind` is one."""
+    """The iterable of a loop over a container, or over a view of it if `kind` is one."""
     if isinstance(c, list | bytearray):
         return Places(shadows, c)
     return Unchanged(shadows, c, kind)

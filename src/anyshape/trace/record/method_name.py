@@ -1,4 +1,4 @@
-"""What the methods of containers do, by name."""
+"""The effects of the methods of containers, by name."""
 
 from __future__ import annotations
 

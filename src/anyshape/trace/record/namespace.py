@@ -15,7 +15,7 @@ _COPIED: Final = ("__name__", "__package__", "__spec__", "__loader__", "__path__
 
 
 class Namespace(dict[str, Any]):
-    """What the functions of one module see as their globals.
+    """The globals that the functions of one module see.
 
     Python looks a name up here first, and calls `__missing__` where it is not; what that returns is
     kept. Assignments by a twin stay here, and the module is as before.

@@ -289,7 +289,7 @@ class Operations:
             raise self._recorder.unsupported("an error of an op is looked at") from error
 
     def raised(self, error: Any) -> Any:
-        """What is raised."""
+        """The exception to raise."""
         if isinstance(error, type) and issubclass(error, BaseException):
             return self.calls.ready(error)()
         return error
@@ -302,7 +302,7 @@ class Operations:
         return cls
 
     def manager(self, o: Any) -> Any:
-        """What a `with` statement enters and leaves."""
+        """The context manager of a `with` statement."""
         o = self._recorder.tracer.block(o)
         kind = type(o)
         enter = getattr(kind, "__enter__", None)
@@ -322,7 +322,7 @@ class Operations:
 
 
 def _truth_of(found: Any) -> bool:
-    """What a `__bool__` of the user's gave, as Python takes it."""
+    """The result of a user's `__bool__`, checked as Python checks it."""
     if type(found) is not bool and type(found) is not SymBool:
         raise TypeError(f"__bool__ should return bool, returned {type_of(found).__name__}")
     return bool(found)

@@ -1,4 +1,4 @@
-"""What a program does to the world: prints, warnings, log records, on every run."""
+"""The output of a program, on every run: prints, warnings, log records."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ class Given(NamedTuple):
 
 
 class Identity(NamedTuple):
-    """What a program needs of the identity of its arguments.
+    """The conditions of a program on the identity of its arguments.
 
     `compared` are the numbers of arguments with an object from outside that each is, or is not. If
     `apart`, no two are one object, and none is read from outside.
@@ -59,7 +59,7 @@ class Identity(NamedTuple):
 
 
 class Owners(Reader):
-    """What one trace knows by name; `Recorder` adds the rest of what it writes."""
+    """The objects that one trace knows by name; `Recorder` adds its other writes."""
 
     def __init__(self, tracer: Any) -> None:
         super().__init__(tracer)
@@ -305,7 +305,7 @@ class Owners(Reader):
         return same
 
     def identity(self) -> Identity:
-        """What the program needs of the identity of its arguments."""
+        """The conditions of the program on the identity of its arguments."""
         if not self._given.keys().isdisjoint([id(owner) for _, owner, *_ in self.reads.values()]):
             raise self.unsupported("an argument is a part of something from outside, too")
         compared = [
@@ -355,7 +355,7 @@ def is_plain_object(x: Any) -> bool:
 
 
 def _maker(x: Any) -> Any:
-    """What makes a container like `x` of its content; None if it is no such container."""
+    """The constructor of a container like `x` from its content; None for another object."""
     kind = type(x)
     if kind is defaultdict:
         return functools.partial(defaultdict, x.default_factory)

@@ -42,7 +42,7 @@ class Read(NamedTuple):
     value: Any
 
     def now(self) -> Any:
-        """What is there at the moment; `MISSING` if there is nothing."""
+        """The value that is there now, or `MISSING`."""
         try:
             return _NOW[self.kind](self.owner, self.key)
         except FAILED:
@@ -64,7 +64,7 @@ def is_array(x: Any) -> bool:
 
 
 def content_of(c: Any) -> Any:
-    """What a container holds, as a tuple; a mapping with its keys."""
+    """The content of a container as a tuple; of a mapping with its keys."""
     if isinstance(c, OrderedDict):
         return (type(c), *c.keys(), *c.values())
     if isinstance(c, dict):
@@ -84,7 +84,7 @@ def same_content(a: Any, b: Any) -> bool:
 
 
 def meta_of(t: torch.Tensor) -> tuple[Any, ...]:
-    """What a program knows of a tensor from outside, besides its data."""
+    """The metadata of a tensor from outside that a program relies on."""
     strides = t.stride() if t.layout is torch.strided else ()
     return (t.dtype, t.device, tuple(t.shape), t.requires_grad, t.layout, strides)
 

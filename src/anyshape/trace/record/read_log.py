@@ -1,4 +1,4 @@
-"""What a trace notes while it runs, and the reads that it stands for.
+"""The log that a trace writes while it runs, and the reads that it stands for.
 
 One step of a program may read at many places: to find a name in a class reads all bases, to call a
 module reads its hooks. A trace notes one entry (kind, owner, key, found) per step. Most traces are

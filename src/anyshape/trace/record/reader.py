@@ -44,7 +44,7 @@ _OWN_REFERENCES: Final = 3  # of the table, a variable, and `getrefcount`
 
 
 class Reader:
-    """What one trace reads outside; `Recorder` adds what it writes."""
+    """The state outside that one trace reads; `Recorder` adds its writes."""
 
     def __init__(self, tracer: Tracer) -> None:
         self.tracer = tracer
@@ -236,7 +236,7 @@ class Reader:
         return seen
 
     def _parts(self, x: Any) -> list[Any]:
-        """What an object holds, noted as read."""
+        """The content of an object, noted as read."""
         kind = type(x)
         if kind in ATOMS or isinstance(x, torch.Tensor | type):
             return []
@@ -272,7 +272,7 @@ class Reader:
             self.born_below(part, depth - 1)
 
     def lookup(self, cls: type, name: str) -> Any:
-        """What a class has under a name, as it is stored; `MISSING` if it has nothing."""
+        """The attribute of a class as it is stored, or `MISSING`."""
         found = self._looked_up.get((cls, name), _UNKNOWN)
         if found is _UNKNOWN:
             found = self._looked_up[cls, name] = self._look_up(cls, name)
@@ -323,7 +323,7 @@ class Reader:
         self._root_kind = lambda: type(held())
 
     def finish(self) -> Watch:
-        """What the program depends on outside its arguments, once the trace has ended."""
+        """The state besides its arguments that the program depends on, after the trace."""
         for _, tensor in self.tracer.graph.constants:
             self.reads[reads.META, id(tensor), None] = (
                 reads.META,

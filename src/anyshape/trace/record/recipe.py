@@ -29,7 +29,7 @@ class Recipe(NamedTuple):
 
 
 class Tested:
-    """What `filter` calls in a trace: the test of a result is recorded."""
+    """The predicate that `filter` calls in a trace: the test of its result is recorded."""
 
     __slots__ = ("_call", "_truth", "function")
 

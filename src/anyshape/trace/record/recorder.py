@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Recorder(Owners):
-    """What one trace reads and writes outside."""
+    """The state outside that one trace reads and writes."""
 
     def __init__(self, tracer: Tracer) -> None:
         super().__init__(tracer)
@@ -38,7 +38,7 @@ class Recorder(Owners):
         self.copied: list[Any] = []  # buffers that the program copies into at its end
 
     def state(self) -> list[Any]:
-        """What the trace has written so far, in a fixed order: the places and their values."""
+        """The writes of the trace so far, in a fixed order: the places and their values."""
         found: list[Any] = [
             (owner, sorted(names), [self.known[owner, n] for n in sorted(names)])
             for owner, (_, names) in self.changed.items()

@@ -31,7 +31,7 @@ _CONVERSION: Final = re.compile(r"%(\(\w*\))?[#0\- +]*(?:\*|\d+)?(?:\.(?:\*|\d+)
 
 
 class _Mark(NamedTuple):
-    """What stands for a mark: the node that computes it, and how."""
+    """The node that computes the value of a mark, and how."""
 
     name: Name
     value: Any

@@ -78,7 +78,7 @@ def survey(recorder: Reader, f: Any, args: tuple[Any, ...] = ()) -> None:
 
 
 def _named(recorder: Reader, f: Any) -> list[Any]:
-    """What a function names outside itself, noted."""
+    """The names outside a function that it refers to, noted as read."""
     found, todo = [], [f.__code__]
     while todo:
         code = todo.pop()
@@ -136,7 +136,7 @@ def _owner(f: Any, args: tuple[Any, ...]) -> Any:
 def _init_dataclass(
     recorder: Reader, cls: Any, f: Any, args: tuple[Any, ...], named: dict[str, Any]
 ) -> None:
-    """What the generated `__init__` does, with twins of factories and of `__post_init__`."""
+    """Repeat the generated `__init__` with twins of factories and of `__post_init__`."""
     o, calls = args[0], recorder.hooks.calls
     recorder.note(reads.ATTRIBUTE, f, "__code__", f.__code__)
     signature = inspect.signature(f)

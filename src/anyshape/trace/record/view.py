@@ -24,7 +24,7 @@ VIEWS: Final = frozenset((*_METHODS, Proxy))
 
 
 def items(proxy: Any) -> tuple[tuple[Any, Any], ...]:
-    """What a mapping holds; tuples are compared by what they hold."""
+    """The content of a mapping; tuples are compared by their elements."""
     return tuple(proxy.items())
 
 

@@ -28,7 +28,7 @@ _PAUSE: Final = 1e-4  # seconds
 
 
 class _Thread(threading.local):
-    """What a thread is about to call, and whether it collects."""
+    """The function that a thread is about to call, and whether it runs the garbage collector."""
 
     call: Callable[[], None] | None = None
     collects = False

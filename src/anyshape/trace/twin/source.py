@@ -218,7 +218,7 @@ def _is_of(node: Function, code: CodeType) -> bool:
 
 
 def _shape(code: CodeType) -> tuple[Any, ...]:
-    """What two codes of one source have in common, wherever they were compiled.
+    """The identity of a code object that does not depend on where it was compiled.
 
     How an attribute is loaded and called depends on the imports of the file, qualified names on
     what is around a function, and texts over several lines on their indent.
