@@ -218,8 +218,10 @@ class ExportedProgram(Stateful):
         return contract_of(self)
 
     def explain(self) -> str:
-        """Inputs, symbols, guards, asserts, specializations, deviations, with the user's lines."""
-        return explain(self.name, self.contract(), self.variants)
+        """Inputs, tensors by name, symbols, guards, asserts, specializations, deviations, with the
+        user's lines.
+        """
+        return explain(self.name, self.contract(), self.variants, self.state.lines())
 
     def to_fx(self, variant: int | None = None, segment: int | None = None) -> GraphModule:
         """A `torch.fx.GraphModule` over flat lists of inputs and outputs. A program of several
@@ -227,11 +229,13 @@ class ExportedProgram(Stateful):
         module of a variant without branches checks its guards; that of a segment does not.
         """
         chosen = self._variant("a graph") if variant is None else self.variants[variant]
+        names = {id(tensor): name for name, tensor in self.state.items()}
+        root = next((c.class_name for c in self.module_calls if c.path == ""), "")
         if len(chosen.parts) == 1 and not segment:
-            return to_fx(chosen, guarded=True)
+            return to_fx(chosen, guarded=True, names=names, root=root)
         if segment is None:
             raise self._branches(chosen, "a graph")
-        return to_fx(chosen.parts[segment])
+        return to_fx(chosen.parts[segment], names=names, root=root)
 
     def to_torch(self, variant: int | None = None) -> TorchProgram:
         """A `torch.export.ExportedProgram`, made from the graph without tracing again.

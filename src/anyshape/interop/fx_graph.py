@@ -24,6 +24,8 @@ from anyshape.env.obligation import Obligation, in_program_order
 from anyshape.errors import AnyshapeWarning
 from anyshape.expr.traverse import names_of
 from anyshape.interop.arithmetic import interpreter
+from anyshape.interop.aten.module_stacks import ModuleStacks
+from anyshape.interop.fx_values import add_values
 from anyshape.rules.dispatch.autocast import autocast_state
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.sym_tensor import SymSize
@@ -46,7 +48,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from anyshape.trace.capture import Captured
-    from anyshape.trace.graph import Graph
+    from anyshape.trace.graph import Graph, Node
     from anyshape.trace.inputs import Inputs
 
 _AS_OPERATORS: Final = {
@@ -75,9 +77,16 @@ def _modes() -> dict[Any, Any]:
     }
 
 
-def to_fx(captured: Captured, *, guarded: bool = False) -> fx.GraphModule:
+def to_fx(
+    captured: Captured,
+    *,
+    guarded: bool = False,
+    names: Mapping[int, str] | None = None,
+    root: str = "",
+) -> fx.GraphModule:
     """A module that computes the outputs of a traced program from the flat list of its inputs. If
-    it is `guarded`, it checks the guards first.
+    it is `guarded`, it checks the guards first. `names` are the qualified names of constants by id,
+    `root` is the name of the class of the exported module. Nodes have `val`, except in segments.
     """
     graph, asserts = captured.graph, in_program_order(captured.runtime_asserts)
     if guarded:
@@ -87,8 +96,12 @@ def to_fx(captured: Captured, *, guarded: bool = False) -> fx.GraphModule:
         asserts = [*[Obligation(f, captured.tracer.env.knowledge) for f in facts], *asserts]
     warn_of_outlets(graph)
     writer = _Writer(graph, {id(o): _message_of(o) for o in asserts}, assert_true)
+    writer.names, writer.stacks = names or {}, ModuleStacks(root)
     writer.take_leaves(captured.inputs)
-    return writer.write(asserts, graph.outputs)
+    made = writer.write(asserts, graph.outputs)
+    if all(leaf.value is None or leaf.example is not None for leaf in captured.inputs.leaves):
+        add_values(captured, writer.nodes, writer.computed)
+    return made
 
 
 def warn_of_outlets(graph: Graph) -> None:
@@ -182,6 +195,9 @@ class _Writer:
         self.number = interpreter(self.nodes.__getitem__, self.emit)
         self.ordered: deque[Obligation] = deque()
         self.alone: list[Obligation] = []
+        self.names: Mapping[int, str] = {}  # of constants, by id
+        self.stacks: ModuleStacks | None = None
+        self.computed: list[fx.Node] = []  # numbers, in order
 
     def take_leaves(self, inputs: Inputs) -> None:
         """One placeholder for each leaf; sizes are read from them."""
@@ -225,15 +241,25 @@ class _Writer:
         for step in self.graph.nodes:
             if step.func in LEFT_OUT:
                 continue
+            before = next(iter(reversed(self.fx.nodes)), None)
             made = self.step(step.func, step.args, step.kwargs)
-            if step.site is not None:
-                made.meta["stack_trace"] = str(step.site)
             self.bind(step.outs, made)
+            self.describe(step, before)
         if self.for_backend:
             self.restore_modes()
         self.fx.output(self.arg(list(outputs)))
         self.fx.lint()
         return fx.GraphModule(self.root, self.fx)
+
+    def describe(self, step: Node, before: fx.Node | None) -> None:
+        """Give the nodes of a call, those after `before`, its line and its modules."""
+        meta = {} if self.stacks is None else self.stacks.meta(step)
+        if step.site is not None:
+            meta["stack_trace"] = str(step.site)
+        for node in reversed(self.fx.nodes):
+            if node is before:
+                break
+            node.meta.update(meta)
 
     def restore_modes(self) -> None:
         """Restore the modes at the end, because compilers run a graph more than once."""
@@ -297,11 +323,20 @@ class _Writer:
         node.meta["dtype"] = value.meta.dtype
 
     def constant(self, value: Value, tensor: torch.Tensor) -> None:
-        name = f"constant_{value.index}"
+        """A tensor as an attribute, under its qualified name if it has one."""
+        name = self.names.get(id(tensor), "")
+        parts = name.split(".")
+        if not name or any(not part or hasattr(torch.nn.Module, part) for part in parts):
+            name, parts = f"constant_{value.index}", [f"constant_{value.index}"]
+        owner = self.root
+        for part in parts[:-1]:
+            if part not in owner._modules:
+                owner.add_module(part, torch.nn.Module())
+            owner = owner.get_submodule(part)
         if isinstance(tensor, torch.nn.Parameter):
-            self.root.register_parameter(name, tensor)
+            owner.register_parameter(parts[-1], tensor)
         else:
-            self.root.register_buffer(name, tensor)
+            owner.register_buffer(parts[-1], tensor)
         self.note(self.fx.get_attr(name), value)
 
     def bind(self, outs: Any, made: fx.Node) -> None:
@@ -357,5 +392,8 @@ class _Writer:
 
     def emit(self, func: Any, *args: Any) -> Any:
         """A call of a function of numbers; computed immediately if none of them is a node."""
-        symbolic = any(isinstance(a, fx.Node | list) for a in args)
-        return self.call(func, args) if symbolic else func(*args)
+        if not any(isinstance(a, fx.Node | list) for a in args):
+            return func(*args)
+        made = self.call(func, args)
+        self.computed.append(made)
+        return made

@@ -10,9 +10,12 @@ if TYPE_CHECKING:
     from anyshape.trace.capture import Captured
 
 
-def explain(name: str, contract: object, variants: Sequence[Captured]) -> str:
-    """The contract of a program, and what each of its variants assumes."""
+def explain(
+    name: str, contract: object, variants: Sequence[Captured], state: Sequence[str] = ()
+) -> str:
+    """The contract of a program, its tensors in words, and what each of its variants assumes."""
     lines = [f"{name}: {len(variants)} variant(s)", str(contract)]
+    lines += ["state:", *[f"  {line}" for line in state]] if state else []
     for i, variant in enumerate(variants):
         calls = sum(len(part.graph.nodes) for part in variant.parts)
         lines.append(f"variant {i}: {calls} calls")

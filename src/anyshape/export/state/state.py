@@ -124,6 +124,16 @@ class State(Mapping[str, torch.Tensor]):
         """The names of the tensors that the program was loaded without."""
         return [e.name for e in self.entries if e.is_missing]
 
+    def lines(self) -> list[str]:
+        """The tensors in words, a line for each name."""
+        found = []
+        for e in self.entries:
+            kind = e.kind.replace("_", " ")
+            tied = f", tied to {e.alias_of}" if e.alias_of else ""
+            notes = ", changed" * (e.name in self.mutated) + ", missing" * e.is_missing
+            found.append(f"{e.name}: {kind} {self.forms[e.name]}{tied}{notes}")
+        return found
+
     def replaced(self, tensors: Mapping[int, torch.Tensor]) -> State:
         """The state with other tensors in place of some, which are given by id."""
         entries = [e._replace(tensor=tensors.get(id(e.tensor), e.tensor)) for e in self.entries]
