@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import torch
@@ -17,6 +18,7 @@ from anyshape.export.spec import dynamic_shapes as specs
 from anyshape.export.spec.specialized_dim import need_no_violation
 from anyshape.export.spec.tied_dims import warn_of_ties
 from anyshape.export.state.call_path import name_calls
+from anyshape.export.state.conversion import Origin
 from anyshape.export.state.identifier import name_values
 from anyshape.export.state.naming import Naming
 from anyshape.export.state.state import state_of
@@ -82,13 +84,24 @@ def export(  # noqa: PLR0913  each is an option of its own
             why="a program knows the calls of its modules, but not their arguments",
             fix="leave preserve_module_call_signature out; program.module_calls has the calls",
         )
-    partial = allow_partial or deferred
-    request = Request(_name(fn), on_deviation, partial, control_flow, draft, profile)
+    allowed = allow_partial or deferred
+    request = Request(_name(fn), on_deviation, allowed, control_flow, draft, profile)
     request.need_valid()
     args, kwargs = tuple(args), kwargs or {}  # a named tuple too
     initialize_lazy_modules(fn, args, kwargs)
     spec = specs.read(fn, args, kwargs, dynamic_shapes)
-    return build(fn, args, kwargs, spec, request)
+    program = build(fn, args, kwargs, spec, request)
+    program.origin = Origin(fn, args, kwargs, partial(_again, dynamic_shapes, request))
+    return program
+
+
+def _again(
+    dynamic_shapes: Any, request: Request, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> ExportedProgram:
+    """Export a function with the options of an earlier export."""
+    program = build(fn, args, kwargs, specs.read(fn, args, kwargs, dynamic_shapes), request)
+    program.origin = Origin(fn, args, kwargs, partial(_again, dynamic_shapes, request))
+    return program
 
 
 class Request(NamedTuple):

@@ -330,7 +330,7 @@ class _Writer:
             name, parts = f"constant_{value.index}", [f"constant_{value.index}"]
         owner = self.root
         for part in parts[:-1]:
-            if part not in owner._modules:
+            if part not in dict(owner.named_children()):
                 owner.add_module(part, torch.nn.Module())
             owner = owner.get_submodule(part)
         if isinstance(tensor, torch.nn.Parameter):

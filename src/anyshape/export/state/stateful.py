@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import torch
 
+from anyshape.export.state.conversion import Target, converted
 from anyshape.export.state.hierarchy import ProgramModule
 from anyshape.export.state.naming import BUFFER, NON_PERSISTENT_BUFFER, PARAMETER
 from anyshape.export.state.signature import GraphSignature, signature_of
@@ -16,6 +17,7 @@ from anyshape.export.state.state_dict import IncompatibleKeys, change_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from anyshape.export.state.conversion import Origin
     from anyshape.export.state.state import State
     from anyshape.trace.capture import Captured
 
@@ -25,9 +27,11 @@ class Stateful:
     the module trains the program, and the other way round.
     """
 
+    name: str
     variants: list[Captured]
     state: State
     function: Any
+    origin: Origin | None = None  # what it was exported from
 
     @property
     def graph_signature(self) -> GraphSignature:
@@ -82,6 +86,21 @@ class Stateful:
         `eval()` raise, except for the mode that the program was traced in.
         """
         return ProgramModule(self)  # type: ignore[arg-type]  # the only subclass
+
+    def to(
+        self,
+        *args: Any,
+        device: str | torch.device | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> Self:
+        """The program on another device, or of another floating-point dtype: a new one, which is
+        exported from a converted copy of the module, with the same weights. Tensors of the example
+        are moved, and those of a floating-point dtype converted. This program stays as it is.
+        A program that was loaded, or a function with tensors, cannot be converted.
+        """
+        target = Target.of(args, device, dtype)
+        made: Self = converted(self.name, self.origin, self.state, target)
+        return made
 
     def rebound(self, tensors: Mapping[int, torch.Tensor]) -> Self:
         """This program over other tensors, which are given by the ids of those here. `function`
