@@ -38,9 +38,20 @@ def to_torch(program: ExportedProgram, variant: int | None) -> TorchProgram:
     tensors = [
         NamedTensor(e.name, e.kind, e.tensor, e.alias_of is not None) for e in program.state.entries
     ]
+    return to_exported_program(chosen, tensors, _class_name(program))
+
+
+def _class_name(program: ExportedProgram) -> str:
+    """The qualified name of the class of the module that was exported.
+
+    The calls of modules know it where the module is gone, or is one that torch has generated.
+    """
+    for call in program.module_calls:
+        if call.path == "":
+            return call.class_name
     is_module = isinstance(program.function, torch.nn.Module)
     kind = type(program.function) if is_module else torch.nn.Module
-    return to_exported_program(chosen, tensors, f"{kind.__module__}.{kind.__qualname__}")
+    return f"{kind.__module__}.{kind.__qualname__}"
 
 
 def _numbered(program: ExportedProgram, variant: int) -> Captured:

@@ -47,6 +47,7 @@ def from_torch(
     sizes = DeclaredSizes(program, values)
     args, kwargs = example_of(program, values, sizes.example())
     module = module_with_guards(program, (args, kwargs))
+    _register_unused(module, program)
     spec = sizes.spec(Arguments.of(module, args, kwargs).names)
     name = root_class(program.graph.nodes) or type(module).__name__
     lines = SourceMap(module)
@@ -57,6 +58,27 @@ def from_torch(
     lines.name_calls(made.variants)
     made.state.training = None  # torch's programs do not say
     return made
+
+
+def _register_unused(module: torch.nn.Module, program: torch.export.ExportedProgram) -> None:
+    """Register the tensors of torch's program that its graph does not take, under their names:
+    further names of tied ones.
+    """
+    known = {name for name, _ in module.named_parameters(remove_duplicate=False)}
+    known |= {name for name, _ in module.named_buffers(remove_duplicate=False)}
+    for name, tensor in program.state_dict.items():
+        if name in known:
+            continue
+        *path, last = name.split(".")
+        owner = module
+        for part in path:
+            if not hasattr(owner, part):
+                owner.add_module(part, torch.nn.Module())
+            owner = getattr(owner, part)
+        if isinstance(tensor, torch.nn.Parameter):
+            owner.register_parameter(last, tensor)
+        else:
+            owner.register_buffer(last, tensor)
 
 
 def _values(program: torch.export.ExportedProgram) -> list[Any]:

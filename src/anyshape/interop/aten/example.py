@@ -37,10 +37,10 @@ def example_of(captured: Captured, hints: Mapping[str, Any]) -> tuple[Any, Any]:
 
 
 def _tensor(leaf: Leaf, values: Mapping[str, Any]) -> torch.Tensor:
-    """The tensor of the example if it fits, else one of zeros."""
+    """The tensor of the example if it fits and has data, else one of zeros."""
     shape = [_number(n, values) for n in leaf.shape]
-    x = leaf.example
-    if isinstance(x, torch.Tensor) and list(x.shape) == shape:
+    x: torch.Tensor = leaf.example
+    if type(x) in (torch.Tensor, torch.nn.Parameter) and list(x.shape) == shape:
         return x
     assert leaf.value is not None
     meta = leaf.value.meta

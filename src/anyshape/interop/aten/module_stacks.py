@@ -47,6 +47,6 @@ class ModuleStacks:
     def _line(self, site: Site) -> str:
         found = self._lines.get(site)
         if found is None:
-            place = f'File "{site.file}", line {site.line}, in {site.code.co_name}'
+            place = f'File "{site.file}", line {site.line}, in {site.function}'
             found = self._lines[site] = f"{place}\n    {site.text}" if site.text else place
         return found

@@ -213,6 +213,7 @@ def test_save_and_load(name: str, tmp_path: Any) -> None:
     program = from_torch(made(name)[1])
     program.save(tmp_path / "program")
     again = anyshape.load(tmp_path / "program")
+    assert {c.path for c in again.module_calls} == {c.path for c in program.module_calls}
     for n in SIZES:
         call = PROGRAMS[name].call(n)
         same((outcome(again, call), {}), (outcome(program, call), {}))
@@ -314,3 +315,24 @@ def test_there_and_back_keeps_names_ranges_and_modules() -> None:
     assert program.range_constraints == first.range_constraints
     assert {c.path for c in program.module_calls} == {c.path for c in first.module_calls}
     assert [e.name for e in program.state.entries] == [e.name for e in first.state.entries]
+
+
+def test_back_and_there(tmp_path: Any) -> None:
+    program = from_torch(made("stateful")[1])
+    program.save(tmp_path / "program")
+    for each in (program, anyshape.load(tmp_path / "program")):
+        again = from_torch(each.to_torch())
+        assert again.name == "Stateful"
+        assert {c.path for c in again.module_calls} == {c.path for c in program.module_calls}
+        assert set(again.state_dict()) == set(program.state_dict())
+
+
+def test_a_module_with_the_names_of_the_model() -> None:
+    program = from_torch(made("stateful")[1])
+    module = program.module()
+    assert set(module.state_dict()) == set(Stateful().state_dict())
+    assert module.inner.weight is module.out.weight
+    x = rows(1)
+    before = {name: t.clone() for name, t in program.state.items()}
+    ours = run_from(before, dict(program.state), program, ((x,), {}))
+    same(run_from(before, dict(program.state), module, ((x,), {})), ours)
