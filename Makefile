@@ -8,6 +8,7 @@
 #   make compat    torch's private names (TORCH=torch==2.11.0 VENV=.venv-2.11)
 #   make probe     absurd calls of the ops that a file may name (CALLS=500)
 #   make zoo       programs of other libraries, against eager and torch.export (ARGS='--library timm')
+#   make onward    exported programs in torch's tools, with AOTInductor and ONNX
 #   make imports   draw the import graphs of the docs (needs Graphviz)
 #   make coverage  100% branches in the engine (after make test)
 #   make all       lint, type, test, coverage, docs
@@ -48,7 +49,7 @@ ENGINE := src/anyshape/expr/*,src/anyshape/domain/*,src/anyshape/env/*
 
 .DEFAULT_GOAL := all
 .NOTPARALLEL:
-.PHONY: setup demo test compat coverage lint type bench fuzz probe zoo docs imports fmt all clean
+.PHONY: setup demo test compat coverage lint type bench fuzz probe zoo onward docs imports fmt all clean
 
 setup: $(DEV_STAMP)
 
@@ -118,6 +119,11 @@ probe: setup
 
 zoo: $(ZOO_STAMP)
 	$(ZOO)/bin/python -m tests.zoo --write $(ARGS)
+
+# Exported programs in torch's tools: AOTInductor, ONNX. Minutes, mostly of C++ compilers.
+onward: setup
+	@$(PIP) -e '.[onnx]'
+	$(BIN)/python -m tests.onward $(ARGS)
 
 imports: setup
 	$(BIN)/python tools/import_graph.py

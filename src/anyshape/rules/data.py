@@ -211,11 +211,11 @@ def count_true(mask: Any) -> Any:
     data = literal_of(mask)
     if data is not None:
         with DisableTorchFunction():
-            return _count(data)
+            return count_elements(data)
 
     def mint() -> Any:
         known = {"max": n} if type(n) is int else {}
-        u = tracer.fresh_size(_count, (mask,), **known)
+        u = tracer.fresh_size(count_elements, (mask,), **known)
         if type(n) is SymInt:
             tracer.env.learn((n - u >= 0).condition)
         return u
@@ -223,7 +223,7 @@ def count_true(mask: Any) -> Any:
     return _memoized(("count", tracer.number(value_of(mask))), mint)
 
 
-def _count(mask: torch.Tensor) -> int:
+def count_elements(mask: torch.Tensor) -> int:
     """The number of elements that are not 0."""
     return int(torch.count_nonzero(mask))
 

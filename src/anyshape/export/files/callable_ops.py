@@ -41,7 +41,7 @@ from anyshape.trace.higher_order.run import RUNNERS
 from anyshape.trace.spelling import methods, path_of, paths
 
 _OWN: Final[dict[str, Any]] = {
-    "anyshape.count": data._count,
+    "anyshape.count": data.count_elements,
     "anyshape.weighted_bincount": data._weighted_bincount,
     "anyshape.lstsq_with_residuals": linalg._lstsq_with_residuals,
     "anyshape.expect_grad": observed.expect_grad,

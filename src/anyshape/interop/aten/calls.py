@@ -8,6 +8,7 @@ import torch
 
 from anyshape.interop.aten.asserts import Asserts
 from anyshape.interop.aten.index import write_index
+from anyshape.interop.aten.literals import write_literal
 from anyshape.interop.aten.reads import write_read
 from anyshape.interop.aten.regions import Regions
 from anyshape.interop.aten.symbols import refuse
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
     from anyshape.trace.graph import Graph, Node
 
 _FOREIGN: Final = EFFECTS - {raise_unless, torch.range}
+_BY_HAND: Final[dict[Any, Any]] = {
+    torch.Tensor.__getitem__: write_index,
+    torch.tensor: write_literal,
+}
 # Python's binding makes no op of it for a tensor that is contiguous, which another kernel of torch
 # for the op before it may not give.
 _DIRECT: Final[dict[Any, Any]] = {torch.Tensor.contiguous: torch.ops.aten.contiguous.default}
@@ -40,12 +45,21 @@ class CallWriter:
         self._asserts = Asserts(writer, captured)
         self.regions = Regions(writer)
 
-    def write(self, graph: Graph) -> None:
-        """Write all calls, in a block that records."""
+    def prepare(self, graph: Graph) -> None:
+        """Make the symbols and the results of all calls, before the block that records: torch's
+        numbers are slow in it.
+        """
         writer = self._writer
         for step in graph.nodes:
             for name in sizes_in(step.outs):
                 writer.symbols.mint(str(name))
+        for step in graph.nodes:
+            writer.prepare(step)
+        self.regions.prepare(graph)
+
+    def write(self, graph: Graph) -> None:
+        """Write all calls, in a block that records."""
+        writer = self._writer
         writer.meta = {"nn_module_stack": self._stacks.top}
         self._asserts.write_guards(self._captured.guards)
         self._asserts.bound()
@@ -75,9 +89,7 @@ class CallWriter:
                 raise refuse(f"{op_name(func)}, which gives tensors and numbers", step)
             write_read(writer, step)
             self._asserts.bound(*map(str, names))
-        elif func is torch.Tensor.__getitem__ and write_index(writer, step):
-            return
         elif func in _DIRECT:
             writer.write(step, _DIRECT[func])
-        else:
+        elif func not in _BY_HAND or not _BY_HAND[func](writer, step):
             writer.call(step, func, writer.arg(step.args), writer.arg(step.kwargs))

@@ -93,11 +93,13 @@ class _Builder:
     def build(self) -> ExportedProgram:
         """The program."""
         captured, writer = self.captured, self.writer
+        writer.meta = {"nn_module_stack": self.stacks.top}
         with general_paths():
             self._take_tensors()
             count = len(self.inputs)
             self._take_inputs()
-        calls = CallWriter(writer, captured, self.stacks)
+            calls = CallWriter(writer, captured, self.stacks)
+            calls.prepare(captured.graph)
         with general_paths(), writer.recording():
             calls.write(captured.graph)
             flat, out_spec = spread_sizes(captured.graph.outputs, captured.out_spec)
@@ -112,13 +114,14 @@ class _Builder:
             self.inputs.insert(count, spec)
             count += 1
         signature = ExportGraphSignature(self.inputs, [_output(x) for x in outputs])
-        module = GraphModule(writer.root, writer.fx)
+        root, graph = writer.root, writer.fx
         if calls.regions.found:
             with torch.enable_grad():
-                module, signature = with_regions(module, signature)
+                root, signature = with_regions(GraphModule(root, graph), signature)
+            graph = root.graph
         return ExportedProgram(
-            module,
-            module.graph,
+            root,
+            graph,
             signature,
             self.state,
             self.symbols.ranges(),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from anyshape.interop.aten.symbols import refuse
+from anyshape.rules.data import count_elements
 from anyshape.torch_compat import pytree
 from anyshape.torch_compat.pre_dispatch import ITEM
 from anyshape.torch_compat.sympy_expression import CallMethodKey, DivideByKey
@@ -29,6 +30,8 @@ def write_read(writer: AtenWriter, step: Node) -> None:
         _show(writer, step.outs, *args[:2])
     elif func is torch.Tensor.item:
         _write_item(writer, writer.values[args[0]], step.outs)
+    elif func is count_elements:
+        _write_item(writer, _counted(writer, writer.values[args[0]]), step.outs)
     elif func in (torch.equal, torch.allclose):
         _write_item(writer, _compared(writer, step), step.outs)
     else:
@@ -71,6 +74,14 @@ def _write_list(writer: AtenWriter, step: Node) -> None:
         one = writer.fakes.make([], [], dtype, device)
         writer.note(one, writer.emit(_ATEN.select.int, (writer.node_of(row), 0, i), one))
         _write_item(writer, one, name)
+
+
+def _counted(writer: AtenWriter, mask: Any) -> Any:
+    """The number of elements that are not 0, as a tensor."""
+    count = writer.fakes.make([], None, torch.int64, mask.device)
+    node = writer.nodes[id(mask)]
+    writer.note(count, writer.emit(_ATEN.count_nonzero.default, (node,), count))
+    return count
 
 
 def _compared(writer: AtenWriter, step: Node) -> Any:

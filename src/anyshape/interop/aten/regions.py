@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
@@ -17,13 +17,24 @@ from anyshape.trace.execution_modes import (
     set_autocast,
     set_inference,
 )
-from anyshape.trace.graph import op_name
+from anyshape.trace.graph import Value, leaves, op_name, values_in
 
 if TYPE_CHECKING:
     from torch import fx
 
     from anyshape.interop.aten.writer import AtenWriter
-    from anyshape.trace.graph import Node
+    from anyshape.trace.graph import Graph, Node
+
+
+_GRAD_CHANGES: Final = (set_grad_enabled, restore_grad)
+
+
+def _enables(step: Node) -> bool:
+    return bool(step.args[0]) if step.args else True
+
+
+def _may_have_grad(v: Value) -> bool:
+    return v.meta.dtype.is_floating_point or v.meta.dtype.is_complex
 
 
 class Regions:
@@ -36,12 +47,32 @@ class Regions:
         self._entered: list[fx.Node] = []
         self._grad = True
         self.found = False
+        self._idle: set[Node] = set()
+
+    def prepare(self, graph: Graph) -> None:
+        """Find the stretches without gradients in which there are none to begin with: no float
+        among the operands comes from an input, a parameter or a constant that may have one.
+        """
+        live = {v for v in graph.inputs if _may_have_grad(v)}
+        of_graph = [(v, isinstance(t, torch.nn.Parameter)) for v, t in graph.constants]
+        live |= {v for v, is_parameter in of_graph if is_parameter or v.meta.requires_grad}
+        start: Node | None = None
+        for step in graph.nodes:
+            if step.func in _GRAD_CHANGES:
+                start = None if _enables(step) else step
+                if start is not None:
+                    self._idle.add(start)
+                continue
+            if any(v in live for v in values_in(step.args, step.kwargs)):
+                live |= {v for v in leaves(step.outs) if type(v) is Value and _may_have_grad(v)}
+                if start is not None:
+                    self._idle.discard(start)
 
     def write(self, step: Node) -> None:
         """Write a change of a mode."""
         func = step.func
-        if func is set_grad_enabled or func is restore_grad:
-            self._set_grad(step.args[0] if step.args else True)
+        if func in _GRAD_CHANGES:
+            self._set_grad(step in self._idle or _enables(step))
         elif func is set_autocast or func is restore_autocast:
             self._set_autocast(step.args[0] if step.args else ())
         elif func is set_inference:

@@ -61,6 +61,7 @@ class AtenWriter:
         self._count = 0
         self._several: set[Any] = set()
         self._node: Node | None = None
+        self._results: dict[Node, Any] = {}
 
     def recording(self) -> ExitStack:
         """A block in which calls of torch are written."""
@@ -235,9 +236,17 @@ class AtenWriter:
 
     # ------------------------------------------------------------------ calls
 
+    def prepare(self, step: Node) -> None:
+        """Make the results of a call."""
+        self._results[step] = self.fakes.pattern(step.outs)
+
+    def results(self, step: Node) -> Any:
+        """The results of a call as fake tensors, which nothing is computed for."""
+        return self._results[step]
+
     def write(self, step: Node, op: Any) -> None:
         """Write a call of ours as an op with the same arguments."""
-        wanted = self.fakes.pattern(step.outs)
+        wanted = self.results(step)
         kwargs = {k: self.node_arg(self.arg(a)) for k, a in step.kwargs.items()}
         node = self.emit(op, self.node_arg(self.arg(step.args)), wanted, **kwargs)
         self.note(wanted, node)
@@ -246,7 +255,7 @@ class AtenWriter:
     def call(self, step: Node, func: Any, args: Any, kwargs: Any) -> None:
         """Write a call of ours, given over fake tensors."""
         self._node = step
-        wanted = self.fakes.pattern(step.outs)
+        wanted = self.results(step)
         key = (func, len(args), *kwargs, *map(type, args))
         if (
             wanted is not None

@@ -39,10 +39,21 @@ def need_equal(got, want, where=""):
 
 
 def need_alike(program, fn, calls, **options):
-    """Compare all forms of a program with eager execution."""
+    """Compare all forms of a program with eager execution.
+
+    torch's decompositions may refuse sizes of 0 and 1 that the program computes, with an error; the
+    first call, where no size is 0 or 1, must be among those that are compared.
+    """
     for name, module in forms(program, **options).items():
-        for call in calls:
-            need_equal(module(*copy.deepcopy(call)), fn(*copy.deepcopy(call)), name)
+        for i, call in enumerate(calls):
+            want = fn(*copy.deepcopy(call))
+            try:
+                got = module(*copy.deepcopy(call))
+            except AssertionError as e:
+                if i == 0 or name != "decomposed" or not str(e).startswith("Guard failed"):
+                    raise
+                continue
+            need_equal(got, want, name)
 
 
 class Block(nn.Module):

@@ -1,0 +1,1 @@
+"""Exported programs in torch's tools, against eager execution: too slow for every change."""
