@@ -135,6 +135,8 @@ class _Results:
         recorder = self._recorder
         if type(x) is torch.Size or type(x) is SymSize or recorder.is_published(x):
             return None
+        if hasattr(type(x), "made_by"):  # it stands for something of torch
+            return None
         if recorder.is_outside(x) and not recorder.is_born(x):
             return None
         if recorder.is_born(x) and is_plain_object(x) and not isinstance(x, torch.nn.Module):

@@ -7,6 +7,7 @@ and errors are its own.
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
@@ -52,19 +53,28 @@ _DEFAULTS: Final[dict[str, Any]] = {
 class Transformed:
     """A function that torch would transform; to call it traces the function."""
 
-    __slots__ = ("_function", "_name", "_options", "_recorder")
+    __slots__ = ("_function", "_given", "_name", "_options", "_recorder")
 
     def __init__(self, recorder: Recorder, name: str, function: Any, options: Any) -> None:
         self._recorder = recorder
         self._name = name
+        self._given = function
         self._function = recorder.hooks.ready(function)
         names = _OPTIONS[name]
         self._options = {key: options.get(key, _DEFAULTS[key]) for key in names}
+
+    def made_by(self) -> tuple[Any, tuple[Any, ...]]:
+        """What makes torch's own function in its place, and of what."""
+        return functools.partial(_transform, self._name, self._options), (self._given,)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Record the call."""
         call = _vmap if self._name == "vmap" else _derive
         return call(self._recorder.tracer, self._name, self._function, self._options, args, kwargs)
+
+
+def _transform(name: str, options: dict[str, Any], function: Any) -> Any:
+    return getattr(torch.func, name)(function, **options)
 
 
 def transform(name: str, recorder: Recorder, func: Any, *args: Any, **options: Any) -> Any:
@@ -73,7 +83,8 @@ def transform(name: str, recorder: Recorder, func: Any, *args: Any, **options: A
         inner = transform("jacrev", recorder, func, *args, **options)
         return transform("jacfwd", recorder, inner, *args, **options)
     options.pop("_preallocate_and_copy", None)
-    return Transformed(recorder, name, func, {**dict(zip(_OPTIONS[name], args)), **options})  # noqa: B905  those that are given
+    given = dict(zip(_OPTIONS[name], args))  # noqa: B905  those that are given
+    return recorder.born(Transformed(recorder, name, func, {**given, **options}))
 
 
 # ---------------------------------------------------------------------- batches

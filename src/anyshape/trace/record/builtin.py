@@ -30,9 +30,11 @@ import torch
 from anyshape.env.site import in_package, is_framework, is_own, is_standard, is_torch
 from anyshape.rules.dispatch.body import body_of, warns
 from anyshape.symbolic import math_functions
+from anyshape.tensor.sym_tensor import SymTensor
 from anyshape.torch_compat.dynamo import is_disabled, original_of
 from anyshape.trace.record import outlet
 from anyshape.trace.record import read as reads
+from anyshape.trace.record.alone import born_alone, need_copied_by_python
 from anyshape.trace.record.atom import ATOMS, CONTAINERS, HEAP, SYMBOLIC
 from anyshape.trace.record.draw import Draws
 from anyshape.trace.record.inert import OPERATORS
@@ -379,7 +381,9 @@ class Builtins:
         ]
         shared = [a for a in shared if not isinstance(a, type) and not self._recorder.may_write(a)]
         arrays = [(a, a.copy()) for a in shared]
-        result = f(*given, **others)
+        held = [f(*given, **others)]
+        born_alone(self._recorder, held)
+        result = held[0]
         for a, c in arrays:
             if not reads.same_content(reads.content_of(a), reads.content_of(c)):
                 a[...] = c
@@ -423,7 +427,8 @@ class Builtins:
             raise self._recorder.refusal("memory of an object from outside is opened")
         if issubclass(cls, weakref.ref) and args:
             self._recorder.need_value(args[0])
-            if self._recorder.is_born(args[0]):
+            has_callback = len(args) > 1 and args[1] is not None
+            if self._recorder.is_born(args[0]) or (has_callback and type(args[0]) is SymTensor):
                 raise self._recorder.lifetime("is referred to weakly")
         given = [
             a if type(a) in ATOMS or isinstance(a, torch.Tensor) else self.seen(a)
@@ -461,6 +466,7 @@ class Builtins:
     def _deep_copy(self, x: Any, memo: Any = None) -> Any:
         if isinstance(x, torch.Tensor) or type(x) in ATOMS:
             return copy.deepcopy(x)
+        need_copied_by_python(self._recorder, x)
         made = copy.deepcopy(self._recorder.deep(x), memo)
         self._recorder.born_below(made)
         return made

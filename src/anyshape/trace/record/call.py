@@ -89,6 +89,8 @@ class Calls:
         """The callable for `o.name(...)`."""
         kind = type(o)
         if kind is SymTensor:
+            if name == "as_subclass":  # which no mode sees
+                return functools.partial(self._as_subclass, o)
             f = getattr(o, name)
             return f if not self._recorder.shadows else functools.partial(self._shadowed, f)
         if kind in ATOMS:
@@ -180,6 +182,11 @@ class Calls:
         if isinstance(f, weakref.ref):
             return functools.partial(self._followed, f)
         return functools.partial(self._builtins.foreign, f)
+
+    def _as_subclass(self, t: Any, cls: Any) -> Any:
+        if cls is not torch.Tensor:
+            raise self._recorder.refusal(f"a tensor becomes a {cls.__name__}")
+        return t.as_subclass(cls)
 
     def _followed(self, ref: Any) -> Any:
         """The referent of a weak reference; every run first checks that it is alive."""

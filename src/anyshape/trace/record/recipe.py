@@ -46,6 +46,8 @@ def recipe_of(x: Any) -> Recipe | None:
     kind: Any = type(x)
     if kind is Function:
         return _function(x) if is_twin(x.__code__) else None
+    if hasattr(kind, "made_by"):  # of a trace, in place of something of torch
+        return Recipe(*x.made_by())
     if kind is types.MethodType:
         return Recipe(kind, (x.__func__, x.__self__))
     if kind is functools.partial:

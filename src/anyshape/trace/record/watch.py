@@ -64,11 +64,13 @@ class Watch:
             case "meta":
                 return f"the dtype, device or shape of {owner or 'a tensor'}"
         key = read.key
+        if type(key) is not str:  # whose `==` may be the user's
+            return f"{owner}[{key!r}]"
         if key in ("__code__", "__defaults__", "__kwdefaults__"):
             return f"{key} of {getattr(read.owner, '__qualname__', name)}"
         if key == "cell_contents":
             return "a variable of a closure"
-        if type(key) is str and key.isidentifier():
+        if key.isidentifier():
             return f"{owner}.{key}" if owner else key
         return f"{owner}[{key!r}]"
 
