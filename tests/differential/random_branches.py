@@ -47,14 +47,17 @@ _ERRORS = (
 
 
 class Source:
-    """One program, from a seed."""
+    """One program, from a seed. One that `counts` has one loop, with counters of Python's."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, *, counts: bool = False) -> None:
         self.draw = random.Random(seed)
         self.lines: list[str] = []
         self.loops = 0
         self.left = 7  # branches and loops
-        self.block(2, 8)
+        if counts:
+            self.counted()
+        else:
+            self.block(2, 8)
         start = "    state = torch.zeros(())\n    count, note, d = 0, None, a"
         end = "    return a, b, c, state, count, note, d"
         body = "\n".join([start, *self.lines, end])
@@ -70,6 +73,20 @@ class Source:
 
     def put(self, depth: int, text: str) -> None:
         self.lines.append("    " * (3 - depth) + text)
+
+    def counted(self) -> None:
+        """A loop of up to 30 rounds that changes numbers, one of them on one side of a branch."""
+        self.left = 0
+        up, down = self.draw.choice((1, 2, 3)), self.draw.choice((1, 4))
+        self.block(2, 2)
+        self.put(2, f"i, j, grown = 0, {self.draw.randint(0, 9)}, c[:1]")
+        self.put(2, f"while i < {30 * up} and ({self.fill(self.draw.choice(_QUESTIONS[:3]))}):")
+        self.put(1, f"i, j = i + {up}, j - {down}")
+        self.put(1, self.fill(self.draw.choice(_STEPS[:5])))
+        self.put(1, f"if ({self.draw.choice(_NAMES)} > j).any():")
+        self.put(0, self.draw.choice(("count += 1", "count -= i", "grown = torch.cat([grown, a])")))
+        self.put(1, "a = a * 0.75 - j * 0.125")
+        self.put(2, "c = c + grown.sum() + i + j")
 
     def statement(self, depth: int) -> None:
         kind = self.draw.random()
@@ -96,11 +113,11 @@ class Source:
             self.put(depth, self.fill(self.draw.choice(_STEPS)))
 
 
-def program_of(seed: int, folder: Path) -> Any:
+def program_of(seed: int, folder: Path, *, counts: bool = False) -> Any:
     """The function of a seed, from a file, so that it has a source."""
-    name = f"random_branches_{seed}"
+    name = f"random_{'counts' if counts else 'branches'}_{seed}"
     path = folder / f"{name}.py"
-    path.write_text(f"import torch\n\n\n{Source(seed).text}", encoding="utf-8")
+    path.write_text(f"import torch\n\n\n{Source(seed, counts=counts).text}", encoding="utf-8")
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
     assert spec.loader is not None

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from anyshape.config import config
 from anyshape.errors import AnyshapeError, DataDependentError
 from anyshape.export import Dim, export, load
-from anyshape.export.branches import branch_tracer, branching, waypoint
+from anyshape.export.branches import branch_tracer, branching, waypoint, widening
 from tests.differential.random_branches import Source, program_of
 
 if TYPE_CHECKING:
@@ -117,3 +118,42 @@ def test_a_check_the_wrong_way_round_is_found(
 ) -> None:
     monkeypatch.setattr(branch_tracer, "negate", lambda condition: condition)
     assert differences(range(6), tmp_path)[1]
+
+
+def counted(seeds: range, folder: Path) -> tuple[int, list[str]]:
+    """How many loops have counters that are symbols, and what differs; saved and loaded."""
+    loops, wrong = 0, []
+    dynamic = {"a": {0: Dim("n")}, "b": {0: Dim("n")}}
+    for seed in seeds:
+        fn = program_of(seed, folder, counts=True)
+        try:
+            with config.patch(segment_limit=32):
+                made = export(fn, (torch.randn(4), torch.randn(4)), dynamic_shapes=dynamic)
+        except DataDependentError as e:
+            wrong += [] if "segments" in str(e) else [f"{seed}: {e}"]
+            continue
+        loops += "same_number" in made.code or "one_more" in made.code
+        program: Any = made
+        if "one_more" not in made.code:
+            made.save(folder / "a")
+            program = load(folder / "a")
+        for args in calls():
+            want, got = outcome(fn, args), outcome(program, args)
+            if not same(got, want):
+                wrong.append(f"{seed}: {want} is {got}\n{Source(seed, counts=True).text}")
+    return loops, wrong
+
+
+def one_more(n: Any) -> Any:
+    return n + 1
+
+
+def test_random_loops_with_counters(tmp_path: Path) -> None:
+    loops, wrong = counted(range(8), tmp_path)
+    assert not wrong, wrong[0]
+    assert loops > 4
+
+
+def test_a_wrong_counter_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(widening, "same_number", one_more)
+    assert counted(range(3), tmp_path)[1]

@@ -90,10 +90,7 @@ def widening_of(
 
 def _step(seen: list[Any], tracer: BranchTracer) -> int | None:
     """By how much a number changes in each of the first rounds, if it always does by as much."""
-    try:
-        exprs = [_expr(x, tracer) for x in seen[:4]]
-    except AnyshapeError:
-        return None
+    exprs = [_expr(x, tracer) for x in seen[:4]]
     found = [e for e in exprs if e is not None]
     if len(found) < len(exprs):
         return None
@@ -105,10 +102,13 @@ def _step(seen: list[Any], tracer: BranchTracer) -> int | None:
 
 
 def _expr(x: Any, tracer: BranchTracer) -> Expr | None:
-    pool = tracer.env.pool
-    found: Any = pool.const(x) if type(x) is int else None
-    if type(x) is str:
-        found = parse(pool, x)
+    """A number as an expression of this path, if the path has its symbols."""
+    if type(x) is int:
+        return tracer.env.pool.const(x)
+    try:
+        found = parse(tracer.env.pool, x) if type(x) is str else None
+    except AnyshapeError:
+        return None
     return found if type(found) is Expr else None
 
 
