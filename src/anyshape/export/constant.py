@@ -63,7 +63,7 @@ def constants_of(variants: Sequence[Captured]) -> list[Constant]:
 def _is_value(read: Read) -> bool:
     """Whether a read is about data, and not about functions, classes and where things are."""
     owner, key, value = read.owner, read.key, read.value
-    if read.kind in (KIND, LENGTH, META) or key in _OF_FUNCTIONS:
+    if read.kind in (KIND, LENGTH, META) or (type(key) is str and key in _OF_FUNCTIONS):
         return False
     if read.kind == CONTENT:
         return len(value) > 1 and all(_is_data(x) for x in value[1:])
