@@ -61,10 +61,15 @@ def _retain(tracer: Tracer, _: Any, t: Any) -> None:
 
 
 def view_without_grad(result: SymTensor, of: Any) -> None:
-    """A view that is made while gradients are off requires them if its base does, as a leaf."""
+    """A view that is made while gradients are off requires them if its base does, as a leaf.
+
+    The operand itself, as `x.flatten()` gives of one dimension, is no view.
+    """
     meta = result._meta
     if (
         torch.is_grad_enabled()
+        or result is of
+        or result._value.node is None
         or result._value.node.func in _DETACH
         or not (meta.dtype.is_floating_point or meta.dtype.is_complex)
     ):

@@ -214,3 +214,10 @@ def test_a_branch_at_a_far_constant_is_found() -> None:
 
     program = export(f, (torch.randn(5),), dynamic_shapes=({0: "n"},))
     assert program.verify(*[(torch.randn(n),) for n in (0, 1, 123, 124)])
+
+
+def test_a_view_that_is_the_input_itself_without_gradients() -> None:
+    with torch.no_grad():
+        program = export(lambda x: x.flatten() + 1, (torch.ones(3),), dynamic_shapes=({0: "n"},))
+    for n in (0, 1, 3):
+        assert torch.equal(program(torch.ones(n)), torch.full((n,), 2.0))
