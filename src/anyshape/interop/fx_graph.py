@@ -25,7 +25,6 @@ from anyshape.errors import AnyshapeWarning
 from anyshape.expr.traverse import names_of
 from anyshape.interop.arithmetic import interpreter
 from anyshape.interop.aten.module_stacks import ModuleStacks
-from anyshape.interop.fx_values import add_values
 from anyshape.rules.dispatch.autocast import autocast_state
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.sym_tensor import SymSize
@@ -100,6 +99,9 @@ def to_fx(
     writer.take_leaves(captured.inputs)
     made = writer.write(asserts, graph.outputs)
     if all(leaf.value is None or leaf.example is not None for leaf in captured.inputs.leaves):
+        # Not at the top: it imports torch's compilers.
+        from anyshape.interop.fx_values import add_values  # noqa: PLC0415
+
         add_values(captured, writer.nodes, writer.computed)
     return made
 

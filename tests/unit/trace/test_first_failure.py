@@ -237,8 +237,12 @@ def loaded(f: Any, version: int = FORMAT) -> Any:
             parts = archive.read_file(path)
             data = json.loads(parts[archive.PROGRAM])
             data["format"] = version
+            data["state"] = []
+            del data["modules"]
             for variant in data["variants"]:
                 del variant["recorded"]
+                for node in variant["nodes"]:
+                    del node["call"]
             parts[archive.PROGRAM] = json.dumps(data).encode()
             parts[archive.CHECKSUMS] = archive.checksums(parts)
             with path.open("wb") as file:
