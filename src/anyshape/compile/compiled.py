@@ -177,8 +177,8 @@ class Compiled:
     def _miss(self, args: tuple[Any, ...], kwargs: dict[str, Any], omitted: frozenset[str]) -> Any:
         if self._cuts.current() is not None:
             return self._in_pieces(args, kwargs)
-        reasons = []
-        for entry in self.entries:
+        reasons, tried = [], self.entries
+        for entry in tried:
             reason = entry.why_not(args, kwargs)
             if reason is None:  # another thread was faster
                 flat = entry.check(args, kwargs)
@@ -206,7 +206,7 @@ class Compiled:
         if chosen == "eager_then_compile" and not self.stats.calls:
             self.history.note(call.names, call.flat)
             return self._eagerly(args, kwargs)
-        return self._compile(call, omitted, exact=any(reason.exact for reason in reasons))
+        return self._compile(call, omitted, tried, exact=any(reason.exact for reason in reasons))
 
     @property
     def _limit(self) -> int:
@@ -237,9 +237,7 @@ class Compiled:
         return self._eagerly(args, kwargs)
 
     def _give_up(self, why: str) -> None:
-        """Run the function eagerly from here on, and free its entries. A function is announced; the
-        parts of one are listed in `explain`.
-        """
+        """Run eagerly from here on, and free the entries; only a whole function is announced."""
         self.eager_because = why
         self.entries = []
         if Fallback in listeners:
@@ -249,8 +247,10 @@ class Compiled:
                 f"{name_of(self.fn)} runs eagerly from now on: {why}", AnyshapeWarning, stacklevel=5
             )
 
-    def _compile(self, call: Arguments, omitted: frozenset[str], *, exact: bool) -> Any:
-        """Trace a call and run it.
+    def _compile(
+        self, call: Arguments, omitted: frozenset[str], tried: list[Entry], *, exact: bool
+    ) -> Any:
+        """Trace a call that none of the entries `tried` serves, and run it.
 
         Its sizes are those of the policy, unless `exact`. A trace at general sizes may fail at an
         op that needs more than is known of them: then the sizes of the call decide the questions of
@@ -259,10 +259,10 @@ class Compiled:
         fixed = call.constants(omitted)
         chosen = self._policy.choice(call.names, call.flat, call.attributes, fixed)
         ladder: list[SizeChooser] = [_BY_HINT, _STATIC] if exact else [chosen, _BY_HINT, _STATIC]
-        made = self._trace(call, ladder[0])
+        made = self._trace(call, ladder[0], tried)
         for choose in ladder[1:]:
             if isinstance(made, Failed) and made.is_too_general:
-                made = self._trace(call, choose)
+                made = self._trace(call, choose, tried)
         if isinstance(made, Traced):
             if made.out is None:
                 return self._run(made.entry, call.frame, call.args, call.kwargs)
@@ -307,9 +307,9 @@ class Compiled:
         self.stats.in_pieces += 1
         return self.pieces.run(*args, **kwargs)
 
-    def _trace(self, call: Arguments, choose: SizeChooser) -> Traced | Failed:
+    def _trace(self, call: Arguments, choose: SizeChooser, tried: list[Entry]) -> Traced | Failed:
         """Trace a call with these sizes and keep the program; after an error, all is as before."""
-        flat, tried = call.frame, self.entries
+        flat = call.frame
         tracer = (
             Tracer(options=self._tracing)
             if self.options.fullgraph
