@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import torch
 
 from anyshape.compile.tree import trace_path
 from anyshape.trace.path import segment, segment_tracer
@@ -77,10 +78,30 @@ def nothing_taken_back(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         swapped_answers,
         frame_in_another_order,
-        loop_closed_too_early,
         nothing_taken_back,
     ],
 )
 def test_a_planted_bug_is_found(plant: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     plant(monkeypatch)
     assert found(range(PROGRAMS))
+
+
+def counted(x: torch.Tensor) -> torch.Tensor:
+    """A loop whose rounds differ by a counter."""
+    n = 0
+    while x.sum() < 40:
+        n += 1
+        x = x + n
+    return x
+
+
+@pytest.mark.parametrize("planted", [False, True])
+def test_a_loop_that_closes_too_early_is_found(
+    planted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if planted:
+        loop_closed_too_early(monkeypatch)
+    pair = Pair(lambda: counted, recompile_limit=64)
+    wrong = [pair.call(torch.full((2,), x)) for x in (1.0, 0.0, -3.0, 15.0, -40.0)]
+    is_found = any(wrong) or pair.compiled.pieces is not None
+    assert is_found is planted, wrong
