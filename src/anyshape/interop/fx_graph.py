@@ -38,7 +38,7 @@ from anyshape.trace.execution_modes import (
     set_autocast,
     set_inference,
 )
-from anyshape.trace.graph import SYMBOLIC, Name, Value, leaves, operand_of
+from anyshape.trace.graph import SYMBOLIC, Graph, Name, Value, leaves, operand_of
 from anyshape.trace.higher_order.body import Body
 from anyshape.trace.record.effect import COMPUTED, OUTLETS, build, set_attribute, set_item
 from anyshape.trace.spelling import OPERATORS, method_name
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from anyshape.trace.capture import Captured
-    from anyshape.trace.graph import Graph, Node
+    from anyshape.trace.graph import Node
     from anyshape.trace.inputs import Inputs
 
 _AS_OPERATORS: Final = {
@@ -63,10 +63,10 @@ _INDEXING: Final = (torch.Tensor.__getitem__, torch.Tensor.__setitem__)
 
 _ASSIGNS: Final = (set_attribute, set_item)
 LEFT_OUT: Final = {*OUTLETS, *COMPUTED, build, *_ASSIGNS}
-_RESTORED: Final = {restore_grad: set_grad_enabled, restore_autocast: set_autocast}
+RESTORED: Final = {restore_grad: set_grad_enabled, restore_autocast: set_autocast}
 
 
-def _modes() -> dict[Any, Any]:
+def current_modes() -> dict[Any, Any]:
     """The modes here, by what sets them."""
     return {
         set_grad_enabled: torch.is_grad_enabled(),
@@ -133,6 +133,25 @@ def to_backend_fx(
     writer = _Writer(graph, messages, ASSERT_SCALAR, for_backend=True)
     writer.take_symbols(inputs, fixed)
     return writer.write(list(asserts.values()), outputs)
+
+
+def part_to_fx(
+    nodes: list[Node],
+    symbols: Sequence[str],
+    fixed: Mapping[str, int],
+    ins: Sequence[Value],
+    outs: Sequence[Any],
+) -> fx.GraphModule:
+    """A module for a stretch of a graph: it computes `outs` from these symbols and values."""
+    graph = Graph()
+    graph.nodes = nodes
+    writer = _Writer(graph, {}, ASSERT_SCALAR, for_backend=True)
+    writer.nodes.update(fixed)
+    for name in symbols:
+        writer.nodes[name] = writer.placeholder(name)
+    for value in ins:
+        writer.note(writer.placeholder(repr(value)), value)
+    return writer.write([], outs)
 
 
 def _message_of(o: Obligation) -> str:
@@ -266,14 +285,14 @@ class _Writer:
     def restore_modes(self) -> None:
         """Restore the modes at the end, because compilers run a graph more than once."""
         last = {s.func: s.args[0] for s in self.graph.nodes if s.func in MODE_CHANGES}
-        now = _modes()
+        now = current_modes()
         for func, state in last.items():
             if state != now[func]:
                 self.call(func, (now[func],))
 
     def step(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> fx.Node:
-        if func in _RESTORED:
-            return self.call(_RESTORED[func], (_modes()[_RESTORED[func]],))
+        if func in RESTORED:
+            return self.call(RESTORED[func], (current_modes()[RESTORED[func]],))
         if self.for_backend and func in _INDEXING:
             tensor, index, *value = args
             parts = index if type(index) is tuple else (index,)

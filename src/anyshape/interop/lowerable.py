@@ -19,6 +19,7 @@ from anyshape.interop.kernel_warning import may_warn
 from anyshape.refusal import refused
 from anyshape.rules.dispatch.table import RANDOM
 from anyshape.rules.generator import STATE_CHANGES
+from anyshape.torch_compat.aten_op import DATA
 from anyshape.trace.assert_order import is_order_seen
 from anyshape.trace.autograd_function import Applied
 from anyshape.trace.birth import make_leaf, make_parameter
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from anyshape.env import Obligation
+    from anyshape.trace.tracer import Tracer
 
 _EAGER_ONLY: Final = frozenset(
     (
@@ -54,11 +56,19 @@ def need_order(asserts: Sequence[Obligation], graph: Graph, bound: set[str]) -> 
         raise _refusal("a tensor from outside changes before a runtime assert, which may fail")
 
 
+def need_plain_tensors(tracer: Tracer) -> None:
+    """Raise if the program has tensors of other classes, for which plain ones would stand."""
+    if tracer.wrappers:
+        kind = type(next(iter(tracer.wrappers.values()))[0]).__name__
+        raise _refusal(f"a {kind} decides itself what an op does to it")
+
+
 def need_lowerable(graph: Graph) -> None:
     """Raise if a compiler of torch would drop what a call does besides computing its result."""
     if any(type(x) is slice and values_in((x,), {}) for x in graph.outputs):
         raise _refusal("the program returns a slice of tensors")
     _need_silent(graph)
+    _need_seen_changes(graph)
     for node in graph.nodes:
         func = node.func
         if any(map(_is_array, leaves((*node.args, *node.kwargs.values())))):
@@ -98,6 +108,20 @@ def _is_array(x: Any) -> bool:
 def _refusal(why: str) -> BackendError:
     """A refusal: no compiler was asked, and the program can run as it is."""
     return refused(BackendError, "the program is not one for torch's compilers", why=why)
+
+
+def _need_seen_changes(graph: Graph) -> None:
+    """Refuse a change through `.data` where gradients flow. A backward in eager execution finds the
+    new data; which ones compilers save depends on how they reorder the program.
+    """
+    changed = [n for n in graph.nodes if n.func is DATA and _changes_after(n)]
+    sources = [*graph.inputs, *[value for value, _ in graph.constants]]
+    if changed and any(value.meta.requires_grad for value in sources):
+        raise _refusal("a tensor is changed through .data, which autograd must not notice")
+
+
+def _changes_after(node: Node) -> bool:
+    return type(node.outs) is Value and node.outs.root.version > node.epoch
 
 
 def _need_silent(graph: Graph) -> None:

@@ -12,11 +12,16 @@ from torch.fx import Interpreter
 
 from anyshape.errors import BackendError, UnsupportedError
 from anyshape.interop.backend import Backend, Lowered
+from anyshape.interop.compiler_turn import is_of_torch
 from anyshape.interop.fakes import actual_hints, choose_hints, make_fakes
 from anyshape.interop.inductor import compile_with_inductor
-from anyshape.interop.lowerable import need_lowerable, need_order
+from anyshape.interop.lowerable import need_lowerable, need_order, need_plain_tensors
 from anyshape.interop.lowering_guards import LoweringGuards
+from anyshape.interop.regions.lowering import lower_regions
+from anyshape.interop.regions.program import RegionProgram
 from anyshape.interop.runtime_wrapper import RuntimeWrapper
+from anyshape.interop.size_guards import GuardSorter, taken_guards
+from anyshape.torch_compat.fake_kernel import enable_python_dispatcher
 from anyshape.torch_compat.fake_tensor import TracingContext, compute_unbacked_bindings, tracing
 from anyshape.trace.execution_modes import keep_modes
 
@@ -25,6 +30,7 @@ if TYPE_CHECKING:
 
     from torch.fx import GraphModule, Node
 
+    from anyshape.interop.assert_failure import AssertFailures
     from anyshape.interop.backend import Compiler
     from anyshape.interop.fakes import Fakes
     from anyshape.trace.capture import Captured
@@ -37,6 +43,7 @@ def lower_graph(captured: Captured, backend: Backend, flat: list[Any]) -> Lowere
     from them does not hold for the call, the program is compiled again with the values as hints.
     """
     need_lowerable(captured.graph)
+    need_plain_tensors(captured.tracer)
     bound = {bind.name for bind in captured.inputs.named}
     need_order(captured.runtime_asserts, captured.graph, bound)
     wrapper = RuntimeWrapper(captured)
@@ -69,14 +76,25 @@ def _lower(
     broken = guards.first_failure(flat)
     if broken is not None:
         raise UnsupportedError(broken)
-    module = wrapper.module(fakes)
-    with keep_modes():
-        if backend.compiler is None:
-            compiled = compile_with_inductor(module, fakes, wrapper.failures, backend.settings)
-        else:
-            compiled = _compile(backend.compiler, backend.settings, module, fakes)
-    guards.take_guards(fakes)
-    lowered = Lowered(wrapper.run(compiled, fakes), guards.first_failure, tuple(guards.sizes))
+    sorter = GuardSorter(captured, known=is_of_torch(backend))
+
+    def compile_one(module: GraphModule, given: Fakes, failures: AssertFailures) -> Any:
+        with keep_modes():
+            if backend.compiler is None:
+                direct = failures is not wrapper.failures  # a part, which has no constants
+                settings = backend.settings
+                return compile_with_inductor(module, given, failures, settings, direct=direct)
+            return _compile(backend.compiler, backend.settings, module, given)
+
+    made = lower_regions(captured, wrapper, backend, fakes, hints, flat, sorter, compile_one)
+    if isinstance(made, str):
+        compiled = compile_one(wrapper.module(fakes), fakes, wrapper.failures)
+        made = RegionProgram(compiled, sorter.kept(taken_guards(fakes)), [made] if made else [])
+    kept = made.guards
+    guards.take_premises([guard for guard in kept if guard.premise])
+    conditions = [guard.text for guard in kept if not guard.premise]
+    run = wrapper.run(made.run, fakes, conditions)
+    lowered = Lowered(run, guards.first_failure, tuple(guards.sizes), tuple(made.described))
     return lowered, guards.first_failure(flat)
 
 
@@ -84,7 +102,7 @@ def _compile(
     compiler: Compiler, settings: dict[str, Any], module: GraphModule, fakes: Fakes
 ) -> Callable[..., Any]:
     with fakes.general, tracing(TracingContext(fakes.mode)):
-        with fakes.mode:
+        with fakes.mode, enable_python_dispatcher():
             _Examples(module, fakes).run(*fakes.inputs())
         return compiler(module, fakes.inputs(), **settings)
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from anyshape.tensor.layout import dense_strides, has_strides
+from anyshape.torch_compat.process_flag import PLACES, read_flags
 from anyshape.torch_compat.tensor_subclass import storage_id
+from anyshape.torch_compat.thread_state import dispatch_mode_depth, saved_tensors_hooks
 from anyshape.trace.condition import Violation
 
 if TYPE_CHECKING:
@@ -148,3 +150,45 @@ class UnsharedMemory(NamedTuple):
         """The first tensor that is mutated and shares its memory."""
         keys = [storage_id(t.untyped_storage()) for t in (*inputs, *self.constants)]
         return next((i for i in self.mutated if keys.count(keys[i]) > 1), None)
+
+
+class Undisturbed(NamedTuple):
+    """Nobody but the kernels looks at the ops: no dispatch mode, no hooks on saved tensors.
+    Compiled code has other ops than eager execution, and saves other tensors.
+    """
+
+    def source(self, scope: Scope) -> str:
+        """See `Condition`."""
+        depth = scope.fixed("dispatch_mode_depth", dispatch_mode_depth)
+        return f"not {depth}() and {scope.fixed('saved_hooks', saved_tensors_hooks)}() is None"
+
+    def violation(self, flat: Sequence[Any]) -> Violation:
+        """See `Condition`."""
+        said = "a dispatch mode, or hooks on saved tensors, look at the ops"
+        return _sentence(said, said)
+
+
+class ProcessState(NamedTuple):
+    """The state of the process is the one that the program was compiled in. Compilers choose
+    kernels, precisions and the order of sums by it; eager execution does when it runs.
+
+    `flags` are the settings of libraries of kernels, where the program calls some of those.
+    """
+
+    state: Any
+    flags: list[Any] | None
+
+    def source(self, scope: Scope) -> str:
+        """See `Condition`."""
+        check = f"{scope.name(self.state.check)}()"
+        if self.flags is None:
+            return check
+        return f"{check} and {scope.fixed('read_flags', read_flags)}() == {scope.name(self.flags)}"
+
+    def violation(self, flat: Sequence[Any]) -> Violation:
+        """See `Condition`."""
+        if not self.state.check():
+            return _sentence("torch", f"the state of torch changed: {self.state.reason().strip()}")
+        pairs = zip(PLACES, self.flags or (), strict=True)
+        changed = [place.getter for place, was in pairs if place.get() != was]
+        return _sentence("torch", f"a setting of torch changed: {', '.join(changed)}")

@@ -10,36 +10,55 @@ same writer.
 
 from __future__ import annotations
 
-import math
-from typing import TYPE_CHECKING, Any
-
-import sympy
-import torch
+import functools
+from typing import TYPE_CHECKING, Any, Final
 
 from anyshape.interop.fakes import order_of
 from anyshape.interop.lowering_condition import (
     Contiguous,
     DenseOrder,
+    ProcessState,
     SizeGuard,
     TensorMetadata,
+    Undisturbed,
     UnsharedMemory,
     WholeStorage,
 )
-from anyshape.symbolic.functions import sym_max, sym_min
-from anyshape.symbolic.sym_bool import SymBool
-from anyshape.symbolic.sym_int import SymInt
-from anyshape.torch_compat.dynamo import tensor_guards
-from anyshape.torch_compat.fake_tensor import PythonPrinter
-from anyshape.trace.condition import GRAD_MODE, Mode
+from anyshape.rules.dispatch.resolve import resolve
+from anyshape.rules.dispatch.table import Rule
+from anyshape.torch_compat.dynamo import global_state, tensor_guards
+from anyshape.torch_compat.process_flag import read_flags
 from anyshape.trace.input_contract import flat_check
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
+
+    import torch
 
     from anyshape.interop.fakes import Fakes
+    from anyshape.interop.size_guards import KeptGuard
     from anyshape.trace.capture import Captured
     from anyshape.trace.condition import Condition
-    from anyshape.trace.graph import Value
+    from anyshape.trace.graph import Graph, Value
+
+
+_OF_LIBRARIES: Final = tuple(
+    f"anyshape.rules.{family}"
+    for family in ("attention", "contraction", "conv", "interpolate", "linalg", "loss", "matmul",
+                   "norm", "rnn")
+)  # fmt: skip
+
+
+def _calls_libraries(graph: Graph) -> bool:
+    """Whether a program calls ops that torch may compute with several libraries of kernels."""
+    for node in graph.nodes:
+        found = resolve(node.func)
+        row = found.args[0] if type(found) is functools.partial else None
+        if type(row) is not Rule:
+            return True
+        if row.function.__module__ in _OF_LIBRARIES:
+            return True
+    return False
 
 
 class LoweringGuards:
@@ -55,7 +74,8 @@ class LoweringGuards:
         names = (*[leaves[i].name for i in places], *[f"{value}" for value, _ in graph.constants])
         tensors = _tensor_guards([*[flat[i] for i in places], *constants], fakes)
         self._conditions: list[Condition] = [
-            Mode(*GRAD_MODE, torch.is_grad_enabled()),
+            Undisturbed(),
+            ProcessState(global_state(), read_flags() if _calls_libraries(graph) else None),
             TensorMetadata(tensors, places, constants, names),
             *[_layout(i, leaves[i].name, flat[i]) for i in places],
             *[WholeStorage(i, leaves[i].name) for i in places if leaves[i].value in whole],
@@ -67,9 +87,9 @@ class LoweringGuards:
         self._sizes: list[SizeGuard] = []
         self._check, self._numbered = self._written()
 
-    def take_guards(self, fakes: Fakes) -> None:
-        """Add the guards on sizes that torch recorded while it compiled."""
-        self._sizes = list(_size_guards(self._captured, fakes))
+    def take_premises(self, kept: Sequence[KeptGuard]) -> None:
+        """Add the guards on sizes that compiled code needs."""
+        self._sizes = [SizeGuard(guard.text, guard.shown) for guard in kept]
         self._check, self._numbered = self._written()
 
     @property
@@ -111,46 +131,3 @@ def _layout(place: int, name: str, x: torch.Tensor) -> Condition:
     if order == tuple(range(x.dim())):
         return Contiguous(place, name)
     return DenseOrder(place, name, order, tuple(x.stride()))
-
-
-class _Printer(PythonPrinter):
-    """Torch's expressions as Python over our names."""
-
-    def __init__(self, names: dict[str, str]) -> None:
-        super().__init__()
-        self._ours = names
-
-    def _print_Symbol(self, symbol: sympy.Symbol) -> str:  # noqa: N802  sympy's name
-        return self._ours[symbol.name]
-
-
-def _size_guards(captured: Captured, fakes: Fakes) -> Iterator[SizeGuard]:
-    """Torch's guards on sizes that may fail."""
-    env = captured.tracer.env
-    printer = _Printer(fakes.names)
-    scope: dict[str, Any] = {"max": sym_max, "min": sym_min, "math": math}
-    scope.update({name: SymInt(symbol.expr, env) for name, symbol in env.symbols.items()})
-    for part in _parts([guard.expr for guard in fakes.shape_env.guards]):
-        text = printer.doprint(part)
-        ours = None if part.has(sympy.And, sympy.Or, sympy.Not) else _ours(text, scope)
-        if ours is None:
-            yield SizeGuard(text, text)
-        elif env.decide(ours.condition) is not True:
-            yield SizeGuard(text, env.text(ours.condition))
-
-
-def _parts(conditions: list[Any]) -> list[Any]:
-    """The conditions without repetition; a conjunction counts as its parts."""
-    parts: list[Any] = []
-    for condition in conditions:
-        parts += _parts(list(condition.args)) if isinstance(condition, sympy.And) else [condition]
-    return list(dict.fromkeys(parts))
-
-
-def _ours(text: str, scope: dict[str, Any]) -> SymBool | None:
-    """A condition of torch's as one of ours; None if our numbers cannot express it."""
-    try:
-        found = eval(text, dict(scope))  # printed by torch
-    except Exception:  # our numbers raise various errors for what they lack
-        return None
-    return found if type(found) is SymBool else None

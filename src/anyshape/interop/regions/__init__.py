@@ -1,0 +1,1 @@
+"""Equal stretches of a program, lowered once."""
