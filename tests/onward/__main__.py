@@ -1,7 +1,9 @@
-"""`python -m tests.onward [--only NAME,...] [--tools module,save,decompose,unflatten,aoti,onnx]`
+"""`python -m tests.onward [--only NAME,...] [--tools module,save,aoti,...]`
 
 Every program becomes one of torch, goes through each tool, and runs at five sizes with 1 among them
 (three for AOTInductor and ONNX). AOTInductor's packages also run in a process without anyshape.
+Tools of `PICKED` get some of the programs. A quantized program is compared by the norm of what
+differs. ExecuTorch plans its memory for the largest sizes, so its programs have bounds.
 """
 
 from __future__ import annotations
@@ -21,14 +23,22 @@ import numpy as np
 import torch
 from torch.utils import _pytree as pytree
 
-from anyshape import export
+from anyshape import Dim, export
 from tests.onward.programs import PROGRAMS, Program
 
-TOOLS = ("module", "save", "decompose", "unflatten", "aoti", "onnx")
-SLOW = ("Sequential", "BERT", "documents")  # what the compilers take
+TOOLS = ("module", "save", "decompose", "unflatten", "quantize", "executorch", "onnx", "aoti")
+PICKED = {
+    "aoti": ("Sequential", "BERT", "documents"),
+    "onnx": ("Sequential", "BERT", "documents"),
+    "quantize": ("Sequential", "BERT", "ViT", "detector"),
+    "executorch": ("Sequential", "BERT", "ViT"),
+}
+LARGEST = 16  # of the sizes in ExecuTorch
 ALONE = """
-import sys, torch
+import importlib, sys, torch
 sys.modules["anyshape"] = None
+for name in sys.argv[3:]:  # the class of the result is found by its name
+    importlib.import_module(name)
 run = torch._inductor.aoti_load_package(sys.argv[1])
 for args, kwargs, want in torch.load(sys.argv[2], weights_only=False):
     got = torch.utils._pytree.tree_leaves(run(*args, **kwargs))
@@ -64,7 +74,9 @@ def run_aoti(made: Any, one: Program, folder: str) -> None:
     for args, kwargs, want in rows:
         need_equal(run(*args, **kwargs), want)
     torch.save(rows, f"{folder}/calls.pt")
-    command = [sys.executable, "-c", ALONE, path, f"{folder}/calls.pt"]
+    result = type(one.eager(one.calls[0])).__module__
+    classes = [] if result in ("builtins", "torch") else [result]
+    command = [sys.executable, "-c", ALONE, path, f"{folder}/calls.pt", *classes]
     subprocess.run(command, check=True, cwd=folder)
 
 
@@ -80,10 +92,53 @@ def run_onnx(made: Any, one: Program, folder: str) -> None:
         need_equal([torch.from_numpy(np.asarray(x)) for x in got], one.eager(call))
 
 
+def run_quantize(made: Any, one: Program, folder: str) -> None:
+    """Static quantization by torchao; the result is exported again, and is the same program."""
+    from torchao.quantization.pt2e import quantize_pt2e
+    from torchao.quantization.pt2e.quantizer import x86_inductor_quantizer as x86
+
+    settings = x86.get_default_x86_inductor_quantization_config()
+    quantizer = x86.X86InductorQuantizer().set_global(settings)
+    prepared = quantize_pt2e.prepare_pt2e(made.module(), quantizer)
+    for args, kwargs in one.calls:
+        prepared(*args, **kwargs)
+    quantized = quantize_pt2e.convert_pt2e(prepared)
+    if not any("quantize_per" in str(node.target) for node in quantized.graph.nodes):
+        raise AssertionError("nothing was quantized")
+    again = export(quantized, *one.calls[0], dynamic_shapes=one.dynamic)
+    for call in one.calls:
+        got = leaves(quantized(*call[0], **call[1]))
+        for x, y in zip(got, leaves(one.eager(call)), strict=True):
+            if x.shape != y.shape or (x - y).norm() > 0.05 * y.norm():
+                raise AssertionError(f"{(x - y).norm():.3g} of {y.norm():.3g} differs")
+        need_equal(again(*call[0], **call[1]), got)
+
+
+def run_executorch(_: Any, one: Program, folder: str) -> None:
+    from executorch.exir import to_edge
+    from executorch.runtime import Runtime
+
+    dynamic = pytree.tree_map(lambda name: Dim(name, max=LARGEST), one.dynamic)
+    made = export(one.module, *one.calls[0], dynamic_shapes=dynamic).to_torch()
+    file = Path(folder, "model.pte")
+    file.write_bytes(to_edge(made).to_executorch().buffer)
+    method = Runtime.get().load_program(file).load_method("forward")
+    for call in one.calls:
+        need_equal(method.execute(leaves(call)), one.eager(call))
+
+
+IN_A_FOLDER = {
+    "aoti": run_aoti,
+    "onnx": run_onnx,
+    "quantize": run_quantize,
+    "executorch": run_executorch,
+}
+
+
 def run_tool(made: Any, one: Program, tool: str) -> None:
-    if tool in ("aoti", "onnx"):
+    if tool in IN_A_FOLDER:
         with tempfile.TemporaryDirectory() as folder:
-            (run_aoti if tool == "aoti" else run_onnx)(made, one, folder)
+            IN_A_FOLDER[tool](made, one, folder)
         return
     run = callable_of(made, tool)
     for call in one.calls:
@@ -100,13 +155,13 @@ def main() -> int:
     failed = 0
     for name in options.only.split(","):
         one = PROGRAMS[name]()
-        made = export(one.module, *one.calls[0], dynamic_shapes=one.dynamic).to_torch()
+        program = export(one.module, *one.calls[0], dynamic_shapes=one.dynamic)
         for tool in options.tools.split(","):
-            if tool in ("aoti", "onnx") and name not in SLOW:
+            if name not in PICKED.get(tool, PROGRAMS):
                 continue
             start = time.perf_counter()
             try:
-                run_tool(made, one, tool)
+                run_tool(program.to_torch(), one, tool)  # tools leave symbols behind in a program
                 outcome = "equal"
             except Exception as e:  # the outcome of this tool; the others go on
                 failed += 1

@@ -51,12 +51,15 @@ class Lowered(NamedTuple):
 
     `run` takes the flat list of inputs and returns the flat list of outputs, in the order of the
     graph. `holds`, if it is not None, must be called before each run: it returns None if the
-    guards of the lowering hold for the inputs, else the first that fails, as text.
+    guards of the lowering hold for the inputs, else the first that fails, as text. `guards` are
+    those on sizes, as a user reads them; `regions` says which parts were lowered once for many
+    calls, or why none.
     """
 
     run: Callable[[list[Any]], Sequence[Any]]
     holds: Callable[[list[Any]], str | None] | None
     guards: tuple[str, ...] = ()
+    regions: tuple[str, ...] = ()
 
 
 def find_backend(

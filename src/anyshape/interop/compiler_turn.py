@@ -25,5 +25,9 @@ _turn: Final = threading.RLock()
 
 def turn_of(backend: Backend) -> AbstractContextManager[object]:
     """The context in which to call the compiler."""
-    home = getattr(backend.compiler, "__module__", "torch")
-    return _turn if in_package(home, "torch") else nullcontext()
+    return _turn if is_of_torch(backend) else nullcontext()
+
+
+def is_of_torch(backend: Backend) -> bool:
+    """Whether the compiler is one of torch's."""
+    return in_package(getattr(backend.compiler, "__module__", "torch"), "torch")

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from contextlib import AbstractContextManager
 
-    from anyshape.env import Obligation
+    from anyshape.env import Env, Obligation
     from anyshape.expr import Expr
     from anyshape.expr.evaluate import Interpreter
     from anyshape.trace.capture import Captured
@@ -78,8 +78,8 @@ class Fakes(NamedTuple):
 
 def make_fakes(captured: Captured, flat: list[Any], hints: Mapping[str, Any]) -> Fakes:
     """Fake inputs like `flat`, with these hints for the symbols."""
-    shape_env = ShapeEnv(specialize_zero_one=False, duck_shape=False)
-    mode = FakeTensorMode(shape_env=shape_env, allow_non_fake_inputs=True)
+    mode = new_mode()
+    shape_env = mode.shape_env
     numbers: dict[str, Any] = {}
     names: dict[str, str] = {}
     derived = derived_symbols(captured)
@@ -89,7 +89,7 @@ def make_fakes(captured: Captured, flat: list[Any], hints: Mapping[str, Any]) ->
             with mode:
                 made: Any = torch.empty((), dtype=torch.float64)
         elif bind.name not in derived:
-            made = _symbol(captured, shape_env, bind.name, hints[bind.name])
+            made = make_symbol(captured.tracer.env, shape_env, bind.name, hints[bind.name])
             names[str(made.node.expr)] = bind.name
         else:
             made = number(derived[bind.name])
@@ -159,9 +159,15 @@ def _plain(x: Any) -> Any:
     return int(x) if type(x) is bool else x
 
 
-def _symbol(captured: Captured, shape_env: ShapeEnv, name: str, hint: Any) -> Any:
+def new_mode() -> Any:
+    """A mode for fake tensors over symbols of its own, in which no size is taken to be 0 or 1."""
+    shape_env = ShapeEnv(specialize_zero_one=False, duck_shape=False)
+    return FakeTensorMode(shape_env=shape_env, allow_non_fake_inputs=True)
+
+
+def make_symbol(env: Env, shape_env: ShapeEnv, name: str, hint: Any) -> Any:
+    """A symbol of torch's with our range, as a symbolic number."""
     place = ConstantSource(name)
-    env = captured.tracer.env
     lo, hi = env.range_of(env.symbols[name].expr)
     made = shape_env.create_symbol(
         hint, place, DimDynamic.DYNAMIC, positive=lo >= 1 or None, do_not_specialize_zero_one=True
@@ -175,12 +181,12 @@ def _symbol(captured: Captured, shape_env: ShapeEnv, name: str, hint: Any) -> An
 def _tensor(leaf: Leaf, x: torch.Tensor, number: Interpreter) -> torch.Tensor:
     shape = [n if type(n) is int else number(n.expr) for n in leaf.shape]
     order = order_of(x)
-    strides = list(x.stride()) if order is None else _dense_strides(shape, order)
+    strides = list(x.stride()) if order is None else strides_in_order(shape, order)
     made = torch.empty_strided(shape, strides, dtype=x.dtype, device=x.device)
     return made.requires_grad_(x.requires_grad)
 
 
-def _dense_strides(shape: Sequence[Any], order: Sequence[int]) -> list[Any]:
+def strides_in_order(shape: Sequence[Any], order: Sequence[int]) -> list[Any]:
     """The strides of a dense, nonempty tensor over torch's symbols."""
     strides: list[Any] = [1] * len(shape)
     step: Any = 1

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from anyshape.rules.dispatch.autocast import autocast_state
 from anyshape.torch_compat.fake_tensor import SYMPY_INTERP, TracingContext, tracing
 from anyshape.torch_compat.inductor_compiler import (
     AssertScalar,
@@ -29,6 +30,7 @@ from anyshape.torch_compat.inductor_compiler import (
     backward_at_once,
     compile_fx,
     compile_fx_inner,
+    generated_call,
     with_scheduler_pass,
     without_autograd_cache,
 )
@@ -47,13 +49,21 @@ def compile_with_inductor(
     fakes: Fakes,
     failures: AssertFailures,
     settings: dict[str, Any],
+    *,
+    direct: bool = False,
 ) -> Callable[..., Any]:
-    """The compiled graph, as a function of symbols and tensors, by these settings of Inductor."""
+    """The compiled graph, as a function of symbols and tensors, by these settings of Inductor.
+
+    If it is `direct`, and gradients are off, the generated code is called without AOTAutograd's
+    wrapper where that has nothing else to do.
+    """
     context = TracingContext(fakes.mode)
+    results: list[Any] = []
 
     def inner(graph: GraphModule, *args: Any, **kwargs: Any) -> Any:
         failures.note(graph)
         result: Any = compile_fx_inner(graph, *args, **kwargs)
+        results.append(result)
         if context.output_strides and result.output_strides:
             numbers = {theirs: fakes.numbers[ours] for theirs, ours in fakes.names.items()}
             context.output_strides[:] = [
@@ -74,6 +84,10 @@ def compile_with_inductor(
             module, fakes.inputs(), inner_compile=inner, config_patches=settings or None
         )
     made: Callable[..., Any] = compiled
+    if direct and not torch.is_grad_enabled() and not autocast_state():
+        call = generated_call(context, results)
+        if call is not None:
+            return lambda *args: call([*args])
     return made
 
 

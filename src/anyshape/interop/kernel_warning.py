@@ -1,5 +1,6 @@
 """Calls whose kernels may warn. A compiled kernel does not repeat the warning on every run.
 
+Whether a kernel warns depends on the sizes and dtypes of each run, so that no single run tells.
 `torch.tensor(t)` warns of every tensor, a cast of a complex number to a real one of what it drops,
 and a variance over n elements with a correction c where n <= c.
 """

@@ -77,6 +77,7 @@ class RuntimeWrapper:
             "early": self.early,
             "late": self.late,
             "keep_modes": keep_modes,
+            "plain": self._plain,
         }
         self.outputs: list[Any] = []  # of the graph
         self._places: dict[Any, str] = {}
@@ -126,6 +127,9 @@ class RuntimeWrapper:
         if is_open and not self._has_effects:
             self._run_uncompiled(flat)
         fail(o)
+
+    def _plain(self, flat: list[Any]) -> Any:
+        return self._captured.program.function()(flat)
 
     def _run_uncompiled(self, flat: list[Any]) -> None:
         """Run the uncompiled program, which raises for the first assert that fails."""
@@ -189,8 +193,15 @@ class RuntimeWrapper:
         graph = self._captured.graph
         return to_backend_fx(graph, self._inputs, self.inner, self.outputs, fakes.fixed)
 
-    def run(self, compiled: Callable[..., Sequence[Any]], fakes: Fakes) -> Callable[..., Any]:
-        """The function of the flat inputs."""
+    def run(
+        self,
+        compiled: Callable[..., Sequence[Any]],
+        fakes: Fakes,
+        conditions: Sequence[str] = (),
+    ) -> Callable[..., Any]:
+        """The function of the flat inputs. Where one of the conditions over their symbols does not
+        hold, the uncompiled program runs.
+        """
         binds = [
             f"torch.scalar_tensor({name}, dtype=torch.float64)"
             if isinstance(fakes.numbers[name], torch.Tensor)
@@ -199,6 +210,7 @@ class RuntimeWrapper:
         ]
         tensors = [f"flat[{i}]" for i, x in enumerate(self._inputs.leaves) if x.value is not None]
         lines = ["def run(flat):", *self._before("refuse({}, flat, locals())")]
+        lines += [f"    if not ({text}): return plain(flat)" for text in conditions]
         call = f"out = compiled({', '.join(binds + tensors)})"
         if any(node.func in MODE_CHANGES for node in self._captured.graph.nodes):
             call = f"with keep_modes(): {call}"

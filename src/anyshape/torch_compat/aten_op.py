@@ -13,6 +13,7 @@ __all__ = [
     "ASSERT_SCALAR",
     "BATCH_NORM_WITH_UPDATE",
     "CALLABLE_PRIVATE_OPS",
+    "DATA",
     "FOREACH",
     "NAMESPACES",
     "TORCH_LIBRARIES",
@@ -21,6 +22,7 @@ __all__ = [
     "OpOverload",
     "OpOverloadPacket",
     "all_op_names",
+    "asks_metadata",
     "assert_true",
     "enumerations",
     "has_kernel",
@@ -55,6 +57,10 @@ assert_true: Final[Any] = torch._assert
 
 ASSERT_SCALAR: Final[Any] = torch.ops.aten._assert_scalar.default
 """The assert that Inductor compiles into a check of the generated code."""
+
+DATA: Final[Any] = torch.ops.aten.data.default
+"""What the attribute `data` of a tensor gives, as a call: its memory with another version counter.
+With `detach` in its place, autograd would notice a change in place that eager execution hides."""
 
 BATCH_NORM_WITH_UPDATE: Final[Any] = torch.ops.aten._batch_norm_with_update
 """Batch normalization that changes the running statistics in place, which is recorded as such."""
@@ -115,6 +121,16 @@ def schema_of(func: Any) -> Any:
         schemas = [getattr(func, name)._schema for name in func.overloads()]  # type: ignore[no-untyped-call]
         return next((s for s in schemas if s.is_mutable), schemas[0])
     return func._schema if isinstance(func, OpOverload) else None
+
+
+def asks_metadata(func: Any, schema: Any) -> bool:
+    """Whether an op gives numbers about a tensor that do not depend on its data, as its sizes."""
+    kinds = [str(r.type) for r in schema.returns]
+    return (
+        bool(kinds)
+        and not any("Tensor" in kind for kind in kinds)
+        and torch.Tag.data_dependent_output not in func.tags
+    )
 
 
 def enumerations(func: Any) -> tuple[set[int], set[str]]:

@@ -32,6 +32,17 @@ def tensor_guards(tensors: list[Any], sizes: list[Any], strides: list[Any]) -> A
     return TensorGuards(*tensors, dynamic_dims_sizes=sizes, dynamic_dims_strides=strides)
 
 
+def global_state() -> Any:
+    """One check in C++ of the state of the process and the thread that torch's compilers take for
+    fixed: grad mode, autocast, default dtype, deterministic algorithms, reduced precision, threads.
+
+    `check()` is whether it is what it was when this was made; `reason()` says what differs.
+    """
+    from torch._C._dynamo.guards import GlobalStateGuard  # noqa: PLC0415
+
+    return GlobalStateGuard()
+
+
 def stance() -> str:
     """What `torch.compiler.set_stance` says; who has called it has imported the module."""
     module: Any = sys.modules.get(_FRAMES)

@@ -10,13 +10,14 @@ from torch._library.fake_impl import set_ctx_getter as set_context
 from torch._library.simple_registry import singleton
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from anyshape.torch_compat.aten_op import has_kernel, qualified_name, schema_of
+from anyshape.torch_compat.aten_op import OpOverloadPacket, has_kernel, qualified_name, schema_of
 
 __all__ = [
     "MetaFactories",
     "enable_python_dispatcher",
     "fake_kernel_of",
     "returns_new_tensors",
+    "returns_nothing",
     "set_context",
 ]
 
@@ -49,6 +50,27 @@ def returns_new_tensors(func: Any) -> bool:
         return False
     full = f"{name}.{schema.overload_name}" if schema.overload_name else name
     return fake_kernel_of(func) is not None or has_kernel(full, "Meta")
+
+
+def returns_nothing(func: Any) -> bool:
+    """Whether a custom op gives no result, and has no kernel that checks shapes: any call is right.
+
+    Torch's own fake tensors take such a call, too.
+    """
+    name = qualified_name(func)
+    if (
+        not name
+        or name.startswith("aten::")
+        or (type(func) is OpOverloadPacket and not _single(func))
+    ):
+        return False
+    schema = schema_of(func)
+    full = f"{name}.{schema.overload_name}" if schema.overload_name else name
+    return not schema.returns and not has_kernel(full, "Meta")
+
+
+def _single(func: Any) -> bool:
+    return len(func.overloads()) == 1
 
 
 _META: Final = torch.device("meta")

@@ -5,6 +5,8 @@ Importing this module takes about a second; only lowering does.
 
 from __future__ import annotations
 
+from pathlib import Path
+from traceback import FrameSummary
 from typing import TYPE_CHECKING, Any
 
 from torch._dynamo.source import ConstantSource
@@ -33,6 +35,7 @@ __all__ = [
     "TracingContext",
     "compute_unbacked_bindings",
     "general_paths",
+    "guard_place",
     "int_oo",
     "tracing",
 ]
@@ -58,3 +61,11 @@ def general_paths() -> AbstractContextManager[Any]:
         backed_size_oblivious=True
     )
     return patched
+
+
+def guard_place(guard: Any) -> str:
+    """Where torch took a guard: the function in torch that asked, and its file."""
+    place = getattr(getattr(guard, "sloc", None), "framework_loc", None)
+    if isinstance(place, FrameSummary):
+        return f"{place.name} in {Path(place.filename).name}"
+    return str(place or "")

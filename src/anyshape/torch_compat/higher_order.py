@@ -10,7 +10,7 @@ from types import CodeType, FunctionType
 from typing import Any, Final, NamedTuple
 
 import torch
-from torch._functorch import apis, eager_transforms
+from torch._functorch import apis, eager_transforms, predispatch
 from torch._higher_order_ops import (
     associative_scan,
     cond,
@@ -18,9 +18,12 @@ from torch._higher_order_ops import (
     scan,
     while_loop,
 )
+from torch._higher_order_ops import auto_functionalize as _functional
 from torch._higher_order_ops.associative_scan import generic_associative_scan as _by_halves
 
 __all__ = [
+    "FUNCTIONALIZED",
+    "LEVELS",
     "OPERATORS",
     "associative_scan",
     "cond",
@@ -33,9 +36,25 @@ __all__ = [
 
 OPERATORS: Final = {
     name: getattr(torch.ops.higher_order, name)
-    for name in ("cond", "while_loop", "map_impl", "scan")
+    for name in ("cond", "while_loop", "map_impl", "scan", "wrap")
 }
 """The operators behind the functions, which graphs of torch call."""
+
+
+FUNCTIONALIZED: Final[dict[Any, Any]] = {
+    torch.ops.higher_order.auto_functionalized: _functional.auto_functionalized_dense,
+    torch.ops.higher_order.auto_functionalized_v2: _functional.auto_functionalized_v2_dense,
+}
+"""Calls, in decomposed graphs, of ops that change their operands, on copies of these; and the
+functions that make the copies and call the ops."""
+
+LEVELS: Final = tuple(
+    getattr(predispatch, name)
+    for name in ("_vmap_increment_nesting", "_jvp_increment_nesting")
+    if hasattr(predispatch, name)  # torch 2.11 lacks the second
+)
+"""Calls, in graphs of torch, that begin a transform: those of the graph are transformed until it
+ends."""
 
 
 generic_associative_scan: Final[Any] = _by_halves

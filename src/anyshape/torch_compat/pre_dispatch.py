@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
 from torch._dispatch.python import enable_python_dispatcher
 from torch.fx.experimental.proxy_tensor import ProxyTorchDispatchMode
+from torch.utils._python_dispatch import TorchDispatchMode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
-__all__ = ["INPLACE_VIEW", "ITEM", "SIZE", "PreDispatch", "no_dispatch", "pre_dispatched"]
+__all__ = ["DEVICE", "INPLACE_VIEW", "ITEM", "SIZE", "PreDispatch", "Recording", "no_dispatch"]
 
 ITEM: Final[Any] = torch.ops.aten.item.default
 SIZE: Final[Any] = torch.ops.aten.sym_size.int
+DEVICE: Final[Any] = torch.ops.prim.device.default  # which torch asks of fake tensors by an op
 INPLACE_VIEW: Final[Any] = torch.Tag.inplace_view
 
 # `no_dispatch()` is a block in which a call goes to its kernel, past all modes: meta tensors that
@@ -45,10 +47,61 @@ class PreDispatch(ProxyTorchDispatchMode):  # type: ignore[no-untyped-call]
         return func(*args, **kwargs)
 
 
-def pre_dispatched(handle: Callable[..., Any]) -> ExitStack:
-    """A block in which `handle` gets every op, without gradients."""
-    stack = ExitStack()
-    stack.enter_context(torch.no_grad())
-    stack.enter_context(enable_python_dispatcher())
-    stack.enter_context(PreDispatch(handle))
-    return stack
+class Dispatch(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """A mode that gives every op to `handle(op, args, kwargs)` after composite ops are taken apart,
+    and after autograd and the transforms of `torch.func` have seen it.
+    """
+
+    def __init__(self, handle: Callable[..., Any]) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._handle = handle
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        """See the class."""
+        return self._handle(func, args, kwargs or {})
+
+
+class Recording:
+    """A block in which `handle` gets every op, without gradients; inside it, blocks in which it is
+    another function that does.
+    """
+
+    def __init__(self, handle: Callable[..., Any]) -> None:
+        self._handle = handle
+        self._mode: PreDispatch | None = None
+
+    def _give(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return self._handle(func, args, kwargs)
+
+    @contextmanager
+    def to(self, handle: Callable[..., Any]) -> Iterator[None]:
+        """A block in which `handle` gets the ops."""
+        before, self._handle = self._handle, handle
+        try:
+            with self._entered() if self._mode is None else nullcontext():
+                yield
+        finally:
+            self._handle = before
+
+    @contextmanager
+    def _entered(self) -> Iterator[None]:
+        self._mode = PreDispatch(self._give)
+        try:
+            with torch.no_grad(), enable_python_dispatcher(), self._mode:
+                yield
+        finally:
+            self._mode = None
+
+    @contextmanager
+    def below(self) -> Iterator[None]:
+        """A block inside in which the function gets the ops that transforms leave."""
+        mode = self._mode
+        assert mode is not None
+        mode.__exit__(None, None, None)
+        try:
+            with Dispatch(self._give):
+                yield
+        finally:
+            mode.__enter__()

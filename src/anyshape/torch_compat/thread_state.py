@@ -11,10 +11,12 @@ from typing import Any, Final
 import torch
 from torch._C import _get_tracing_state as get_tracing_state
 from torch._C import _is_any_autocast_enabled as is_any_autocast_enabled
+from torch._C import _len_torch_dispatch_stack as dispatch_mode_depth
 from torch._C import _set_grad_enabled as set_grad_enabled
 
 __all__ = [
     "SET_GRAD_ENABLED",
+    "dispatch_mode_depth",
     "get_tracing_state",
     "is_any_autocast_enabled",
     "pop_saved_tensors_hooks",
@@ -30,6 +32,9 @@ __all__ = [
 #
 # `is_any_autocast_enabled()` is one check for all devices. Every op asks it; the public
 # `torch.is_autocast_enabled(device)` would have to be called per device.
+#
+# `dispatch_mode_depth()` is how many modes get the ops of this thread. Without it, compiled code
+# would run where a mode wants to see ops, and a compiler's own ops would be shown to the mode.
 #
 # `get_tracing_state()` is called by torch's own Python functions and reaches the tracer's mode,
 # which must recognize it as no op.
@@ -56,3 +61,9 @@ def set_compiling(flag: bool) -> bool:
     before: bool = torch.compiler._is_compiling_flag
     torch.compiler._is_compiling_flag = flag
     return before
+
+
+ENTER_AUTOCAST: Final[Any] = torch.amp.autocast_mode._enter_autocast
+EXIT_AUTOCAST: Final[Any] = torch.amp.autocast_mode._exit_autocast
+"""Autocast as two calls, which graphs of torch have. Under a function mode they hand themselves to
+it, without end if it calls them."""

@@ -9,6 +9,8 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+import torch
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -20,6 +22,9 @@ GUARDS: Final = "_guards_fn"
 
 NO_MODULE: Final = "_empty_nn_module_stack_from_metadata_hook"
 """The key of a module stack that is not known."""
+
+LEVELS: Final = "torch._functorch.predispatch"
+"""The module of the calls that begin and end a level of `torch.func` in a graph."""
 
 
 class SymbolicSize(NamedTuple):
@@ -79,6 +84,31 @@ def names_of_symbols(values: Iterable[Any]) -> dict[str, str]:
                 text = source.name if isinstance(source.name, str) else source.name()
                 found.setdefault(symbol.name, given.get(text, text))
     return found
+
+
+def has_levels(program: ExportedProgram) -> bool:
+    """Whether the graph transforms ops by calls that begin and end a level of `torch.func`."""
+    graphs = [m.graph for m in program.graph_module.modules() if hasattr(m, "graph")]
+    return any(
+        getattr(node.target, "__module__", None) == LEVELS
+        for graph in graphs
+        for node in graph.nodes
+    )
+
+
+def without_levels(program: ExportedProgram) -> ExportedProgram:
+    """The program with the ops that its transforms give, and no other decomposition.
+
+    torch leaves its transforms begun where it fails; they are ended.
+    """
+    functorch = torch._C._functorch
+    before = functorch.maybe_current_level() or 0
+    try:
+        made: ExportedProgram = program.run_decompositions({})
+        return made
+    finally:
+        while (functorch.maybe_current_level() or 0) > before:
+            functorch.pop_dynamic_layer_stack()
 
 
 def module_with_guards(

@@ -114,6 +114,16 @@ def test_assert_scalar_raises_its_message():
         aten_op.ASSERT_SCALAR(0, "too small")
 
 
+def test_data_shares_memory_and_no_version():
+    x = torch.ones(2, requires_grad=True) * 1
+    y = x * x
+    data = aten_op.DATA(x)
+    data.mul_(3)
+    assert x.tolist() == [3.0, 3.0]
+    assert (x._version, data.requires_grad) == (0, False)
+    y.sum().backward()  # which would raise if the version were another
+
+
 def test_batch_norm_with_update_changes_the_statistics():
     mean, var = torch.zeros(2), torch.ones(2)
     x = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
@@ -140,3 +150,13 @@ def test_overloads_that_write_into_out():
     assert not aten_op.writes_out(torch.ops.aten.add.Tensor)
     assert not aten_op.writes_out(torch.ops.aten.add_.Tensor)
     assert not aten_op.writes_out(torch.ops.aten.add)
+
+
+def test_ops_that_ask_for_metadata():
+    def asks(func):
+        return aten_op.asks_metadata(func, aten_op.schema_of(func))
+
+    assert asks(torch.ops.aten.size.int)
+    assert asks(torch.ops.aten.sym_size.int)
+    assert not asks(torch.ops.aten._local_scalar_dense.default)
+    assert not asks(torch.ops.aten.add.Tensor)

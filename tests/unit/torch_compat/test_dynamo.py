@@ -60,3 +60,17 @@ def test_the_stance_of_the_compiler():
     with torch.compiler.set_stance("force_eager"):
         assert dynamo.stance() == "force_eager"
     assert dynamo.stance() == "default"
+
+
+def test_global_state_sees_a_setting():
+    state = dynamo.global_state()
+    assert state.check()
+    with torch.no_grad():
+        assert not state.check()
+        assert "grad_mode" in state.reason()
+    torch.use_deterministic_algorithms(True)
+    try:
+        assert not state.check()
+    finally:
+        torch.use_deterministic_algorithms(False)
+    assert state.check()

@@ -91,3 +91,14 @@ def test_general_paths_switches_questions_about_0_and_1_off():
     with ft.general_paths():
         assert _config.backed_size_oblivious is True
     assert _config.backed_size_oblivious is False
+
+
+def test_guard_place_names_the_function_that_asked():
+    env = ft.ShapeEnv(specialize_zero_one=False, duck_shape=False)
+    place = ft.ConstantSource("n")
+    symbol = env.create_symbol(7, place, ft.DimDynamic.DYNAMIC, do_not_specialize_zero_one=True)
+    n = env.create_symintnode(symbol, hint=7, source=place)
+    assert n > 3
+    asked = "test_guard_place_names_the_function_that_asked in test_fake_tensor.py"
+    assert [ft.guard_place(guard) for guard in env.guards] == [asked]
+    assert ft.guard_place(None) == ""

@@ -37,3 +37,21 @@ def test_any_other_function_was_not_transformed():
 def test_scans_by_halves():
     (found,) = higher_order.generic_associative_scan(lambda a, b: [a + b], [torch.ones(5)])
     assert found.tolist() == [1, 2, 3, 4, 5]
+
+
+def test_ops_on_copies():
+    x = torch.zeros(3)
+    (operator, by_copies) = next(iter(higher_order.FUNCTIONALIZED.items()))
+    assert operator.name() == "auto_functionalized"
+    _, changed = by_copies(torch.ops.aten.add_.Tensor, self=x, other=torch.ones(3))
+    assert changed.tolist() == [1, 1, 1]
+    assert x.tolist() == [0, 0, 0]
+
+
+def test_levels_are_calls_of_graphs():
+    class Mapped(torch.nn.Module):
+        def forward(self, x):
+            return torch.vmap(torch.sin)(x), torch.func.jvp(torch.sin, (x,), (x,))
+
+    graph = torch.export.export(Mapped(), (torch.ones(3),)).graph
+    assert set(higher_order.LEVELS) <= {node.target for node in graph.nodes}

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import torch
 from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from anyshape.torch_compat import thread_state
 
@@ -78,3 +79,16 @@ def test_saved_tensors_hooks_are_the_innermost_pair():
     assert thread_state.saved_tensors_hooks() is None
     y.backward()
     assert x.grad.tolist() == [6, 6]
+
+
+def test_dispatch_mode_depth_counts_modes():
+    assert thread_state.dispatch_mode_depth() == 0
+    with TorchDispatchMode():
+        assert thread_state.dispatch_mode_depth() == 1
+
+
+def test_autocast_is_entered_and_left_by_calls():
+    block = thread_state.ENTER_AUTOCAST("cpu")
+    assert torch.is_autocast_enabled("cpu")
+    thread_state.EXIT_AUTOCAST(block)
+    assert not torch.is_autocast_enabled("cpu")

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import warnings
+
 import torch
 from torch.export import Dim
 
@@ -62,3 +64,17 @@ def test_the_key_of_an_unknown_module():
     made = torch.export.export(Sizes(), (torch.randn(5, 2),), dynamic_shapes=shapes)
     stacks = [node.meta.get("nn_module_stack") or {} for node in made.graph.nodes]
     assert any(ep.NO_MODULE in stack for stack in stacks)
+
+
+def test_levels_of_transforms():
+    class Mapped(torch.nn.Module):
+        def forward(self, x):
+            return torch.vmap(torch.sin)(x)
+
+    exported = torch.export.export(Mapped(), (torch.ones(3),))
+    assert ep.has_levels(exported)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch's own, about its pytree
+        flat = ep.without_levels(exported)
+    assert not ep.has_levels(flat)
+    assert torch.equal(flat.module()(torch.ones(3)), torch.ones(3).sin())

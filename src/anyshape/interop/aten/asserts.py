@@ -18,10 +18,11 @@ from anyshape.torch_compat.aten_op import ASSERT_SCALAR
 from anyshape.torch_compat.sympy_expression import add_guard, statically_known_true
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from anyshape.env import Obligation
     from anyshape.expr.boolean import Bool
     from anyshape.interop.aten.writer import AtenWriter
-    from anyshape.trace.capture import Captured
 
 _RELATIONS: Final[dict[Any, Any]] = {
     EQ: (sympy.Eq, operator.eq),
@@ -35,13 +36,21 @@ class Asserts:
     before it are written, so that the first check of the program that fails is the one reported.
     """
 
-    def __init__(self, writer: AtenWriter, captured: Captured) -> None:
+    def __init__(
+        self, writer: AtenWriter, asserts: Sequence[Obligation], bound: Iterable[str]
+    ) -> None:
         self._writer = writer
         self._numbers = writer.symbols.numbers
-        self._bound = {bind.name for bind in captured.inputs.binds}
-        listed = in_program_order(captured.runtime_asserts)
+        self._bound = set(bound)
+        listed = in_program_order(asserts)
         self._ordered = deque([o for o in listed if o.recorded])
         self._alone = [o for o in listed if not o.recorded]
+
+    def inner(
+        self, writer: AtenWriter, asserts: Sequence[Obligation], names: Iterable[str]
+    ) -> Asserts:
+        """The asserts of a function that a call gets, whose parameters have these names."""
+        return Asserts(writer, asserts, {*self._bound, *names})
 
     def write_guards(self, guards: list[Obligation]) -> None:
         """Write what the inputs must be beyond what torch knows and checks."""

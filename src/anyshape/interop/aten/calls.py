@@ -6,26 +6,39 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from anyshape.interop.aten.asserts import Asserts
+from anyshape.interop.aten.higher_order import (
+    HIGHER_ORDER,
+    Inner,
+    bodies_in,
+    outputs_of,
+    take_parameters,
+    write_higher_order,
+)
 from anyshape.interop.aten.index import write_index
 from anyshape.interop.aten.literals import write_literal
 from anyshape.interop.aten.reads import write_read
 from anyshape.interop.aten.regions import Regions
 from anyshape.interop.aten.symbols import refuse
-from anyshape.interop.aten.writer import sizes_in
+from anyshape.interop.aten.transform import write_transform
+from anyshape.interop.aten.writer import AtenWriter, sizes_in
 from anyshape.interop.fx_graph import LEFT_OUT
 from anyshape.trace.execution_modes import MODE_CHANGES
-from anyshape.trace.graph import Value, leaves, op_name
+from anyshape.trace.graph import Name, Value, leaves, names_object, op_name
 from anyshape.trace.higher_order.run import RUNNERS
+from anyshape.trace.path.respelled import same_number, same_tensor
 from anyshape.trace.record.effect import EFFECTS, raise_unless
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from anyshape.env import Obligation
+    from anyshape.interop.aten.asserts import Asserts
     from anyshape.interop.aten.module_stacks import ModuleStacks
-    from anyshape.interop.aten.writer import AtenWriter
-    from anyshape.trace.capture import Captured
     from anyshape.trace.graph import Graph, Node
+    from anyshape.trace.higher_order.body import Body
 
 _FOREIGN: Final = EFFECTS - {raise_unless, torch.range}
+_RESPELLED: Final = (same_number, same_tensor)
 _BY_HAND: Final[dict[Any, Any]] = {
     torch.Tensor.__getitem__: write_index,
     torch.tensor: write_literal,
@@ -36,60 +49,99 @@ _DIRECT: Final[dict[Any, Any]] = {torch.Tensor.contiguous: torch.ops.aten.contig
 
 
 class CallWriter:
-    """Writes the calls of a program."""
+    """Writes the calls of a graph."""
 
-    def __init__(self, writer: AtenWriter, captured: Captured, stacks: ModuleStacks) -> None:
-        self._writer = writer
-        self._captured = captured
-        self._stacks = stacks
-        self._asserts = Asserts(writer, captured)
+    def __init__(self, writer: AtenWriter, asserts: Asserts, stacks: ModuleStacks) -> None:
+        self.writer = writer
+        self.asserts = asserts
+        self.stacks = stacks
         self.regions = Regions(writer)
 
     def prepare(self, graph: Graph) -> None:
         """Make the symbols and the results of all calls, before the block that records: torch's
         numbers are slow in it.
         """
-        writer = self._writer
+        writer = self.writer
         for step in graph.nodes:
+            if step.func is same_number:
+                writer.symbols.numbers[str(step.outs)] = writer.symbols.number(step.args[0])
+                continue
             for name in sizes_in(step.outs):
-                writer.symbols.mint(str(name))
+                if not names_object(name):
+                    writer.symbols.mint(str(name))
         for step in graph.nodes:
+            if step.func in HIGHER_ORDER:
+                for body, own in bodies_in(step):
+                    for name in [x for x in own if type(x) is Name]:
+                        writer.symbols.mint(str(name))
+                    self.prepare(body.graph)
             writer.prepare(step)
         self.regions.prepare(graph)
 
+    def write_guards(self, guards: list[Obligation]) -> None:
+        """Write what a program requires of its inputs."""
+        self.writer.meta = {"nn_module_stack": self.stacks.top}
+        self.asserts.write_guards(guards)
+
     def write(self, graph: Graph) -> None:
         """Write all calls, in a block that records."""
-        writer = self._writer
-        writer.meta = {"nn_module_stack": self._stacks.top}
-        self._asserts.write_guards(self._captured.guards)
-        self._asserts.bound()
+        writer = self.writer
+        writer.meta = {"nn_module_stack": self.stacks.top}
+        self.asserts.bound()
         for step in graph.nodes:
-            writer.meta = self._stacks.meta(step)
-            self._step(step)
-        writer.meta = {"nn_module_stack": self._stacks.top}
+            if step.func not in LEFT_OUT:
+                writer.meta = self.stacks.meta(step)
+                self._step(step)
+        writer.meta = {"nn_module_stack": self.stacks.top}
         self.regions.close()
 
+    def write_body(self, body: Body, own: Sequence[Any], keep: Sequence[bool], name: str) -> Inner:
+        """Write the graph of a function that a call gets; see `higher_order.py`."""
+        writer = AtenWriter(self.writer.symbols, self.writer)
+        names = [str(x) for x in body.parameters if type(x) is Name]
+        calls = CallWriter(writer, self.asserts.inner(writer, body.asserts, names), self.stacks)
+        take_parameters(writer, own)
+        calls.regions.prepare(body.graph)
+        with writer.recording():
+            calls.write(body.graph)
+            kept = [x for x, k in zip(body.graph.outputs, keep, strict=True) if k]
+            outputs = outputs_of(writer, [writer.arg(x) for x in kept])
+        if calls.regions.found:
+            raise refuse(f"a change of grad mode or autocast in a function that {name} calls")
+        return Inner(writer, outputs)
+
     def _step(self, step: Node) -> None:
-        func, writer = step.func, self._writer
-        names = sizes_in(step.outs)
-        if func in LEFT_OUT:
-            return
+        func, writer = step.func, self.writer
         if func in MODE_CHANGES:
             self.regions.write(step)
         elif func is raise_unless:
             holds, kind, args = step.args[:3]
             message = f"{kind.object.__name__}: {', '.join(map(str, args))}"
-            self._asserts.write(writer.symbols.number(holds), message)
+            self.asserts.write(writer.symbols.number(holds), message)
         elif func in _FOREIGN:
             raise refuse(f"{op_name(func)}, which is no op of torch", step)
         elif func in RUNNERS:
-            raise refuse(f"{op_name(func)}, which calls functions", step)
-        elif names:
+            if func in HIGHER_ORDER:
+                write_higher_order(self, step)
+            else:
+                write_transform(writer, step)
+            names = [x for x in sizes_in(step.outs) if not names_object(x)]
+            self.asserts.bound(*map(str, names))
+        elif func in _RESPELLED:
+            self._respell(step)
+        elif names := sizes_in(step.outs):
             if any(type(x) is Value for x in leaves(step.outs)):
                 raise refuse(f"{op_name(func)}, which gives tensors and numbers", step)
             write_read(writer, step)
-            self._asserts.bound(*map(str, names))
+            self.asserts.bound(*map(str, names))
         elif func in _DIRECT:
             writer.write(step, _DIRECT[func])
         elif func not in _BY_HAND or not _BY_HAND[func](writer, step):
             writer.call(step, func, writer.arg(step.args), writer.arg(step.kwargs))
+
+    def _respell(self, step: Node) -> None:
+        """Note what is passed on under another name."""
+        if step.func is same_number:
+            self.asserts.bound(str(step.outs))
+        else:
+            self.writer.values[step.outs] = self.writer.values[step.args[0]]

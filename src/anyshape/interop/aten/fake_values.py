@@ -27,9 +27,9 @@ _CPU = torch.device("cpu")
 class FakeValues:
     """Makes the fake tensors of one program."""
 
-    def __init__(self, symbols: TorchSymbols) -> None:
+    def __init__(self, symbols: TorchSymbols, like: FakeValues | None = None) -> None:
         self._symbols = symbols
-        self._below: dict[Any, torch.Tensor] = {}
+        self._below: dict[Any, torch.Tensor] = {} if like is None else like._below
 
     def of(self, meta: Meta, *, own: bool = False) -> Any:
         """A fake tensor like a tensor of the graph."""

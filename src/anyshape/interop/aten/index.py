@@ -69,7 +69,7 @@ class _Views:
         self.items = items
         self.base = writer.values[step.args[0]]
         self.wanted = writer.results(step)
-        self.node = writer.nodes[id(self.base)]
+        self.node = writer.node_arg(self.base)
         self.size = list(self.base.shape)
         self.stride = list(self.base.stride())
 

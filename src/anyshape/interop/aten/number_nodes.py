@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import sympy
 import torch
 
+from anyshape.errors import UnsupportedError
 from anyshape.torch_compat.pre_dispatch import SIZE
 from anyshape.torch_compat.sympy_expression import (
     BINARY,
@@ -37,13 +38,17 @@ if TYPE_CHECKING:
 
 
 class NumberNodes:
-    """The nodes of one graph. `places` has the node and the dimension that show a symbol."""
+    """The nodes of one graph. `places` has the node and the dimension that show a symbol; `missing`
+    gives the node of a symbol that nothing shows.
+    """
 
-    def __init__(self, symbols: TorchSymbols, emit: Emit) -> None:
+    def __init__(self, symbols: TorchSymbols, emit: Emit, missing: Callable[[Any], Any]) -> None:
         self._shape_env = symbols.shape_env
         self._emit = emit
+        self._missing = missing
         self.places: dict[Any, tuple[fx.Node, int]] = {}
         self.made: dict[Any, Any] = {}
+        self.tests: dict[Any, fx.Node] = {}  # tensors of a truth value, by the symbols that read it
 
     def of(self, number: Any) -> Any:
         """The node that computes a number of torch's; the number itself if it is plain."""
@@ -56,6 +61,17 @@ class NumberNodes:
             found = self._make(e)
             self.made[e] = found
         return found
+
+    def test(self, answer: Any) -> Any:
+        """The node of a condition that a call branches on: a tensor, where the condition is that a
+        truth value was read off one.
+        """
+        e = answer.node.expr
+        if type(e) is sympy.Eq:
+            symbol, value = e.args if e.args[0].is_Symbol else reversed(e.args)
+            if value == 1 and symbol in self.tests:
+                return self.tests[symbol]
+        return self.of_expression(e)
 
     def forget(self, count: int) -> None:
         """Forget all nodes but the first `count`."""
@@ -76,7 +92,8 @@ class NumberNodes:
         if e.is_number:
             return int(e) if e.is_integer else float(e)
         if e.is_Symbol:
-            return self.call(SIZE, self.places[e], e)
+            place = self.places.get(e)
+            return self._missing(e) if place is None else self.call(SIZE, place, e)
         kind, args = type(e), e.args
         if kind is sympy.Add:
             return self._sum(e)
@@ -127,7 +144,7 @@ class NumberNodes:
             test, then, other = args if kind is WHERE else _piecewise(e)
             parts = tuple(map(self.of_expression, (test, then, other)))
             return self.call(torch.sym_ite, parts, e)
-        raise NotImplementedError(f"no function of torch for {e}")
+        raise _no_function(e)
 
     def _floor(self, x: Any, e: Any) -> Any:
         """The truncated number, less 1 where it is above."""
@@ -138,8 +155,15 @@ class NumberNodes:
         return self.call(torch.sym_ite, (is_above, less, cut), e)
 
 
+def _no_function(e: Any) -> UnsupportedError:
+    return UnsupportedError(
+        f"the program computes {e}, for which torch has no function",
+        fix="run it as it is, or keep this number out of the exported function",
+    )
+
+
 def _piecewise(e: Any) -> tuple[Any, Any, Any]:
     (then, test), (other, last) = e.args
     if last != sympy.true:
-        raise NotImplementedError(f"no function of torch for {e}")
+        raise _no_function(e)
     return test, then, other

@@ -19,10 +19,12 @@ from torch.export.graph_signature import (
 )
 from torch.fx import GraphModule, Node
 
+from anyshape.interop.aten.asserts import Asserts
 from anyshape.interop.aten.call_structure import argument_names, need_plain_structure, spread_sizes
 from anyshape.interop.aten.calls import CallWriter
 from anyshape.interop.aten.example import example_of
 from anyshape.interop.aten.module_stacks import ModuleStacks
+from anyshape.interop.aten.segments import SegmentWriter
 from anyshape.interop.aten.symbols import TorchSymbols, refuse
 from anyshape.interop.aten.writer import AtenWriter
 from anyshape.tensor.meta import meta_of_real
@@ -70,16 +72,23 @@ class NamedTensor(NamedTuple):
 
 
 def to_exported_program(
-    captured: Captured, tensors: Sequence[NamedTensor], root: str
+    captured: Captured, tensors: Sequence[NamedTensor], root: str, segments: Sequence[Any] = ()
 ) -> ExportedProgram:
     """A traced program as one of torch's. `root` is the qualified name of the class of the module;
-    the constants of the graph are among the `tensors`.
+    the constants of the graph are among the `tensors`. The `segments` of a program that branches on
+    data are pairs of what was traced and the branch at its end.
     """
-    return _Builder(captured, tensors, root).build()
+    return _Builder(captured, tensors, root, segments).build()
 
 
 class _Builder:
-    def __init__(self, captured: Captured, tensors: Sequence[NamedTensor], root: str) -> None:
+    def __init__(
+        self,
+        captured: Captured,
+        tensors: Sequence[NamedTensor],
+        root: str,
+        segments: Sequence[Any],
+    ) -> None:
         need_plain_structure(captured.inputs.spec, "an argument")
         self.captured = captured
         self.tensors = tensors
@@ -89,6 +98,9 @@ class _Builder:
         self.inputs: list[InputSpec] = []
         self.state = {t.name: t.tensor for t in tensors if t.kind in _SAVED}
         self.constants: dict[str, Any] = {}
+        self.segments = segments
+        self.held: dict[int, Any] = {}  # the fake tensors of constants
+        self.given: list[Any] = []  # the values of the inputs
 
     def build(self) -> ExportedProgram:
         """The program."""
@@ -98,13 +110,22 @@ class _Builder:
             self._take_tensors()
             count = len(self.inputs)
             self._take_inputs()
-            calls = CallWriter(writer, captured, self.stacks)
-            calls.prepare(captured.graph)
+            bound = [bind.name for bind in captured.inputs.binds]
+            asserts = Asserts(writer, captured.runtime_asserts, bound)
+            calls = CallWriter(writer, asserts, self.stacks)
+            if not self.segments:
+                calls.prepare(captured.graph)
         with general_paths(), writer.recording():
-            calls.write(captured.graph)
-            flat, out_spec = spread_sizes(captured.graph.outputs, captured.out_spec)
+            calls.write_guards(captured.guards)
+            if self.segments:
+                several = SegmentWriter(writer, self.segments, self.held, self.stacks)
+                results, out_spec = several.write(writer, self.given)
+            else:
+                calls.write(captured.graph)
+                flat, out_spec = spread_sizes(captured.graph.outputs, captured.out_spec)
+                results = [writer.arg(x) for x in flat]
             need_plain_structure(out_spec, "the result")
-            outputs = [writer.node_arg(writer.arg(x)) for x in flat]
+            outputs = [writer.node_arg(x) for x in results]
         forget_pending(self.symbols.shape_env)
         writer.fx.output(tuple(outputs)).meta["val"] = None
         for node, tensor in writer.lifted.items():
@@ -133,7 +154,8 @@ class _Builder:
 
     def _take_tensors(self) -> None:
         """Parameters, buffers and constants, in this order."""
-        held = {id(tensor): value for value, tensor in self.captured.graph.constants}
+        parts = [captured for captured, _ in self.segments] or [self.captured]
+        held = {id(tensor): value for part in parts for value, tensor in part.graph.constants}
         for kind in _ORDER:
             for name, _, tensor, is_alias in [t for t in self.tensors if t.kind == kind]:
                 value = held.get(id(tensor))
@@ -146,7 +168,7 @@ class _Builder:
                 fake = self.writer.fakes.of(meta, own=True)
                 node = self.writer.placeholder(f"{prefix}_{name}", fake)
                 if value is not None:
-                    self.writer.values[value] = fake
+                    self.writer.values[value] = self.held[id(tensor)] = fake
                 persistent = kind == BUFFER if of_kind is InputKind.BUFFER else None
                 arg = TensorArgument(node.name)
                 self.inputs.append(InputSpec(of_kind, arg, name, persistent))
@@ -169,6 +191,7 @@ class _Builder:
                 val = leaf.example
             node = self.writer.placeholder(leaf.name, val)
             nodes.append(node)
+            self.given.append(val)
             arg: Any
             if leaf.value is not None:
                 arg = TensorArgument(node.name)

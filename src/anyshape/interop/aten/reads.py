@@ -54,7 +54,7 @@ def _show(writer: AtenWriter, name: Name, value: Any, dim: int) -> None:
 
 
 def _write_item(writer: AtenWriter, fake: Any, name: Name) -> None:
-    node = writer.nodes[id(fake)]
+    node = tested = writer.node_arg(fake)
     if fake.dtype is torch.bool:
         cast = writer.fakes.make([], None, torch.int64, fake.device)
         node = writer.emit(_ATEN.to.dtype, (node, torch.int64), cast)
@@ -62,6 +62,8 @@ def _write_item(writer: AtenWriter, fake: Any, name: Name) -> None:
     symbol = made.node.expr
     writer.numbers.made[symbol] = item = writer.emit(ITEM, (node,), made)
     item.meta["unbacked_bindings"] = {symbol: ()}
+    if fake.dtype is torch.bool:
+        writer.numbers.tests[symbol] = tested
 
 
 def _write_list(writer: AtenWriter, step: Node) -> None:
@@ -79,7 +81,7 @@ def _write_list(writer: AtenWriter, step: Node) -> None:
 def _counted(writer: AtenWriter, mask: Any) -> Any:
     """The number of elements that are not 0, as a tensor."""
     count = writer.fakes.make([], None, torch.int64, mask.device)
-    node = writer.nodes[id(mask)]
+    node = writer.node_arg(mask)
     writer.note(count, writer.emit(_ATEN.count_nonzero.default, (node,), count))
     return count
 
@@ -93,7 +95,7 @@ def _compared(writer: AtenWriter, step: Node) -> Any:
     with writer.symbols.mode:
         each = torch.isclose(x, y) if near else torch.eq(x, y)
         all_of = each.all()
-    nodes = (writer.nodes[id(x)], writer.nodes[id(y)])
+    nodes = (writer.node_arg(x), writer.node_arg(y))
     rest = tuple([writer.arg(a) for a in step.args[2:]])
     op = _ATEN.isclose.default if near else _ATEN.eq.Tensor
     node = writer.emit(op, (*nodes, *rest), each, **writer.arg(step.kwargs))

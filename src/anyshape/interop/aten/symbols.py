@@ -15,6 +15,7 @@ What torch knows of a size while it processes a program is not what the program 
 
 from __future__ import annotations
 
+import copy
 import re
 from typing import TYPE_CHECKING, Any, Final
 
@@ -154,6 +155,22 @@ class TorchSymbols:
         else:
             made = self.shape_env.create_unbacked_symfloat()
         self.numbers[name] = made
+        forget_pending(self.shape_env)
+        return made
+
+    def of_segment(self, captured: Captured, given: dict[str, Any]) -> TorchSymbols:
+        """The symbols of a part of the program, of which some are `given`."""
+        made = copy.copy(self)
+        made.captured, made.env, made._known = captured, captured.tracer.env, {}
+        inputs = {bind.name for bind in self.captured.inputs.binds}
+        made.numbers = {**{n: x for n, x in self.numbers.items() if n in inputs}, **given}
+        made._computed = interpreter(made.numbers.__getitem__, compute, made._sum)
+        return made
+
+    def unnamed(self, least: Any, most: Any) -> Any:
+        """An integer that only the run knows, for torch."""
+        made = self.shape_env.create_unbacked_symint()
+        self.shape_env.constrain_symbol_range(made.node.expr, _end(least), _end(most))
         forget_pending(self.shape_env)
         return made
 

@@ -16,16 +16,17 @@ from torch import fx
 
 from anyshape.errors import UnsupportedError
 from anyshape.interop.aten.fake_values import FakeValues
+from anyshape.interop.aten.memory import memory_of, written_by
 from anyshape.interop.aten.number_nodes import NumberNodes
 from anyshape.interop.aten.symbols import refuse
 from anyshape.tensor.sym_tensor import SymSize
-from anyshape.torch_compat.aten_op import schema_of
+from anyshape.torch_compat.aten_op import asks_metadata, schema_of
 from anyshape.torch_compat.fake_tensor import compute_unbacked_bindings
-from anyshape.torch_compat.pre_dispatch import INPLACE_VIEW, SIZE, pre_dispatched
+from anyshape.torch_compat.pre_dispatch import DEVICE, INPLACE_VIEW, SIZE, Recording
 from anyshape.trace.graph import Name, Value, leaves, op_name
 
 if TYPE_CHECKING:
-    from contextlib import ExitStack
+    from contextlib import AbstractContextManager
 
     from anyshape.interop.aten.symbols import TorchSymbols
     from anyshape.trace.graph import Node
@@ -42,15 +43,26 @@ class _SeveralOps(Exception):
 class AtenWriter:
     """Writes one graph. `values` has the fake tensor of each tensor of ours, `nodes` the node of
     each fake tensor by its id, and `meta` what every node gets: the module and the line.
+
+    The graph of a function that a higher-order call gets is written by a writer with an `outer`
+    one. What it uses of the graph around it becomes a placeholder; `imports` has these by the nodes
+    there.
     """
 
-    def __init__(self, symbols: TorchSymbols) -> None:
+    def __init__(self, symbols: TorchSymbols, outer: AtenWriter | None = None) -> None:
         self.symbols = symbols
-        self.fakes = FakeValues(symbols)
+        self.outer = outer
+        self.fakes: FakeValues = FakeValues(symbols) if outer is None else outer.fakes
         self.fx = fx.Graph()
         self.root = torch.nn.Module()
-        self.numbers = NumberNodes(symbols, self.emit)
-        self.values: dict[Value, Any] = {}
+        self.numbers = NumberNodes(symbols, self.emit, self._imported_number)
+        self.values: dict[Value, Any] = {} if outer is None else dict(outer.values)
+        self.objects: dict[str, Any] = {} if outer is None else dict(outer.objects)
+        self.is_repeated = False  # whether its calls run more often than those of the program
+        self.copying: list[fx.Node] = []  # branches that give copies
+        self.imports: dict[fx.Node, fx.Node] = {}
+        self.last_placeholder: fx.Node | None = None
+        self._recording: Recording = Recording(self._op) if outer is None else outer._recording
         self.nodes: dict[int, fx.Node] = {}
         self.meta: dict[str, Any] = {}
         self.lifted: dict[fx.Node, torch.Tensor] = {}
@@ -61,11 +73,22 @@ class AtenWriter:
         self._count = 0
         self._several: set[Any] = set()
         self._node: Node | None = None
-        self._results: dict[Node, Any] = {}
+        self._results: dict[Node, Any] = {} if outer is None else outer._results
 
-    def recording(self) -> ExitStack:
+    def use(self, symbols: TorchSymbols) -> None:
+        """Go on with the symbols of another part of the program."""
+        self.symbols, self.fakes = symbols, FakeValues(symbols, self.fakes)
+
+    def recording(self) -> AbstractContextManager[Any]:
         """A block in which calls of torch are written."""
-        return pre_dispatched(self._op)
+        return self._recording.to(self._op)
+
+    def transforming(self) -> AbstractContextManager[Any]:
+        """A block inside, in which functions of `torch.func` may be called: the ops are those that
+        remain of their calls, and fake kernels give the results.
+        """
+        self._wanted, self._exact, self._count = None, False, 0
+        return self._recording.below()
 
     # ------------------------------------------------------------------ nodes
 
@@ -80,6 +103,7 @@ class AtenWriter:
         """Write an input."""
         node = self.fx.placeholder("".join([c if c.isalnum() else "_" for c in name]))
         node.meta["val"] = val
+        self.last_placeholder = node
         if isinstance(val, torch.Tensor):
             self.note(val, node)
         return node
@@ -102,7 +126,8 @@ class AtenWriter:
 
     def node_of(self, value: Value) -> fx.Node:
         """The node of a tensor of ours."""
-        return self.nodes[id(self.values[value])]
+        found: fx.Node = self.node_arg(self.values[value])
+        return found
 
     def bind(self, outs: Any, made: Any) -> None:
         """Note the results of a call."""
@@ -122,7 +147,7 @@ class AtenWriter:
         if kind is Value:
             return self.values[x]
         if kind is Name:
-            return self.symbols.numbers[str(x)]
+            return self.objects[x] if x in self.objects else self.symbols.numbers[str(x)]
         if kind in (SymSize, tuple):
             return tuple([self.arg(a) for a in x])
         if kind is list:
@@ -136,12 +161,49 @@ class AtenWriter:
     def node_arg(self, x: Any) -> Any:
         """An argument of an op, over nodes."""
         if isinstance(x, torch.Tensor):
-            return self.nodes.get(id(x)) or self._lift(x)
+            return self.nodes.get(id(x)) or self._from_outside(x)
         if type(x) in _NUMBERS:
             return self.numbers.of_expression(x.node.expr)
         if type(x) in (tuple, list):
             return type(x)([self.node_arg(a) for a in x])
         return x
+
+    def _from_outside(self, tensor: torch.Tensor) -> fx.Node:
+        """The node of a tensor that this graph has not made."""
+        if self.outer is None:
+            return self._lift(tensor)
+        node = self.take(self.outer.node_arg(tensor))
+        self.note(tensor, node)
+        return node
+
+    def _imported_number(self, symbol: Any) -> fx.Node:
+        """The node of a symbol that nothing in this graph shows."""
+        assert self.outer is not None, symbol
+        return self.take(self.outer.numbers.of_expression(symbol))
+
+    def take(self, node: fx.Node) -> fx.Node:
+        """The placeholder for a node of the graph around this one."""
+        found = self.imports.get(node)
+        if found is None:
+            val, after = node.meta["val"], self.last_placeholder
+            with self.fx.inserting_before() if after is None else self.fx.inserting_after(after):
+                found = self.placeholder(node.name, val)
+            self.imports[node] = found
+            if isinstance(val, torch.Tensor):
+                self.show(found, val)
+        return found
+
+    def knows(self, symbol: Any) -> bool:
+        """Whether a symbol has a value here, or around this graph."""
+        if symbol in self.numbers.made or symbol in self.numbers.places:
+            return True
+        return self.outer is not None and self.outer.knows(symbol)
+
+    def show(self, node: fx.Node, fake: Any) -> None:
+        """Note that a placeholder shows the symbols among its sizes."""
+        for dim, n in enumerate(fake.shape):
+            if hasattr(n, "node") and n.node.expr.is_Symbol:
+                self.numbers.places.setdefault(n.node.expr, (node, dim))
 
     def _lift(self, tensor: torch.Tensor) -> fx.Node:
         """A tensor that a call makes of plain numbers: one more constant, before the inputs."""
@@ -161,6 +223,11 @@ class AtenWriter:
         schema = schema_of(func)
         if schema is None:
             raise self._refuse(f"the higher-order call {func}")
+        if func is DEVICE:
+            return args[0].fake_device
+        if not self._exact and asks_metadata(func, schema):
+            with self.symbols.mode:
+                return func(*args, **kwargs)
         if func in _DETACH and self._exact and self._count and args[0] is self._wanted:
             return args[0]  # functions that make tensors detach them
         if func is _ATEN.lift_fresh.default:
@@ -168,6 +235,8 @@ class AtenWriter:
         self._count += 1
         if self._exact and self._count > 1:
             raise _SeveralOps
+        if self.outer is not None or self.copying:
+            self._need_allowed(func, schema, args, kwargs)
         named = {k: self.node_arg(a) for k, a in kwargs.items()}
         name = schema.name.rpartition(":")[2]
         node = self.fx.create_node("call_function", func, self.node_arg(args), named, name)
@@ -181,6 +250,31 @@ class AtenWriter:
                 node.meta["unbacked_bindings"] = found
         self._take(func, node, out)
         return out
+
+    def _need_allowed(self, func: Any, schema: Any, args: Any, kwargs: Any) -> None:
+        """Refuse an op that a branch or a loop of torch cannot have, or that cannot follow one."""
+        if self.is_repeated and torch.Tag.nondeterministic_seeded in func.tags:
+            raise self._refuse("random numbers in a loop whose test is made twice")
+        if schema.is_mutable:
+            for written in written_by(schema, args, kwargs):
+                self._need_own(self.nodes.get(id(written)))
+
+    def _need_own(self, node: fx.Node | None) -> None:
+        """Refuse a change of memory that is, or may be, that of a tensor elsewhere: of one around
+        this graph, or of one that a branch gave a copy of.
+        """
+        root = None if node is None else memory_of(node)
+        if self.outer is not None and (root is None or root.op == "placeholder"):
+            raise self._refuse(
+                "a branch or loop that changes a tensor from outside of it",
+                fix="return the new value",
+            )
+        older = root is None or any(root < call for call in self.copying)
+        if older or (root is not None and root.args and root.args[0] in self.copying):
+            raise self._refuse(
+                "a change of a tensor after a branch that may return the same memory",
+                why="the results of a branch are copies in a program of torch",
+            )
 
     def _take(self, func: Any, node: fx.Node, out: Any) -> None:
         """Note the results of an op."""
@@ -217,11 +311,7 @@ class AtenWriter:
     def _computed(self, func: Any, schema: Any, args: Any, kwargs: Any) -> Any:
         """What torch's fake kernel gives; an op that changes data alone returns its operand."""
         if schema.is_mutable and INPLACE_VIEW not in func.tags:
-            written = [
-                kwargs.get(a.name) if a.kwarg_only else args[i]
-                for i, a in enumerate(schema.arguments)
-                if a.alias_info is not None and a.alias_info.is_write
-            ]
+            written = written_by(schema, args, kwargs)
             if not schema.returns:
                 return None
             if len(written) == len(schema.returns) == 1 and isinstance(written[0], torch.Tensor):
@@ -289,7 +379,7 @@ class AtenWriter:
             raise
         except Exception:
             pass
-        while (gone := self._last()) is not last:
+        while (gone := self._last()) is not last and gone is not None and gone.op != "placeholder":
             self.fx.erase_node(gone)
         self.numbers.forget(numbers)
         for node in [*self.lifted][lifted:]:
@@ -298,15 +388,16 @@ class AtenWriter:
         self.last_constant = last_constant
         return False
 
-    def _last(self) -> fx.Node:
-        found: fx.Node = next(iter(reversed(self.fx.nodes)))
-        return found
+    def _last(self) -> fx.Node | None:
+        return next(iter(reversed(self.fx.nodes)), None)
 
-    def _known(self, wanted: Any, made: Any, first: fx.Node) -> Any:
+    def _known(self, wanted: Any, made: Any, first: fx.Node | None) -> Any:
         """The results of fake kernels as our metadata describes them, which knows more."""
         if isinstance(made, torch.Tensor) and isinstance(wanted, torch.Tensor):
             node = self.nodes.get(id(made))
-            if node is None or len(made.shape) != len(wanted.shape) or not first < node:
+            if node is None or len(made.shape) != len(wanted.shape):
+                return made
+            if first is not None and not first < node:
                 return made
             node.meta["val"] = wanted
             node.meta.pop("unbacked_bindings", None)  # of the sizes that torch has named

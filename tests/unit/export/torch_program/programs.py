@@ -140,6 +140,38 @@ class Even(nn.Module):
         return x.reshape(-1, 2)
 
 
+class Mapped(nn.Module):
+    """Functions of `torch.func`, which torch's graph has as calls that begin and end them."""
+
+    def forward(self, x):
+        tangent = torch.func.jvp(torch.sin, (x,), (x,))[1]
+        return torch.vmap(lambda row: row.sin().sum())(x), tangent
+
+
+@torch.library.custom_op("anyshape_tests::add_sum", mutates_args=("to",))
+def add_sum(x: torch.Tensor, to: torch.Tensor) -> None:
+    to.add_(x.sum())
+
+
+@add_sum.register_fake
+def _(x, to):
+    return None
+
+
+class ChangedByOp(nn.Module):
+    """An op of the user's that changes a buffer and a part of a tensor."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("total", torch.zeros(2))
+
+    def forward(self, x):
+        y = x.clone()
+        torch.ops.anyshape_tests.add_sum(x, self.total)
+        torch.ops.anyshape_tests.add_sum(x, y[:, 1])
+        return y + self.total[0] + torch.tensor([1.0, 2.0, 3.0, 4.0])
+
+
 def rows(n: int, *more: int) -> torch.Tensor:
     return torch.randn(n, *(more or (4,)))
 
@@ -184,6 +216,8 @@ PROGRAMS = {
         ({0: B, 1: T},),
     ),
     "norm": Program(_norm, lambda n: ((rows(n, 3, 6, 6),), {}), ({0: Dim("b", min=2)},)),
+    "mapped": Program(Mapped, lambda n: ((rows(n),), {}), ({0: B},)),
+    "changed by op": Program(ChangedByOp, lambda n: ((rows(n),), {}), ({0: B},)),
     "even": Program(Even, lambda n: ((rows(n),), {}), ({0: Dim.AUTO},), example=6),
 }
 

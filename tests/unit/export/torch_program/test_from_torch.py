@@ -24,6 +24,8 @@ from tests.unit.export.torch_program.programs import (
 )
 
 SIZES = (0, 1, 2, 3, 5, 7)
+# torch's own, while it decomposes a program
+pytestmark = pytest.mark.filterwarnings(r"ignore:.isinstance\(treespec, LeafSpec:FutureWarning")
 
 
 def outcome(run: Any, call: Any) -> Any:
@@ -97,7 +99,9 @@ def test_every_program_at_every_size(name: str) -> None:
 
 
 @pytest.mark.parametrize("form", [decomposed, loaded, without_example])
-@pytest.mark.parametrize("name", ["stateful", "branches", "modes", "from data", "variadic"])
+@pytest.mark.parametrize(
+    "name", ["stateful", "branches", "modes", "from data", "variadic", "changed by op"]
+)
 def test_other_forms(name: str, form: Any) -> None:
     exported = form(made(name)[1])
     program = from_torch(exported)
@@ -208,9 +212,12 @@ def test_lines_where_sites_are_switched_off() -> None:
     assert {"first", "layers.1"} <= {c.path for c in program.module_calls}
 
 
-@pytest.mark.parametrize("name", ["stateful", "branches", "from data", "nested", "size branch"])
+@pytest.mark.parametrize(
+    "name", ["stateful", "branches", "from data", "nested", "size branch", "changed by op"]
+)
 def test_save_and_load(name: str, tmp_path: Any) -> None:
-    program = from_torch(made(name)[1])
+    exported = made(name)[1]
+    program = from_torch(decomposed(exported) if name == "changed by op" else exported)
     program.save(tmp_path / "program")
     again = anyshape.load(tmp_path / "program")
     assert {c.path for c in again.module_calls} == {c.path for c in program.module_calls}
@@ -286,6 +293,19 @@ def test_again_through_the_module_of_torch() -> None:
     for n in SIZES:
         x = rows(n)
         assert torch.equal(program(x), module(x))
+
+
+def test_transforms_that_torch_has_begun_are_ended() -> None:
+    class Slope(torch.nn.Module):
+        def forward(self, x):
+            return torch.func.grad(lambda x: (x**2).sum())(x)
+
+    exported = torch.export.export(Slope(), (rows(5),), dynamic_shapes=({0: Dim("b")},))
+    with pytest.raises(anyshape.UnsupportedError, match="Cannot access storage"):
+        from_torch(exported)
+    with pytest.raises(anyshape.UnsupportedError, match=r"run_decompositions\(\{\}\)"):
+        anyshape.export(made("mapped")[1].module(), (rows(5),))
+    assert torch._C._functorch.maybe_current_level() is None
 
 
 # ---------------------------------------------------------------------- there and back

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from anyshape import Dim, export
-from anyshape.errors import AnyshapeError, AnyshapeWarning, ArgumentError, UnsupportedError
+from anyshape.errors import AnyshapeWarning, ArgumentError
 from tests.unit.interop.aten.test_program import need_alike, need_equal
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning")  # torch copies its own structures
@@ -179,23 +179,6 @@ def test_one_graph_for_sizes_of_one_is_announced():
         with pytest.warns(AnyshapeWarning, match="n == 1"):
             made = program.to_torch()
         need_equal(made.module()(torch.ones(1)), f(torch.ones(1)))
-
-
-def test_what_torch_cannot_say_is_refused():
-    def looped(x):
-        return torch.func.vmap(lambda row: row * 2)(x)
-
-    program = export(looped, (torch.ones(3, 2),), dynamic_shapes=({0: "n"},))
-    with pytest.raises(UnsupportedError, match=r"vmap.*test_calls\.py"):
-        program.to_torch()
-
-    def branching(x):
-        return x * 2 if x.sum() > 0 else x - 1
-
-    program = export(branching, (torch.ones(3),), dynamic_shapes=({0: "n"},))
-    with pytest.raises(UnsupportedError, match="branches on data"):
-        program.to_torch()
-    assert issubclass(UnsupportedError, AnyshapeError)
 
 
 def test_unbacked_sizes_of_inputs():
