@@ -1,4 +1,4 @@
-"""Write the tables of the reference from the code: settings, errors, events.
+"""Write the tables of the reference from the code: settings, errors, events, commands and more.
 
 A page holds `<!-- generated: NAME -->` and `<!-- end -->`, and the table NAME stands between them.
 Without arguments the pages are written; with `--check` nothing is written, and a page that differs
@@ -11,8 +11,11 @@ import sys
 from pathlib import Path
 
 from anyshape import errors
-from anyshape.config import SETTINGS
+from anyshape.cli import schema
+from anyshape.cli.main import COMMANDS
+from anyshape.config import LOGS, SETTINGS
 from anyshape.events import KINDS
+from anyshape.observe import trace_schema
 
 ROOT = Path(__file__).resolve().parent.parent
 PLACE = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -86,12 +89,80 @@ def events() -> str:
     return table(["event", "what happened", "fields"], rows)
 
 
+def logs() -> str:
+    """The logs: what each tells, without and with a `+`."""
+    return table(
+        ["log", "tells", "with `+` also"], [[f"`{n}`", *about] for n, about in LOGS.items()]
+    )
+
+
+def trace_header() -> str:
+    """The members of the first line of a trace."""
+    return _members(trace_schema.HEADER)
+
+
+def trace_common() -> str:
+    """The members of every other line of a trace."""
+    return _members(trace_schema.COMMON)
+
+
+def _members(described: dict[str, str]) -> str:
+    rows = [[f"`{name}`", *about.split(": ", 1)] for name, about in described.items()]
+    return table(["member", "type", "meaning"], rows)
+
+
+def trace_events() -> str:
+    """The members that the line of each kind of event has besides the common ones."""
+    rows = []
+    for kind in KINDS:
+        names = ", ".join(f"`{field.name}`" for field in trace_schema.members(kind))
+        rows.append([f"`{kind.__name__}`", names, _prose(kind)])
+    return table(["`event`", "members", "what happened"], rows)
+
+
+def trace_members() -> str:
+    """The members of the kinds of events."""
+    fields = {(f.name, f.kind, f.about): None for kind in KINDS for f in trace_schema.members(kind)}
+    return table(["member", "type", "meaning"], [[f"`{n}`", k, about] for n, k, about in fields])
+
+
+def commands() -> str:
+    """The commands."""
+    return table(["command", "what it does"], [[f"`{n}`", about] for n, about in COMMANDS.items()])
+
+
+def statuses() -> str:
+    """The exit statuses."""
+    return table(["status", "meaning"], [[str(n), about] for n, about in schema.STATUSES.items()])
+
+
+def command_schemas() -> str:
+    """The members of the objects of all commands."""
+    rows = []
+    for command, members in schema.SCHEMAS.items():
+        for name, about in members.items():
+            rows.append([f"`{command}`", f"`{name}`", *about.split(": ", 1)])
+    return table(["command", "member", "type", "meaning"], rows)
+
+
 def _prose(documented: object) -> str:
     """The docstring as one line."""
     return " ".join((inspect.getdoc(documented) or "").split())
 
 
-TABLES = {"settings": settings, "errors": errors_, "events": events}
+TABLES = {
+    "settings": settings,
+    "errors": errors_,
+    "events": events,
+    "logs": logs,
+    "trace_header": trace_header,
+    "trace_common": trace_common,
+    "trace_events": trace_events,
+    "trace_members": trace_members,
+    "commands": commands,
+    "statuses": statuses,
+    "command_schemas": command_schemas,
+}
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

@@ -6,9 +6,13 @@ import contextlib
 import io
 import linecache
 import re
+import shlex
+import sys
 from pathlib import Path
 
 import pytest
+
+from anyshape.cli.main import main
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
@@ -51,6 +55,42 @@ def run_page(name: str, text: str) -> int:
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_programs_print_what_the_page_says(page: Path) -> None:
     run_page(page.name, page.read_text())
+
+
+CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FILE = re.compile(r"This is `([\w.]+)`:\n\n```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+NUMBER = re.compile(r"\d+\.\d+ (s|kB)")
+
+
+def sessions(text: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> int:
+    """Run the commands of a page in a folder with its files; return how many were compared."""
+    count = 0
+    for name, content in FILE.findall(text):
+        (folder / name).write_text(content)
+    path = sys.path[:]
+    with contextlib.chdir(folder):
+        for session in CONSOLE.findall(text):
+            for part in session.split("$ anyshape ")[1:]:
+                line, _, expected = part.partition("\n")
+                capsys.readouterr()
+                main(shlex.split(line))
+                printed = capsys.readouterr().out
+                assert NUMBER.sub(r"0.0 \1", printed) == NUMBER.sub(r"0.0 \1", expected), line
+                count += 1
+    sys.path[:] = path
+    return count
+
+
+def test_the_commands_print_what_the_page_says(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = (ROOT / "docs/reference/command-line.md").read_text()
+    assert sessions(page, tmp_path, capsys) == page.count("$ anyshape ") > 3
+
+
+def test_a_wrong_session_is_caught(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(AssertionError):
+        sessions("```console\n$ anyshape --version\n0\n```\n", tmp_path, capsys)
 
 
 def test_readme_has_a_program_with_output() -> None:

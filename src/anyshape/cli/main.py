@@ -1,33 +1,100 @@
-"""The entry point: parses the command line and hands over to a command."""
+"""The entry point: finds the command, runs it, and turns what it raises into a message.
+
+Nothing here or in the modules of the commands imports torch before a command runs.
+"""
 
 from __future__ import annotations
 
-import argparse
 import sys
-from typing import TYPE_CHECKING
+import traceback
+import warnings
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
 
-from anyshape.cli import demo
-from anyshape.errors import AnyshapeError
+import click
+
+from anyshape.cli.output import Output
+from anyshape.cli.schema import ERROR, INTERRUPTED, SUCCESS
+from anyshape.errors import AnyshapeError, AnyshapeWarning
+from anyshape.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-COMMANDS = {"demo": demo}
+COMMANDS: Final[dict[str, str]] = {  # each in the module of its name
+    "demo": "Export a dynamic model and run it at several sizes.",
+    "check": "Run a script and tell what recompiles, breaks or fails, and what to mark.",
+    "export": "Export a program and write it to a file.",
+    "infer": "Print the dynamic_shapes that several calls show.",
+    "info": "Tell what a saved program accepts and holds.",
+    "explain": "Explain a saved program, or one of its symbols.",
+    "report": "Write an HTML report of a saved program, or of trace files.",
+    "run": "Run a saved program.",
+    "verify": "Compare a saved program with eager execution.",
+    "diff": "Compare two saved programs.",
+    "bench": "Measure a program: eager, exported and compiled.",
+}
+
+
+class _Group(click.Group):
+    """Loads a command when it is run; the list of the commands loads none."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        found: click.Command = getattr(import_module(f"anyshape.cli.{cmd_name}"), cmd_name)
+        return found
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.command(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="anyshape")
+def anyshape() -> None:
+    """Symbolic shapes for PyTorch: compile or export once, run at any shape."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; return the exit status."""
-    parser = argparse.ArgumentParser(prog="anyshape", description="symbolic shapes for PyTorch")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name, command in COMMANDS.items():
-        command.add_arguments(commands.add_parser(name, help=command.HELP))
-    arguments = parser.parse_args(argv)
+    output = Output()
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    with warnings.catch_warnings():
+        warnings.showwarning = _brief(warnings.showwarning)
+        return _run(output, arguments)
+
+
+def _brief(show: Callable[..., None]) -> Callable[..., None]:
+    """Show a warning of ours as a message, without a line of anyshape; others as `show` does."""
+
+    def brief(message: Any, category: type[Warning], *place: Any) -> None:
+        if issubclass(category, AnyshapeWarning):
+            print(f"anyshape: warning: {message}", file=sys.stderr)
+        else:
+            show(message, category, *place)
+
+    return brief
+
+
+def _run(output: Output, arguments: list[str]) -> int:
     try:
-        status: int = COMMANDS[arguments.command].run(arguments)
+        status: Any = anyshape.main(arguments, "anyshape", obj=output, standalone_mode=False)
+        return SUCCESS if status is None else int(status)
+    except click.ClickException as error:  # the command line is wrong
+        error.show()
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        print("anyshape: interrupted", file=sys.stderr)
+        return INTERRUPTED
     except BrokenPipeError:  # the reader of our output went away
         sys.stderr.close()
-        return 1
+        return ERROR
     except AnyshapeError as error:
-        print(f"anyshape: {error}", file=sys.stderr)
-        return 1
-    return status
+        if output.debug:
+            traceback.print_exc()
+        output.error(type(error).__name__, error.what, error.why, error.fix)
+        return ERROR

@@ -146,6 +146,11 @@ class Profiled:
         self._folder = None if folder is None else _folder(folder)
         self._recorder = Recorder(name)
 
+    @property
+    def tree(self) -> Node | None:
+        """Where the time went; None where no profile was taken."""
+        return None if self._folder is None else self._recorder.root
+
     def __enter__(self) -> bool:
         """Whether a profile is taken."""
         if self._folder is not None:

@@ -1,0 +1,1 @@
+"""One HTML file that shows a program. See the folder's README."""
