@@ -4,7 +4,8 @@ A patch is seen by the current thread and context only (and by tasks started ins
 nest and are undone on exit, also by an exception. Assigning an attribute changes the default of the
 whole process. Unknown names and wrong values raise `ConfigError` with what is valid. Some settings,
 where they are None, are read from environment variables each time they are used; a wrong value in a
-variable is reported by whoever uses it.
+variable is reported by whoever uses it. A setting may be watched: its `watcher` is told each value
+that comes into force, and closes what it opened for it when the value ceases to be.
 
 Each setting is written once, as an attribute of `Config`; the reference in the docs is generated
 from there.
@@ -17,12 +18,24 @@ import re
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar, cast, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Final,
+    Generic,
+    Literal,
+    NamedTuple,
+    Protocol,
+    TypeVar,
+    cast,
+    get_args,
+    overload,
+)
 
 from anyshape.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
 # ---------------------------------------------------------------------- lists of names of inputs
 
@@ -89,9 +102,60 @@ def _listed(entry: str) -> Listed:
         raise ValueError(f"{name!r} is neither a name nor a pattern: {e}") from e
 
 
+# ---------------------------------------------------------------------- lists of logs
+
+LOGS: Final[dict[str, tuple[str, str]]] = {  # what each log tells, and what it tells besides with +
+    "dynamic": (
+        "symbols as they are created, and those that become constants",
+        "symbols that are found equal to others",
+    ),
+    "guards": ("guards: what a program assumes of its inputs", "the source lines"),
+    "recompiles": (
+        "functions that are compiled again or given up, and why",
+        "why each of the programs at hand rejects the call",
+    ),
+    "breaks": ("graph breaks: where a program stops for Python, and why", "the source lines"),
+    "graph": ("traces as they end: calls, time, errors", "traces as they start, and each call"),
+    "asserts": ("runtime asserts: what a program checks while it runs", "the source lines"),
+    "lowering": ("graphs that a backend compiled, and how long it took", "the steps of an export"),
+    "decisions": (
+        "questions that recorded something or chose a side, and deviations from eager execution",
+        "all questions, with their time",
+    ),
+}
+
+
+def chosen_logs(value: str | Sequence[str] | None) -> tuple[dict[str, bool], list[str]]:
+    """The logs that a list names, each with whether it has a `+`, and the names that are unknown.
+
+    >>> chosen_logs("guards, +recompiles, gaurds")
+    ({'guards': False, 'recompiles': True}, ['gaurds'])
+    """
+    chosen: dict[str, bool] = {}
+    unknown = []
+    for entry in (value or "").split(",") if isinstance(value, str | None) else value:
+        name = entry.strip().removeprefix("+").strip()
+        if name in LOGS:
+            chosen[name] = chosen.get(name, False) or entry.strip().startswith("+")
+        elif name:
+            unknown.append(name)
+    return chosen, unknown
+
+
 # ---------------------------------------------------------------------- the settings
 
 T = TypeVar("T")
+
+Stance = Literal[
+    "default", "force_eager", "fail_on_recompile", "eager_on_recompile", "eager_then_compile"
+]
+
+
+class Closing(Protocol):
+    """What a watcher opened for a value of a setting."""
+
+    def close(self) -> None:
+        """The value is no longer in force."""
 
 
 class Setting(Generic[T]):
@@ -99,10 +163,20 @@ class Setting(Generic[T]):
 
     A value is accepted if it is one of `valid`, or if `refusal` finds no objection to it; `others`
     describes the latter. Where the value is None, the first variable of `environment` that is set
-    and not empty counts.
+    and not empty counts. `watcher` is called with each value that comes into force.
     """
 
-    __slots__ = ("about", "default", "environment", "name", "others", "refusal", "valid")
+    __slots__ = (
+        "_opened",
+        "about",
+        "default",
+        "environment",
+        "name",
+        "others",
+        "refusal",
+        "valid",
+        "watcher",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -121,6 +195,8 @@ class Setting(Generic[T]):
         self.others = others
         self.refusal = refusal
         self.environment = environment
+        self.watcher: Callable[[Any], Closing] | None = None
+        self._opened: Closing | None = None  # for the default of the process
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
@@ -144,8 +220,12 @@ class Setting(Generic[T]):
 
     def __set__(self, instance: Config, value: T) -> None:
         self.check(value)
+        opened = None if self.watcher is None else self.watcher(value)
         instance._defaults[self.name] = value
         instance._set_ordinary()
+        if self._opened is not None:
+            self._opened.close()
+        self._opened = opened
 
     def check(self, value: object) -> None:
         """Raise `ConfigError` for a value that the setting does not take."""
@@ -179,6 +259,14 @@ def _not_positive(value: object) -> str:
 
 def _not_text(value: object) -> str:
     return "" if isinstance(value, str) and value else "it is not text"
+
+
+def _not_logs(value: object) -> str:
+    parts = value if isinstance(value, list | tuple) else (value,)
+    if not all(isinstance(part, str) for part in parts):
+        return "it is not text"
+    unknown = chosen_logs(cast("Any", value))[1]
+    return f"there is no log {', '.join(map(repr, unknown))}" if unknown else ""
 
 
 def _names(kind: str, about: str) -> Setting[str | list[str] | tuple[str, ...] | None]:
@@ -243,20 +331,20 @@ class Config:
         others="a positive int",
         refusal=_not_positive,
     )
+    regions = Setting(
+        "auto",
+        ("auto", "off"),
+        "lower equal blocks of a program once, and call the compiled code for each; `off`: lower"
+        " the whole program",
+    )
     audit = Setting(
         False,
         (False, True),
         "trace every call that a compiled program serves again, and compare the programs",
     )
-    stance = Setting(
+    stance: Setting[Stance] = Setting(
         "default",
-        (
-            "default",
-            "force_eager",
-            "fail_on_recompile",
-            "eager_on_recompile",
-            "eager_then_compile",
-        ),
+        get_args(Stance),
         "what a compiled function does where it would compile",
     )
     profile_store: Setting[str | None] = Setting(
@@ -272,6 +360,22 @@ class Config:
         "the folder for the profiles of exports that are given none",
         others="a path",
         refusal=_not_text,
+    )
+    logs: Setting[str | list[str] | tuple[str, ...] | None] = Setting(
+        None,
+        (None,),
+        "what is told while it happens, by the loggers below `anyshape`; `+name` tells more",
+        others=f"{', '.join(LOGS)}, in a list or with commas between them",
+        refusal=_not_logs,
+        environment=("ANYSHAPE_LOGS",),
+    )
+    trace: Setting[str | None] = Setting(
+        None,
+        (None,),
+        "the folder for traces: all events of a process in a file of JSON lines",
+        others="a path",
+        refusal=_not_text,
+        environment=("ANYSHAPE_TRACE",),
     )
 
     def __init__(self) -> None:
@@ -305,11 +409,18 @@ class Config:
         """Set some settings for the body of a `with` block."""
         for name, value in settings.items():
             _setting(name).check(value)
+        opened = [
+            watcher(value)
+            for name, value in settings.items()
+            if (watcher := SETTINGS[name].watcher) is not None
+        ]
         token = self._local.set({**self._local.get(_NOTHING), **settings})
         try:
             yield
         finally:
             self._local.reset(token)
+            for one in opened:
+                one.close()
 
     def __dir__(self) -> list[str]:
         return [*SETTINGS, "patch"]

@@ -42,10 +42,13 @@ DEFAULTS = [
     ("static_sources", None),
     ("recompile_limit", 8),
     ("segment_limit", 64),
+    ("regions", "auto"),
     ("audit", False),
     ("stance", "default"),
     ("profile_store", None),
     ("profile", None),
+    ("logs", None),
+    ("trace", None),
 ]
 SOURCES = ("dynamic_sources", "unbacked_sources", "static_sources")
 OTHERS = [
@@ -56,6 +59,9 @@ OTHERS = [
     ("profile_store", "decisions.json"),
     ("profile_store", "memory://decisions.json"),
     ("profile", "profile.json"),
+    ("logs", "guards, +graph"),
+    ("logs", ["recompiles", "+dynamic"]),
+    ("logs", ""),
 ]
 
 
@@ -353,7 +359,8 @@ def test_repr_shows_what_is_in_force() -> None:
             "config(specialize_zero_one=True, backed_size_oblivious=False, duck_shape=False,"
             " aggressive_guard_free_semantics=0, do_not_emit_stack_traces=False, solver='z3',"
             " dynamic_sources=None, unbacked_sources=None, static_sources=None, recompile_limit=8,"
-            " segment_limit=64, audit=False, stance='default', profile_store=None, profile=None)"
+            " segment_limit=64, regions='auto', audit=False, stance='default', profile_store=None,"
+            " profile=None, logs=None, trace=None)"
         )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, overload
 
 import torch
 
@@ -11,25 +11,49 @@ from anyshape.compile.compiled_module import CompiledModule
 from anyshape.compile.options import Options
 from anyshape.errors import ArgumentError
 from anyshape.interop.backend import find_backend
+from anyshape.torch_compat.dynamo import is_disabled
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Unpack
 
-Mode = Literal["default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs", "lite"]
+    from anyshape.compile.signature import (
+        CompiledFunction,
+        CompileOptions,
+        Decorator,
+        Dynamic,
+        Mode,
+        OnDeviation,
+        P,
+        R,
+    )
+
 _DEVIATIONS: Final = ("follow", "raise", "specialize")
+
+
+@overload
+def compile(fn: torch.nn.Module, **options: Unpack[CompileOptions]) -> CompiledModule: ...
+
+
+@overload
+def compile(fn: Callable[P, R], **options: Unpack[CompileOptions]) -> CompiledFunction[P, R]: ...
+
+
+@overload
+def compile(fn: None = None, **options: Unpack[CompileOptions]) -> Decorator: ...
 
 
 def compile(  # noqa: PLR0913  each is an option of its own
     fn: Callable[..., Any] | None = None,
     *,
-    dynamic: bool | str | None = None,
+    dynamic: Dynamic = None,
     fullgraph: bool = False,
     backend: str | Callable[..., Any] | None = None,
     mode: Mode | None = None,
     options: dict[str, Any] | None = None,
     disable: bool = False,
     recompile_limit: int | None = None,
-    on_deviation: str = "follow",
+    on_deviation: OnDeviation = "follow",
 ) -> Any:
     """A function or module that runs traced programs; also a decorator, with or without arguments.
 
@@ -78,4 +102,7 @@ def _compiled(fn: Any, options: Options, disable: bool) -> Any:
         return fn
     if isinstance(fn, torch.nn.Module):
         return CompiledModule(fn, options)
-    return Compiled(fn.fn if type(fn) is Compiled else fn, options)
+    made = Compiled(fn.fn if type(fn) is Compiled else fn, options)
+    if is_disabled(fn) and not options.fullgraph:
+        made.eager_because = "torch.compiler.disable keeps it out of compiled programs"
+    return made

@@ -6,7 +6,7 @@ import threading
 import warnings
 import weakref
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from anyshape.compile.audit import audit_call
 from anyshape.compile.bound_method import BoundMethod
@@ -14,14 +14,15 @@ from anyshape.compile.cache.call_form import CallForm
 from anyshape.compile.cache.entry import Entry
 from anyshape.compile.cache.guard_function import exact_conditions, need_expected
 from anyshape.compile.cache.recompilation import Reason, Stats
+from anyshape.compile.described import Described
 from anyshape.compile.dynamism.attribute_inputs import attributes_of
 from anyshape.compile.dynamism.policy import Choice, Policy
 from anyshape.compile.dynamism.store import StoredHistory
 from anyshape.compile.dynamism.varying import Varying
-from anyshape.compile.explanation import explain, name_of
+from anyshape.compile.explanation import name_of
 from anyshape.compile.lowered import lower_program, lower_segments
 from anyshape.compile.pieces.cuts import Cuts
-from anyshape.compile.stance import is_ordinary, stance
+from anyshape.compile.stance import is_ordinary, is_watched, stance
 from anyshape.compile.traced import Failed, Traced
 from anyshape.compile.tree.trace_path import PathTracer
 from anyshape.config import config
@@ -37,10 +38,9 @@ from anyshape.errors import (
 )
 from anyshape.events import Fallback, Recompilation, emit, listeners
 from anyshape.interop.backend import EAGER, Lowered, find_backend
-from anyshape.observe import recompile_log
+from anyshape.observe import wanted
 from anyshape.refusal import refused
 from anyshape.tensor.current import is_tracing
-from anyshape.torch_compat.torch_function import has_function_mode
 from anyshape.trace.arguments import Arguments
 from anyshape.trace.capture import capture_call
 from anyshape.trace.inputs import untraceable
@@ -69,7 +69,7 @@ _BY_HINT: Final = EachSize(lambda spot: BACKED if type(spot.value) is int else S
 _STATIC: Final = EachSize(lambda spot: STATIC)
 
 
-class Compiled:
+class Compiled(Described):
     """A compiled function. Call it like the function.
 
     Entries are tried from the one used last. Hits take no lock, and no lock is held while code of
@@ -97,7 +97,7 @@ class Compiled:
             if hasattr(fn, name):
                 setattr(self, name, getattr(fn, name))
         self.__wrapped__ = fn
-        recompile_log.start()
+        wanted.follow_environment()
 
     # ------------------------------------------------------------------ calls
 
@@ -174,7 +174,9 @@ class Compiled:
 
     # ------------------------------------------------------------------ tracing
 
-    def _miss(self, args: tuple[Any, ...], kwargs: dict[str, Any], omitted: frozenset[str]) -> Any:
+    def _miss(self, args: Any, kwargs: dict[str, Any], omitted: frozenset[str]) -> Any:  # noqa: C901  one case per stance
+        if not self.options.fullgraph and is_watched(is_lowered=not self._backend.is_plain):
+            return self._eagerly(args, kwargs)
         if self._cuts.current() is not None:
             return self._in_pieces(args, kwargs)
         reasons, tried = [], self.entries
@@ -200,8 +202,7 @@ class Compiled:
         attributes = attributes_of(self.fn)
         attributes += self._varying.current(attributes)
         call = Arguments.of(self.fn, args, kwargs, attributes, owned=True)
-        strange = any(map(untraceable, call.flat)) or has_function_mode()
-        if strange and not self.options.fullgraph:
+        if any(map(untraceable, call.flat)) and not self.options.fullgraph:
             return self._eagerly(args, kwargs)
         if chosen == "eager_then_compile" and not self.stats.calls:
             self.history.note(call.names, call.flat)
@@ -272,12 +273,8 @@ class Compiled:
         eagers = asserted or (isinstance(error, ShapeError) and not error.is_refusal)
         if (eagers and made.has_asserts) or getattr(error, "is_once", False):  # may fail first
             return self._eagerly(call.args, call.kwargs)
-        if self.options.fullgraph and isinstance(error, AnyshapeError):
-            if isinstance(error, ShapeError):
-                if not error.is_refusal:
-                    self._eagerly(call.args, call.kwargs)  # raises, unless the function handles it
-                raise refused(UnsupportedError, f"an error that eager execution lacks: {error}")
-            raise error
+        if self.options.fullgraph:
+            self._refuse(error, call)
         if asserted or isinstance(error, _RAISED):
             raise error
         made.drop_values()
@@ -291,6 +288,16 @@ class Compiled:
         finally:
             made.drop_places()
         return result
+
+    def _refuse(self, error: Exception, call: Arguments) -> NoReturn:
+        """Raise for a call that cannot be traced whole; an error of the function's own is its."""
+        is_ours = isinstance(error, AnyshapeError)
+        if is_ours and not isinstance(error, ShapeError):
+            raise error
+        if not getattr(error, "is_refusal", False):
+            self._eagerly(call.args, call.kwargs)  # raises, unless the function handles it
+        text = str(error) if is_ours else f"{type(error).__name__}: {error}"
+        raise refused(UnsupportedError, f"an error that eager execution lacks: {text}") from error
 
     # ------------------------------------------------------------------ pieces
 
@@ -475,10 +482,6 @@ class Compiled:
 
     # ------------------------------------------------------------------ what there is
 
-    def explain(self) -> str:
-        """The entries with their guards, asserts and graph breaks, and all recompilations."""
-        return explain(self)
-
     def reset(self) -> None:
         """Drop all entries and the history of the inputs."""
         with self._lock:
@@ -495,6 +498,3 @@ class Compiled:
     def __reduce__(self) -> Any:
         """Copies and pickles start without entries."""
         return Compiled, (self.fn, self.options)
-
-    def __repr__(self) -> str:
-        return f"<compiled {name_of(self.fn)}: {len(self.entries)} entries>"

@@ -13,7 +13,18 @@ if TYPE_CHECKING:
     from anyshape.compile.options import Options
 
 _OF_COMPILED: Final = frozenset(
-    ("entries", "stats", "explain", "reset", "recompilations", "history", "eager_because", "pieces")
+    [
+        "entries",
+        "stats",
+        "explain",
+        "report",
+        "reset",
+        "recompilations",
+        "history",
+        "eager_because",
+        "pieces",
+        "_repr_html_",
+    ]
 )
 _SHARED: Final = (*REGISTRIES, NON_PERSISTENT)
 

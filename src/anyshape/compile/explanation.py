@@ -46,6 +46,10 @@ def _of_entry(number: int, entry: Entry) -> Iterator[str]:
         yield f"  guard: {o.describe()}"
     for o in entry.captured.runtime_asserts:
         yield f"  assert: {o.describe()}"
+    for text in entry.premises:
+        yield f"  premise of the lowering: {text}"
+    for text in entry.regions:
+        yield f"  region: {text}"
     if root is not None:
         for s in root.below():
             if s.question is not None:

@@ -6,6 +6,8 @@ from typing import Final
 
 from anyshape.config import config
 from anyshape.torch_compat.dynamo import stance as torch_stance
+from anyshape.torch_compat.thread_state import dispatch_mode_depth, saved_tensors_hooks
+from anyshape.torch_compat.torch_function import has_function_mode
 
 _OURS: Final = {"aot_eager_then_compile": "eager_then_compile"}
 
@@ -22,3 +24,14 @@ def stance() -> str:
         return own
     theirs = torch_stance()
     return _OURS.get(theirs, theirs)
+
+
+def is_watched(*, is_lowered: bool) -> bool:
+    """Whether a mode or hooks of the caller would see other calls than those of the function.
+
+    A function mode sees what a trace asks; a dispatch mode, and hooks on saved tensors, see what
+    a compiler makes of the ops.
+    """
+    if has_function_mode():
+        return True
+    return is_lowered and (dispatch_mode_depth() > 0 or saved_tensors_hooks() is not None)

@@ -12,6 +12,7 @@ from anyshape.domain import Interval
 from anyshape.env.fact import DECLARED
 from anyshape.export.branches.branching import branches_of
 from anyshape.export.files.stand_in import Member, member_of
+from anyshape.observe.report.notebook import text_html
 from anyshape.symbolic.sym_bool import SymBool
 from anyshape.tensor.size import text
 from anyshape.trace.record import effect
@@ -71,6 +72,9 @@ class Contract(NamedTuple):
     unexported: list[tuple[list[str], str]]
     branches: list[str]
 
+    def __repr__(self) -> str:
+        return str(self)
+
     def __str__(self) -> str:
         sections = self._sections()
         room = SCREEN_LINES - sum(1 for title, _ in sections if title)
@@ -88,6 +92,9 @@ class Contract(NamedTuple):
             if left_out:
                 lines.append(f"  and {len(rows) - len(shown)} more, which contract().full() lists")
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        return text_html(str(self))
 
     def full(self) -> str:
         """The whole text."""

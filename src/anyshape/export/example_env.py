@@ -20,6 +20,7 @@ from anyshape.export.draft import Problem
 from anyshape.expr import eq0, negate
 from anyshape.expr.constructor.comparison import equals
 from anyshape.refusal import forgive
+from anyshape.rules.dispatch.op_name import REFUSED
 from anyshape.rules.dispatch.result import Many
 from anyshape.symbolic.sym_bool import SymBool
 from anyshape.symbolic.sym_float import SymFloat
@@ -27,12 +28,14 @@ from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor import current
 from anyshape.tensor.layout import CONTIGUOUS, unsure
 from anyshape.tensor.meta import Meta
+from anyshape.tensor.sym_tensor import SymTensor
 from anyshape.torch_compat.aten_op import schema_of
 from anyshape.torch_compat.torch_function import DisableTorchFunction
 from anyshape.trace import tree
 from anyshape.trace.codegen import Program
 from anyshape.trace.execution_modes import keep_modes
 from anyshape.trace.graph import Graph
+from anyshape.trace.literal import ARRAYS
 from anyshape.trace.record.effect import EFFECTS
 from anyshape.trace.trace_asker import TraceAsker
 from anyshape.trace.tracer import Tracer
@@ -146,6 +149,33 @@ class ExampleTracer(Tracer):
         metas = [self._unknown(x) for x in parts]
         is_one = isinstance(out, torch.Tensor)
         return self.record(func, args, kwargs, metas[0] if is_one else Many(metas, type(out)))
+
+    def with_data(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The array of a tensor at the example; that the data are the same is asserted."""
+        found = super().with_data(func, args, kwargs)
+        if found is not NotImplemented:
+            return found
+        if func not in ARRAYS or self.bodies or self.whole or type(args[0]) is not SymTensor:
+            return NotImplemented
+        t, *rest = args
+        with DisableTorchFunction():
+            real = self.at_example([self._freeze(t)])[0].detach()
+            known = self.recorder.outside(real.clone())
+        what, fix = REFUSED[func]
+        site = capture()
+        place = f" at {site}" if site else ""
+        why = "the program has an array of its own of the example's data, and refuses all others"
+        self.problems.append(Problem(what + place, why, fix))
+        before = current.enter(self)
+        try:
+            same = self.call(torch.equal, (t, known), {})
+        finally:
+            current.leave(before)
+        if type(same) is SymBool:
+            text = f"the data are those of the example of the draft{place}"
+            self.env.assume(same.condition, text, CHECK)
+        with DisableTorchFunction():
+            return self.recorder.born(func(real, *rest, **kwargs))
 
     def _unknown(self, x: torch.Tensor) -> Meta:
         """A tensor of the same kind whose sizes only the run knows."""

@@ -227,8 +227,10 @@ class _Search:
                 return self._unproved()
             place, self._place = self._place, self._place + 1
             guards = [g for g in self.regions[place].guards if g.origin != DECLARED]
-            near = [_near(guard, self.examples[place], self.signed) for guard in guards]
-            self._likely = itertools.chain(*near)
+            example = self.examples[place]
+            near = itertools.chain(*[_near(guard, example, self.signed) for guard in guards])
+            tied = _Tied([g.condition for g in guards], example)
+            self._likely = itertools.chain.from_iterable((v, *tied.follow(v)) for v in near)
 
     def _unproved(self) -> dict[str, Any] | None:
         conditions = [[g.condition for g in r.guards] for r in self.regions]
@@ -276,10 +278,56 @@ def _near(guard: Obligation, example: dict[str, Any], signed: set[str]) -> Itera
     edges = _edges(guard.condition)
     choices = [_likely(example[n], n in signed, len(names) < 3, edges) for n in names]
     if guard.condition.op == EQ and len(names) == 1:  # one value for each trace, as of a loop
-        most = max(MAX_PINNED, 2 * abs(example[names[0]]))
+        most = _most(example[names[0]])
         choices = [[n for n in choices[0] if abs(n) <= most]]
     for combination in itertools.product(*choices):
         yield {**example, **dict(zip(names, combination, strict=True))}
+
+
+class _Tied:
+    """The equations among guards, which tie sizes to each other."""
+
+    def __init__(self, guards: Sequence[Bool], example: dict[str, Any]) -> None:
+        self._example = example
+        equations = [p.expr for p in guards if p.op == EQ]
+        self._ties = [e for e in equations if len(names_of(e)) > 1]
+        self._most = {n: _most(example[n]) for e in equations for n in _alone(e) if n in example}
+
+    def follow(self, values: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        """Sizes with which those change, too, that are tied to the changed ones; none if a size
+        that each trace has one value of is larger than is tried.
+
+        A tie e == 0 gives the one symbol of it that is not settled, if its factor in e is 1 or -1.
+        """
+        found = dict(values)
+        settled = {n for n, value in values.items() if value != self._example[n]}
+        waiting = list(self._ties)
+        while (n := next((n for e in waiting for n in self._given(e, settled)), None)) is not None:
+            e = next(e for e in waiting if n in self._given(e, settled))
+            factors = {atom.name: m for atom, m in terms(e).items()}
+            rest = e.c + sum(m * found[x] for x, m in factors.items() if x != n)
+            found[n] = -rest * factors[n]
+            settled.add(n)
+            waiting.remove(e)
+        if found != values and all(abs(found[n]) <= most for n, most in self._most.items()):
+            yield found
+
+    def _given(self, e: Expr, settled: set[str]) -> list[str]:
+        factors = {atom.name: m for atom, m in terms(e).items()}
+        free = [n for n in names_of(e) if n not in settled]
+        is_linear = "" not in factors and len(factors) == len(names_of(e))
+        return free if len(free) == 1 and is_linear and factors[free[0]] in (1, -1) else []
+
+
+def _alone(e: Expr) -> Sequence[str]:
+    """The symbol of an equation that has but one."""
+    names = names_of(e)
+    return names if len(names) == 1 else ()
+
+
+def _most(here: Any) -> Any:
+    """The largest value that is tried where each is a variant of its own, as of a loop."""
+    return max(MAX_PINNED, 2 * abs(here))
 
 
 def _edges(condition: Bool) -> set[int]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import torch
 
@@ -22,6 +23,7 @@ from anyshape.export.state.conversion import Origin
 from anyshape.export.state.identifier import name_values
 from anyshape.export.state.naming import Naming
 from anyshape.export.state.state import state_of
+from anyshape.observe import wanted
 from anyshape.observe.profile import Profiled
 from anyshape.observe.progress import Progress
 
@@ -42,9 +44,9 @@ def export(  # noqa: PLR0913  each is an option of its own
     kwargs: dict[str, Any] | None = None,
     *,
     dynamic_shapes: Any = None,
-    on_deviation: str = "follow",
+    on_deviation: Literal["follow", "raise"] = "follow",
     allow_partial: bool = False,
-    control_flow: str = "tree",
+    control_flow: Literal["tree", "raise"] = "tree",
     draft: bool = False,
     profile: str | os.PathLike[str] | None = None,
     strict: bool = False,
@@ -84,6 +86,7 @@ def export(  # noqa: PLR0913  each is an option of its own
             why="a program knows the calls of its modules, but not their arguments",
             fix="leave preserve_module_call_signature out; program.module_calls has the calls",
         )
+    wanted.follow_environment()
     allowed = allow_partial or deferred
     request = Request(_name(fn), on_deviation, allowed, control_flow, draft, profile)
     request.need_valid()
@@ -136,7 +139,8 @@ def build(
     """The program of a function for the sizes that a spec allows."""
     name, draft, follows = request.name, request.draft, request.on_deviation == "follow"
     folder = config.profile if request.profile is None else request.profile
-    with Progress(name), Profiled(folder, name) as is_profiled:
+    profiled, began = Profiled(folder, name), perf_counter()
+    with Progress(name), profiled as is_profiled:
         found = explore(
             fn,
             args,
@@ -159,6 +163,7 @@ def build(
         program.problems = problems_of(found, spec) if draft else []
         if is_profiled:
             _complete(program)
+    program.seconds, program.profile = perf_counter() - began, profiled.tree
     return program
 
 

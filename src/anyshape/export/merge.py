@@ -41,12 +41,14 @@ _FLAGS: Final = (
 def merge(found: Exploration, sizes: Sequence[Size]) -> None:
     """Merge the variants of an exploration that compute the same."""
     groups: list[list[Captured]] = []
+    pairs = _Pairs()
+    serves = pairs.serves
     for variant in found.variants:
         for group in groups:
-            if all(_serves(variant, member) for member in group) and _is_wider(variant, group[0]):
+            if all(serves(variant, m) for m in group) and pairs.is_wider(variant, group[0]):
                 group.insert(0, variant)
                 break
-            if _serves(group[0], variant):
+            if serves(group[0], variant):
                 group.append(variant)
                 break
         else:
@@ -57,27 +59,56 @@ def merge(found: Exploration, sizes: Sequence[Size]) -> None:
     found.variants = [group[0] for group in groups]
 
 
-def _is_wider(variant: Captured, other: Captured) -> bool:
-    """Whether fewer symbols of the inputs are constants, or it alone serves the other."""
-    return len(_equalities(variant)) < len(_equalities(other)) or not _serves(other, variant)
+class _Pairs:
+    """What was found out about variants and pairs of them, which live as long as it does."""
 
+    def __init__(self) -> None:
+        self._serves: dict[tuple[int, int], bool] = {}
+        self._equalities: dict[int, dict[str, str]] = {}
+        self._texts: dict[int, tuple[str, Any]] = {}  # of operands, which are kept, by id
 
-def _serves(general: Captured, special: Captured) -> bool:
-    """Whether one variant computes what another does, at the sizes of the other."""
-    a, b = general.tracer, special.tracer
-    if general.out_spec != special.out_spec or len(general.parts) + len(special.parts) > 2:
-        return False
-    if any(getattr(a, name) != getattr(b, name) for name in _FLAGS):
-        return False
-    if not (a.observations.are_usual and b.observations.are_usual):
-        return False
-    conditions = [o.condition for v in (general, special) for o in v.guards]
-    if any(type(node) is Real or can_raise(node) for node in nodes_below(conditions)):
-        return False  # a union of such conditions could lack a value where one of them has one
-    try:
-        return _Comparison(general, special).holds()
-    except (AnyshapeError, ArithmeticError, ValueError):  # such as an expression without a value
-        return False
+    def equalities(self, variant: Captured) -> dict[str, str]:
+        """See `_equalities`."""
+        found = self._equalities.get(id(variant))
+        if found is None:
+            found = self._equalities[id(variant)] = _equalities(variant)
+        return found
+
+    def text(self, operand: Any) -> str:
+        """The text of an expression, a condition or a real of a variant."""
+        found = self._texts.get(id(operand))
+        if found is None:
+            found = self._texts[id(operand)] = (show(operand), operand)
+        return found[0]
+
+    def is_wider(self, variant: Captured, other: Captured) -> bool:
+        """Whether fewer symbols of the inputs are constants, or it alone serves the other."""
+        fewer = len(self.equalities(variant)) < len(self.equalities(other))
+        return fewer or not self.serves(other, variant)
+
+    def serves(self, general: Captured, special: Captured) -> bool:
+        """Whether one variant computes what another does, at the sizes of the other."""
+        key = (id(general), id(special))
+        found = self._serves.get(key)
+        if found is None:
+            found = self._serves[key] = self._compared(general, special)
+        return found
+
+    def _compared(self, general: Captured, special: Captured) -> bool:
+        a, b = general.tracer, special.tracer
+        if general.out_spec != special.out_spec or len(general.parts) + len(special.parts) > 2:
+            return False
+        if any(getattr(a, name) != getattr(b, name) for name in _FLAGS):
+            return False
+        if not (a.observations.are_usual and b.observations.are_usual):
+            return False
+        conditions = [o.condition for v in (general, special) for o in v.guards]
+        if any(type(node) is Real or can_raise(node) for node in nodes_below(conditions)):
+            return False  # a union of such conditions could lack a value where one of them has one
+        try:
+            return _Comparison(general, special, self).holds()
+        except (AnyshapeError, ArithmeticError, ValueError):  # such as one without a value
+            return False
 
 
 def _equalities(variant: Captured) -> dict[str, str]:
@@ -96,10 +127,12 @@ def _equalities(variant: Captured) -> dict[str, str]:
 class _Comparison:
     """One comparison of two graphs."""
 
-    def __init__(self, general: Captured, special: Captured) -> None:
+    def __init__(self, general: Captured, special: Captured, pairs: _Pairs) -> None:
         self.general = general
         self.special = special
-        self.equal = _equalities(special)
+        self.pairs = pairs
+        self.equal = pairs.equalities(special)
+        self.normals: dict[int, str] = {}  # by the ids of operands
         self.pool = Pool()
         self.values: dict[Value, Value] = {}
         for bind in special.inputs.binds:
@@ -180,13 +213,22 @@ class _Comparison:
         return self._same_value(a, b)
 
     def _same_value(self, mine: Any, other: Any) -> bool:
+        kind, text = type(mine), self.pairs.text
+        if kind is type(other) and kind not in (int, bool) and text(mine) == text(other):
+            return True
         return self._normal(mine) == self._normal(other)
 
     def _normal(self, operand: Any) -> str:
         """An operand with the equalities of the other variant, as text."""
         if type(operand) in (int, bool):
             return str(operand)
-        text = renamed(show(operand), self.equal)
+        found = self.normals.get(id(operand))
+        if found is None:
+            found = self.normals[id(operand)] = self._parsed(operand)
+        return found
+
+    def _parsed(self, operand: Any) -> str:
+        text = renamed(self.pairs.text(operand), self.equal)
         if type(operand) is Real:
             return text
         for name in names_of(operand):

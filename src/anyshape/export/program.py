@@ -14,6 +14,7 @@ from anyshape.export.contract import Contract, contract_of, ranges_of
 from anyshape.export.files.save import dumps, save
 from anyshape.export.files.stand_in import Member, member_of
 from anyshape.export.match import ACCEPTED
+from anyshape.export.report import report
 from anyshape.export.state.call_path import calls_of
 from anyshape.export.state.hierarchy import missing_error
 from anyshape.export.state.stateful import Stateful
@@ -21,6 +22,7 @@ from anyshape.export.to_torch import to_torch
 from anyshape.export.verify import Report, verify
 from anyshape.interop.fx_graph import to_fx
 from anyshape.observe.explain import explain
+from anyshape.observe.report.notebook import text_html
 from anyshape.trace import tree
 from anyshape.trace.call_structure import flatten_call
 
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from anyshape.export.draft import Problem
     from anyshape.export.explore import Exploration
     from anyshape.export.state.state import State
+    from anyshape.observe.profile_report import Node
     from anyshape.trace.capture import Captured
     from anyshape.trace.graph import Graph
     from anyshape.trace.module_call import ModuleCall
@@ -70,6 +73,8 @@ class ExportedProgram(Stateful):
         self.is_complete = found.is_complete
         self.state = state
         self.problems: list[Problem] = []  # of a draft
+        self.seconds: float | None = None  # that the export took; of a loaded program unknown
+        self.profile: Node | None = None  # where they went, if a profile was taken
         self.on_deviation = on_deviation
         self._constants = constants
         self._binding = Binding(name, self._first.inputs, function)
@@ -223,6 +228,12 @@ class ExportedProgram(Stateful):
         """
         return explain(self.name, self.contract(), self.variants, self.state.lines())
 
+    def report(self, path: str | os.PathLike[str]) -> None:
+        """Write one HTML file that shows the program: what it accepts, its symbols, guards and
+        asserts beside the user's source, its graph by module, and its profile if it has one.
+        """
+        report(self, path)
+
     def to_fx(self, variant: int | None = None, segment: int | None = None) -> GraphModule:
         """A `torch.fx.GraphModule` over flat lists of inputs and outputs. A program of several
         variants needs the number of one, and a variant of several segments that of a segment. The
@@ -261,6 +272,9 @@ class ExportedProgram(Stateful):
 
     def __repr__(self) -> str:
         return f"<ExportedProgram {self.name}: {len(self.variants)} variant(s)>\n{self.contract()}"
+
+    def _repr_html_(self) -> str:
+        return text_html(repr(self))
 
 
 def _unhandled(name: str, error: Exception) -> UnsupportedError:

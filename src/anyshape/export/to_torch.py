@@ -15,8 +15,8 @@ import torch
 
 from anyshape.domain import Interval
 from anyshape.env.fact import DECLARED
-from anyshape.errors import AnyshapeWarning, ArgumentError, UnsupportedError
-from anyshape.export.branches.branching import branches_of
+from anyshape.errors import AnyshapeWarning, ArgumentError
+from anyshape.export.branches.branching import Branching
 from anyshape.interop.fx_graph import warn_of_outlets
 from anyshape.trace.codegen import guard_function
 
@@ -35,18 +35,13 @@ def to_torch(program: ExportedProgram, variant: int | None) -> TorchProgram:
     from anyshape.interop.aten.program import NamedTensor, to_exported_program  # noqa: PLC0415
 
     chosen = _general(program) if variant is None else _numbered(program, variant)
-    branches = branches_of(chosen)
-    if branches:
-        raise UnsupportedError(
-            f"no program of torch for {program.name}, which branches on data",
-            why="; ".join(dict.fromkeys(str(b.site or b.question) for b in branches)),
-            fix="use torch.where in place of the branch",
-        )
-    warn_of_outlets(chosen.graph)
+    for part in chosen.parts:
+        warn_of_outlets(part.graph)
     tensors = [
         NamedTensor(e.name, e.kind, e.tensor, e.alias_of is not None) for e in program.state.entries
     ]
-    return to_exported_program(chosen, tensors, _class_name(program))
+    segments = chosen.segments if isinstance(chosen, Branching) else ()
+    return to_exported_program(chosen, tensors, _class_name(program), segments)
 
 
 def _class_name(program: ExportedProgram) -> str:

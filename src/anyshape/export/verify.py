@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 
 _MAX_DEPTH: Final = 20
+_SHOWN: Final = 40  # lines of a report
 
 
 class Row(NamedTuple):
@@ -40,6 +41,12 @@ class Report(NamedTuple):
 
     def __bool__(self) -> bool:
         return self.ok
+
+    def __repr__(self) -> str:
+        lines = str(self).splitlines()
+        left_out = len(lines) - _SHOWN
+        more = [f"and {left_out} more, which str() lists"] if left_out > 0 else []
+        return "\n".join(lines[:_SHOWN] + more)
 
     def __str__(self) -> str:
         width = max([len(r.shapes) for r in self.rows], default=6)

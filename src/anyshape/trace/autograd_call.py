@@ -19,11 +19,12 @@ from anyshape.rules.dispatch.result import Many
 from anyshape.rules.shared.operand import meta_of
 from anyshape.tensor.layout import CONTIGUOUS, unsure
 from anyshape.tensor.meta import Meta
-from anyshape.torch_compat.aten_op import is_op, qualified_name
+from anyshape.torch_compat.aten_op import DATA, is_op, qualified_name
 from anyshape.torch_compat.call_frame import APPLY
 from anyshape.trace.autograd_function import need_seen
+from anyshape.trace.backward import backward, note_leaf
 from anyshape.trace.execution_modes import set_saved_hooks
-from anyshape.trace.record.autograd_effect import AUTOGRAD_EFFECTS, gradients, retain_grad
+from anyshape.trace.record.autograd_effect import HOOKING, gradients, retain_grad
 from anyshape.trace.record.handle import Handle
 
 if TYPE_CHECKING:
@@ -38,8 +39,12 @@ def autograd_call(tracer: Tracer, func: Any, args: Any, kwargs: dict[str, Any]) 
     recorder = tracer.recorder
     if recorder is None or not recorder.replays or tracer.bodies:
         return NotImplemented
-    if func is not torch.autograd.grad and not tracer.options.keeps_autograd:
+    if func not in _COMPUTED and not tracer.options.keeps_autograd:
         return NotImplemented
+    if func in _PASSES:
+        return (
+            NotImplemented if _runs_user_code(tracer) else backward(tracer, func, *args, **kwargs)
+        )
     return _CALLS[func](tracer, func, *args, **kwargs)
 
 
@@ -78,9 +83,10 @@ def view_without_grad(result: SymTensor, of: Any) -> None:
         need_seen()
         meta.requires_grad = result._leaf = True
         result._tracer.note(meta)
+        note_leaf(result._tracer, result)
 
 
-_DETACH: Final = (torch.Tensor.detach, torch.detach)
+_DETACH: Final = (torch.Tensor.detach, torch.detach, DATA)
 
 
 def _grad(tracer: Tracer, func: Any, *args: Any, **kwargs: Any) -> Any:
@@ -121,7 +127,7 @@ def _runs_user_code(tracer: Tracer) -> bool:
     """
     for node in tracer.graph.nodes:
         func = node.func
-        if func in AUTOGRAD_EFFECTS or func is set_saved_hooks or _has_bodies(func):
+        if func in HOOKING or func is set_saved_hooks or _has_bodies(func):
             return True
         if getattr(func, "__func__", None) is APPLY or type(func).__name__ == "CustomOpDef":
             return True
@@ -132,6 +138,8 @@ def _runs_user_code(tracer: Tracer) -> bool:
     return any(seen.of(tracer, v, "has hooks") or not seen.of(tracer, v, "is_leaf") for v in outer)
 
 
+_PASSES: Final = (torch.Tensor.backward, torch.autograd.backward)
+_COMPUTED: Final = (torch.autograd.grad, *_PASSES)
 _CALLS: Final[dict[Any, Callable[..., Any]]] = {
     torch.Tensor.register_hook: _hook,
     torch.Tensor.register_post_accumulate_grad_hook: _hook,

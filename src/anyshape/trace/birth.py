@@ -29,6 +29,7 @@ class Births:
 
     def __init__(self) -> None:
         self._made: dict[int, weakref.ref[torch.Tensor]] = {}
+        self.arrays: list[tuple[Any, int]] = []  # values whose memory arrays show, with versions
 
     def note(self, tensor: torch.Tensor) -> torch.Tensor:
         """Remember that a tensor was made; gives it."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from anyshape.env.fact import CHECK, Fact
 from anyshape.env.obligation import Obligation
+from anyshape.errors import shortened
 from anyshape.events import TraceEnd, TraceStart, emit, listeners
 from anyshape.expr.boolean import negate
 from anyshape.refusal import need_none_swallowed
@@ -23,6 +24,7 @@ from anyshape.trace.codegen import Program
 from anyshape.trace.escape import escapes_named
 from anyshape.trace.input_contract import InputContract
 from anyshape.trace.inputs import Inputs
+from anyshape.trace.literal import need_unwritten
 from anyshape.trace.options import REPLAYED
 from anyshape.trace.output import need_plain, results_of
 from anyshape.trace.record.hooks import recorder_for
@@ -106,6 +108,11 @@ class Captured:
     def code(self) -> str:
         """The text of the generated code."""
         return self.program.text
+
+    def __repr__(self) -> str:
+        calls = sum(len(part.graph.nodes) for part in self.parts)
+        names = ", ".join(leaf.name for leaf in self.inputs.leaves)
+        return shortened(f"<traced program of ({names}): {calls} calls>")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Check the inputs and run the generated code."""
@@ -241,6 +248,7 @@ def trace_call(
                     raise
                 result = raised(e)
             need_none_swallowed(tracer)
+            need_unwritten(tracer)
             recorder.need_no_effects()
             recorder.settle_changes()
             tracer.graph.outputs, out_spec = results_of(tracer, result)

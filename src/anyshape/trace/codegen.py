@@ -37,7 +37,7 @@ from anyshape.symbolic.numpy_scalar import scalar_of
 from anyshape.symbolic.sym_bool import SymBool
 from anyshape.tensor.sym_tensor import SymSize
 from anyshape.trace.assert_order import changes_before
-from anyshape.trace.execution_modes import MODE_CHANGES, keep_modes
+from anyshape.trace.execution_modes import MODE_CHANGES, WARNING_BLOCKS, keep_modes
 from anyshape.trace.graph import SYMBOLIC, Name, Node, Value, leaves, op_name, operand_of, values_in
 from anyshape.trace.record.held import Held
 from anyshape.trace.spelling import OPERATORS, method_name, path_of
@@ -75,6 +75,11 @@ class Program:
         self._bound_from: Program | None = None  # whose lines tracebacks show
         self.text = ""
 
+    @property
+    def graph(self) -> Graph:
+        """The calls in order."""
+        return self._graph
+
     # ------------------------------------------------------------------ text
 
     def write(self, asserts: Sequence[Obligation]) -> str:
@@ -98,7 +103,7 @@ class Program:
             self.scope[str(value)] = tensor
         restores = False
         for place, node in enumerate(graph.nodes):
-            restores |= node.func in MODE_CHANGES
+            restores |= node.func in MODE_CHANGES or node.func in WARNING_BLOCKS
             lines.append(self._call(node))
             dead = last.get(place)
             if dead:

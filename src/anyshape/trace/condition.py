@@ -20,7 +20,7 @@ from anyshape.tensor.layout import dense_strides, has_strides
 from anyshape.tensor.size import text
 from anyshape.torch_compat.tensor_subclass import kind_of
 from anyshape.torch_compat.thread_state import is_any_autocast_enabled
-from anyshape.torch_compat.torch_function import function_mode_depth
+from anyshape.torch_compat.torch_function import function_mode_depth, has_function_mode
 from anyshape.trace.codegen import SAME, defined, truth
 
 if TYPE_CHECKING:
@@ -359,7 +359,10 @@ class Mode(NamedTuple):
         if self.read is torch.is_grad_enabled or self.read is torch.is_inference_mode_enabled:
             return f"{scope.fixed(self.read.__name__, self.read)}() is {self.value}"
         if self.read is function_mode_depth:
-            return f"{scope.fixed('function_mode_depth', self.read)}() == {self.value}"
+            depth = f"{scope.fixed('function_mode_depth', self.read)}() == {self.value}"
+            if not self.value:
+                return depth
+            return f"{depth} and not {scope.fixed('has_function_mode', has_function_mode)}()"
         if self.read is autocast_state:
             if not self.value:
                 active = scope.fixed("autocast", is_any_autocast_enabled)

@@ -30,6 +30,6 @@ def need_plain_constant(tensor: torch.Tensor, options: TraceOptions) -> None:
         raise refused(UnsupportedError, f"a constant with layout {tensor.layout}")
     if is_plain(kind) or (is_fake(tensor) and options.effects != REPLAYED):
         return
-    if is_wrapper(kind) and options.effects != REPLAYED:
+    if is_wrapper(kind):
         raise WrapperOperand(kind)
     raise refused(UnsupportedError, f"a constant of class {kind.__name__}")

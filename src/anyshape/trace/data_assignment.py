@@ -15,6 +15,7 @@ from anyshape.errors import UnsupportedError
 from anyshape.refusal import refused
 from anyshape.tensor.meta import Meta
 from anyshape.tensor.sym_tensor import SymTensor
+from anyshape.torch_compat.aten_op import DATA
 from anyshape.trace.options import REPLAYED
 from anyshape.trace.record.effect import set_data
 
@@ -32,7 +33,7 @@ def assign_data(tracer: Tracer, t: Any, value: Any) -> None:
     old = t._meta if is_traced else target.meta
     new = value._meta if type(value) is SymTensor else source.meta
     made = source.node
-    if made is not None and made.func is torch.Tensor.detach and made.args[0] is target:
+    if made is not None and made.func is DATA and made.args[0] is target:
         return  # what `t.data` gave, changed in place
     if tracer.options.effects != REPLAYED or tracer.bodies or tracer.whole or tracer.is_segmented:
         raise _refusal("is assigned")

@@ -5,6 +5,7 @@ and settings of the process.
 from __future__ import annotations
 
 import threading
+import warnings
 from typing import Any, Final
 
 import torch
@@ -94,6 +95,35 @@ def restore_autocast() -> None:
     set_autocast(_callers.kept[-1].autocast)
 
 
+class _Blocks(threading.local):
+    """The blocks of `warnings.catch_warnings` that generated code has entered in this thread."""
+
+    def __init__(self) -> None:
+        self.entered: list[Any] = []
+
+
+_blocks = _Blocks()
+
+
+def enter_warnings(options: dict[str, Any]) -> Any:
+    """Enter a block in which warnings are caught; gives the block."""
+    block = warnings.catch_warnings(**options)
+    block.__enter__()
+    _blocks.entered.append(block)
+    return block
+
+
+def leave_warnings(block: Any) -> None:
+    """Leave a block that was entered."""
+    _blocks.entered.remove(block)
+    block.__exit__(None, None, None)
+
+
+def filter_warnings(name: str, args: tuple[Any, ...], named: dict[str, Any]) -> None:
+    """Change the filters of the block that was entered last."""
+    getattr(warnings, name)(*args, **named)
+
+
 def set_flag(name: str, args: tuple[Any, ...], named: dict[str, Any]) -> None:
     """Call a function of torch that sets something of the process.
 
@@ -128,6 +158,7 @@ class keep_modes:  # noqa: N801  used as a statement of generated code
     def __enter__(self) -> None:
         self.flags: list[Any] | None = None  # as they were, if one was set
         self.depth = len(_inference.entered)
+        self.blocks = len(_blocks.entered)
         self.hooks, _hooks.pushed = _hooks.pushed, 0  # what a caller has pushed stays
         self.grad = torch.is_grad_enabled()
         self.autocast = autocast_state()
@@ -138,6 +169,8 @@ class keep_modes:  # noqa: N801  used as a statement of generated code
         _callers.kept.pop()
         while len(_inference.entered) > self.depth:
             _inference.entered.pop().__exit__(None, None, None)
+        while len(_blocks.entered) > self.blocks:
+            leave_warnings(_blocks.entered[-1])
         set_saved_hooks(None)
         _hooks.pushed = self.hooks
         set_grad_enabled(self.grad)
@@ -160,6 +193,7 @@ def enter_modes(modes: tuple[Any, ...]) -> None:
     set_saved_hooks(hooks)
 
 
+WARNING_BLOCKS: Final = frozenset((enter_warnings, leave_warnings, filter_warnings))
 MODE_CHANGES: Final = (
     set_grad_enabled,
     set_inference,

@@ -167,6 +167,9 @@ class Graph:
             if type(leaf) is Value and leaf not in known:
                 raise AnyshapeError(f"the output {leaf} is not defined in the graph")
 
+    def __repr__(self) -> str:
+        return f"<Graph: {len(self.nodes)} calls>"
+
     def __str__(self) -> str:
         lines = [f"{value}: {value.meta} = input" for value in self.inputs]
         lines += [f"{value}: {value.meta} = constant" for value, _ in self.constants]

@@ -41,6 +41,7 @@ from anyshape.trace.condition import (
 )
 from anyshape.trace.inputs import OWNED
 from anyshape.trace.record.read import is_array
+from anyshape.trace.wrapper_form import HasForm
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -78,7 +79,7 @@ class InputContract:
             for i, dim, size in inputs.relations
         ]
         self.guards = [Holds(o, self.describe) for o in guards]
-        self.modes: list[Condition] = [Mode(*mode) for mode in self._modes()]
+        self.modes = [Mode(*mode) for mode in self._modes()]
         self._check: Callable[[Sequence[Any]], int] | None = None
         self._numbered: list[Condition] = []
         self._guards = guard_function(guards, self.names)
@@ -104,6 +105,8 @@ class InputContract:
 
     def _tensor(self, i: int, leaf: Leaf) -> Iterator[Condition]:
         yield TensorKind(i, leaf, exact=self.strict or self.tracer.asked_class)
+        if self.strict and i in self.inputs.forms:
+            yield HasForm(i, leaf.name, self.inputs.forms[i])
         for dim, n in enumerate(leaf.shape):
             if type(n) is int:
                 yield StaticSize(i, leaf, dim, n)

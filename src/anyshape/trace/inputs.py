@@ -19,6 +19,7 @@ from anyshape.trace.graph import GIVEN, Name
 from anyshape.trace.options import REPLAYED
 from anyshape.trace.size_chooser import BACKED, STATIC, UNBACKED, Known, Spot
 from anyshape.trace.tracer import symbol_name
+from anyshape.trace.wrapper_form import WrapperForm
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -110,6 +111,7 @@ class Inputs:
         self.binds: list[Bind] = []
         self.relations: list[tuple[int, int | None, SymInt]] = []  # sizes that must be equal
         self.owners: list[Bind] = []  # the containers, which come last
+        self.forms: dict[int, WrapperForm] = {}  # of inputs that wrap other tensors
 
     @classmethod
     def of_leaves(cls, leaves: list[Leaf], binds: list[Bind]) -> Inputs:
@@ -181,7 +183,8 @@ class Inputs:
         if type(t) is SymTensor:
             raise ArgumentError(f"{self.names[i]} is a traced tensor of another trace")
         wraps = is_wrapper(type(t)) and type(t) is not SymTensor
-        taken = tracer.options.effects != REPLAYED and (is_fake(t) or wraps)
+        taken = wraps or (tracer.options.effects != REPLAYED and is_fake(t))
+        taken = taken and t.layout is torch.strided  # the sizes of jagged tensors are no numbers
         why = None if taken else untraceable(t)
         if why is not None:
             raise ArgumentError(f"{self.names[i]} {why}; only plain strided tensors can be traced")
@@ -194,6 +197,8 @@ class Inputs:
         kind = kind_of(t)
         if kind is not torch.Tensor:
             stand_in._kind = kind
+        if wraps:
+            self.forms[i] = WrapperForm(t)
         self.leaves.append(Leaf(self.names[i], stand_in._value, t, shape))
         return stand_in
 

@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
+from anyshape.errors import UnsupportedError
+from anyshape.refusal import refused
 from anyshape.rules.dispatch.table import PURE
+from anyshape.tensor.sym_tensor import SymTensor
 from anyshape.torch_compat.thread_state import is_any_autocast_enabled
 from anyshape.torch_compat.torch_function import DisableTorchFunction
 from anyshape.trace.graph import SYMBOLIC, Value, leaves, op_name
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
     from anyshape.trace.graph import Node
     from anyshape.trace.tracer import Tracer
 
+ARRAYS: Final = (torch.Tensor.numpy, torch.Tensor.__array__)
 _LARGEST: Final = 4096  # elements of a tensor that is computed
 _DEPTH: Final = 50  # calls from the numbers to the value
 _UNWRITTEN: Final = ("empty", "new", "resize")  # memory that nobody has written to
@@ -97,3 +101,31 @@ def _fits(made: torch.Tensor, value: Value) -> bool:
     meta = value.meta
     kind = (made.dtype, made.device, tuple(made.shape))
     return kind == (meta.dtype, meta.device, tuple(meta.shape))
+
+
+def with_data(tracer: Tracer, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """In export, the array of a literal, which cannot be written to; NotImplemented for others.
+
+    In eager execution the array shows the memory of the tensor: see `need_unwritten`.
+    """
+    if func not in ARRAYS or not tracer.options.is_export or type(args[0]) is not SymTensor:
+        return NotImplemented
+    value = args[0]._value
+    data = literal(tracer, value)
+    if data is None or value.meta.requires_grad:
+        return NotImplemented
+    tracer.births.arrays.append((value, value.root.version))
+    with DisableTorchFunction():
+        found = func(data.clone(), *args[1:], **kwargs)
+    found.setflags(write=False)
+    return tracer.recorder.born(found)
+
+
+def need_unwritten(tracer: Tracer) -> None:
+    """Refuse a program that writes to a tensor whose memory an array shows."""
+    if any(value.root.version != version for value, version in tracer.births.arrays):
+        raise refused(
+            UnsupportedError,
+            "a tensor is changed after an array of NumPy was made of it",
+            fix="make the array of a clone",
+        )

@@ -7,11 +7,14 @@ view, pending conjugations, attributes that users set.
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import torch
 
-from anyshape.errors import RuntimeAssertError
+from anyshape.env.site import capture as capture_site
+from anyshape.errors import RuntimeAssertError, UnsupportedError
+from anyshape.refusal import refused
 from anyshape.tensor.layout import has_strides, offset_of, strides_of
 from anyshape.tensor.sym_tensor import MISSING
 from anyshape.torch_compat.tensor_subclass import VIEW_BASE, has_hooks
@@ -83,6 +86,7 @@ class Observations:
     """What one trace observed of tensors from outside."""
 
     def __init__(self) -> None:
+        self.assigned: set[str] = set()  # attributes that the program assigns to inputs
         self._inputs: dict[tuple[Value, str], Any] = {}
         self._same: dict[tuple[Value, int], tuple[torch.Tensor, bool]] = {}
         self._tensors: dict[tuple[int, str], tuple[torch.Tensor, str, Any]] = {}
@@ -156,6 +160,8 @@ class Observations:
 
     def attribute(self, tracer: Tracer, value: Value, name: str) -> Any:
         """An attribute that the user may have set on an input, or MISSING."""
+        if name in self.assigned:
+            raise assigned_elsewhere(name)
         return self.of(tracer, value, _ATTRIBUTE + name)
 
     def conditions(self, tracer: Tracer, leaves: Sequence[Leaf]) -> Iterator[Condition]:
@@ -165,8 +171,12 @@ class Observations:
             yield InputState(places[value], leaves[places[value]].name, name, expected)
         for (value, _), (tensor, found) in self._same.items():
             yield InputIs(places[value], leaves[places[value]].name, tensor, found)
+        gradients = [(t, e) for t, name, e in self._tensors.values() if _is_gradient(name, e)]
+        if gradients:
+            yield OuterGradients([t for t, _ in gradients], [e for _, e in gradients])
         for tensor, name, expected in self._tensors.values():
-            yield OuterState(tensor, name, expected)
+            if not _is_gradient(name, expected):
+                yield OuterState(tensor, name, expected)
         constants = [(v.meta, t) for v, t in tracer.graph.constants if t.layout is torch.strided]
         if tracer.asked_layout and constants:
             layouts = [(strides_of(meta), offset_of(meta)) for meta, _ in constants]
@@ -181,6 +191,18 @@ def _example(tracer: Tracer, value: Value) -> torch.Tensor:
     place = next(i for i, leaf in enumerate(inputs.leaves) if leaf.value is value)
     found: torch.Tensor = inputs.examples[place]
     return found
+
+
+def assigned_elsewhere(name: str) -> UnsupportedError:
+    """The refusal of an attribute that the program has assigned to what may be the same tensor."""
+    site = capture_site()
+    return refused(
+        UnsupportedError,
+        f"the attribute {name} of a tensor is read after it was assigned to an input"
+        + (f" at {site}" if site else ""),
+        why="both may be one tensor in another call",
+        fix="read it before",
+    )
 
 
 class InputState(NamedTuple):
@@ -236,6 +258,38 @@ class OuterState(NamedTuple):
         """See `Condition`."""
         actual = state_of(self.tensor, self.name)
         return _violation("a tensor from outside", self.name, self.expected, actual)
+
+
+class OuterGradients(NamedTuple):
+    """The gradients of tensors from outside are the tensors that the program knows."""
+
+    tensors: list[torch.Tensor]
+    gradients: list[torch.Tensor]
+
+    def source(self, scope: Scope) -> str:
+        """See `Condition`."""
+        test = scope.fixed("have_gradients", have_gradients)
+        return f"{test}({scope.name(self.tensors)}, {scope.name(self.gradients)})"
+
+    def violation(self, flat: Sequence[Any]) -> Violation:
+        """See `Condition`."""
+        who = "the gradient of a tensor from outside"
+        word = "another tensor" if self.replaced() else "None"
+        return Violation(who, sentence=f"{who} is {word}")
+
+    def replaced(self) -> list[torch.Tensor]:
+        """The tensors that have another gradient."""
+        pairs = zip(self.tensors, self.gradients, strict=True)
+        return [t for t, expected in pairs if t.grad is not expected and t.grad is not None]
+
+
+def have_gradients(tensors: list[torch.Tensor], gradients: list[torch.Tensor]) -> bool:
+    """Whether tensors have these gradients."""
+    return all(map(operator.is_, [t.grad for t in tensors], gradients))
+
+
+def _is_gradient(name: str, expected: Any) -> bool:
+    return name == "grad" and expected is not None
 
 
 class OuterLayouts(NamedTuple):

@@ -36,12 +36,13 @@ from anyshape.torch_compat.torch_function import DisableTorchFunction
 from anyshape.trace.aside import unrecorded
 from anyshape.trace.autograd_call import autograd_call, view_without_grad
 from anyshape.trace.autograd_function import need_backward
+from anyshape.trace.backward import assign_gradient, gradient, note_leaf
 from anyshape.trace.birth import Births, make_parameter, need_origin, note_foreign, settle
 from anyshape.trace.constant import need_plain_constant
 from anyshape.trace.data_assignment import assign_data
 from anyshape.trace.fresh_size import bind_fresh_sizes
 from anyshape.trace.graph import CONSTANT, INPUT, RESULT, Follows, Graph, Name, Node, Value
-from anyshape.trace.literal import literal
+from anyshape.trace.literal import literal, with_data
 from anyshape.trace.mode_recorder import ModeRecorder
 from anyshape.trace.numbering import number
 from anyshape.trace.observation import Observations
@@ -84,15 +85,14 @@ class Tracer(ModeRecorder):
         self.asked_layout = self.asked_grad = self.asked_class = False
         self.asked_device = False  # whether it makes tensors on the default device
         self.asked_identity = False  # whether it compares inputs by `is`
-        self.handles_errors = False
-        self.depth = 0
+        self.handles_errors = self.closed = False
+        self.depth = self._count = 0
         self.module_call: ModuleCall | None = None
         self.module_calls: dict[int, int] = {}  # the number of the last call of each module, by id
-        self.bodies = 0  # bodies of higher-order calls that are being traced
+        self.bodies = self.batched = 0  # of higher-order calls, that are being traced; of `vmap`
         self.gathers = False  # whether an index that is a tensor stands for a batch of them
         self.whole = 0  # forwards of autograd functions that are recorded as one call
         self.forgotten: list[tuple[int, int, str]] = []  # results of such forwards, by number
-        self.closed = False
         self.failed = False  # whether a part of the program that ran has raised
         self.mode: Any = None
         self.inputs: Any = None
@@ -101,7 +101,6 @@ class Tracer(ModeRecorder):
         self.device = torch.get_default_device()
         self._device: torch.device | None = None  # of all tensors so far
         self._mixed = self._grads = False
-        self._count = 0
         self._sites = not config.do_not_emit_stack_traces
         self._fresh: list[tuple[SymInt, Any, tuple[Any, ...]]] = []
         self._lifted: dict[int, Value] = {}
@@ -114,7 +113,8 @@ class Tracer(ModeRecorder):
     # ------------------------------------------------------------------ calls
 
     call_with_wrapper, number, literal, unrecorded = call_with_wrapper, number, literal, unrecorded
-    assign_data, autograd_call, is_segmented = assign_data, autograd_call, False
+    assign_data, autograd_call, with_data = assign_data, autograd_call, with_data
+    note_leaf, gradient, assign_gradient, is_segmented = note_leaf, gradient, assign_gradient, False
 
     def call(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Record a call of a torch function and give what it returns."""
@@ -325,9 +325,7 @@ class Tracer(ModeRecorder):
     def lift(self, tensor: torch.Tensor) -> Value:
         """The constant for a real tensor: a parameter, a buffer, or one the program closes over."""
         value = self._lifted.get(id(tensor))
-        if value is None:
-            value = self._lift(tensor)
-        return value
+        return self._lift(tensor) if value is None else value
 
     def _lift(self, tensor: torch.Tensor) -> Value:
         with DisableTorchFunction():

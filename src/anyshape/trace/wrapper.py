@@ -24,11 +24,13 @@ from anyshape.rules.dispatch.sym_node import number_of, to_ours, to_stock
 from anyshape.tensor.layout import CONTIGUOUS, Layout, strides_of
 from anyshape.tensor.meta import Meta, meta_of_real
 from anyshape.tensor.sym_tensor import SymTensor, make
+from anyshape.torch_compat.aten_op import DATA
 from anyshape.torch_compat.tensor_subclass import is_wrapper, make_wrapper_subclass
 from anyshape.torch_compat.thread_state import is_any_autocast_enabled
 from anyshape.torch_compat.torch_function import DisableTorchFunction
 from anyshape.trace.birth import need_origin
 from anyshape.trace.graph import CONSTANT, RESULT, Name, Node, Value, values_in
+from anyshape.trace.options import REPLAYED
 from anyshape.trace.scan import Scan
 from anyshape.trace.wrapper_form import WrapperForm
 
@@ -78,7 +80,8 @@ def call_with_wrapper(
 
 def given_wrapper(tracer: Tracer, outer: SymTensor, example: Any) -> Any:
     """What the program gets for an input that wraps other tensors, as the example does."""
-    tracer.emit(WrapperForm(example), (outer,))
+    if tracer.options.effects != REPLAYED:  # no guard has looked at it
+        tracer.emit(WrapperForm(example), (outer,))
     with DisableTorchFunction():
         result = wrapped_like(example, outer._meta.shape)
     return _stand_in(tracer, outer._value, Wrapped(outer._meta, result.made, result.inner))
@@ -208,9 +211,9 @@ def _as_method(func: Any, args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
     name, x = func.__self__.__name__, args[0]
     if func.__name__ == "__get__":
         if name == "data":
-            return torch.Tensor.detach, (x,)
+            return DATA, (x,)
         if name == "T":
-            return torch.Tensor.permute, (x, *reversed(range(x.dim())))
+            return torch.Tensor.permute, (x, tuple(reversed(range(x.dim()))))
         if name == "mT":
             return torch.Tensor.transpose, (x, -2, -1)
     raise _refusal(func.__self__, "as an attribute")

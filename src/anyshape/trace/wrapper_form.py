@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from anyshape.errors import ConstraintError
 from anyshape.torch_compat.tensor_subclass import is_wrapper
+from anyshape.trace.condition import Violation
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import torch
+
+    from anyshape.trace.condition import Scope
 
 
 class WrapperForm:
@@ -36,18 +41,33 @@ class WrapperForm:
 
     def __call__(self, x: Any) -> None:
         """Raise for a tensor of another form."""
+        found = self.difference(x)
+        if found is not None:
+            raise ConstraintError(
+                f"an input that wraps other tensors is {found[0]}; the program was traced for"
+                f" {found[1]}"
+            )
+
+    def difference(self, x: Any) -> tuple[str, str] | None:
+        """What a tensor is, and what it should be, if it is of another form."""
         if type(x) is not self._kind:
-            raise _error(f"a {type(x).__name__}", f"a {self._kind.__name__}")
+            return f"a {type(x).__name__}", f"a {self._kind.__name__}"
         names, context = x.__tensor_flatten__()
         if list(names) != list(self._inner) or context != self._context:
-            raise _error(f"one with {names}, {context}", f"{[*self._inner]}, {self._context}")
+            return f"one with {names}, {context}", f"{[*self._inner]}, {self._context}"
         for name, (expected, form) in self._inner.items():
-            found = getattr(x, name)
-            if form is not None:
-                form(found)
-            actual, _ = _part(found, x.shape if expected[-1] is None else None)
+            part = getattr(x, name)
+            found = None if form is None else form.difference(part)
+            if found is not None:
+                return found
+            actual, _ = _part(part, x.shape if expected[-1] is None else None)
             if actual != expected:
-                raise _error(f"{name}: {actual}", f"{expected}")
+                return f"{name}: {actual}", f"{expected}"
+        return None
+
+    def fits(self, x: Any) -> bool:
+        """Whether a tensor is of this form."""
+        return self.difference(x) is None
 
 
 def _part(x: torch.Tensor, around: Any) -> tuple[tuple[Any, ...], WrapperForm | None]:
@@ -58,7 +78,18 @@ def _part(x: torch.Tensor, around: Any) -> tuple[tuple[Any, ...], WrapperForm | 
     return (kind, x.dtype, str(x.device), x.requires_grad, sizes), form
 
 
-def _error(found: str, expected: str) -> ConstraintError:
-    return ConstraintError(
-        f"an input that wraps other tensors is {found}; the program was traced for {expected}"
-    )
+class HasForm(NamedTuple):
+    """An input wraps other tensors as the one that was traced does."""
+
+    place: int
+    name: str
+    form: WrapperForm
+
+    def source(self, scope: Scope) -> str:
+        """See `Condition`."""
+        return f"{scope.name(self.form.fits)}({scope.inputs[self.place]})"
+
+    def violation(self, flat: Sequence[Any]) -> Violation:
+        """See `Condition`."""
+        actual, expected = self.form.difference(flat[self.place]) or ("the same", "another")
+        return Violation(self.name, expected, actual)

@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from anyshape.errors import AnyshapeError, ShapeError
+from anyshape.torch_compat.process_flag import read_flags, set_flags
 from tests.differential.hostile import run as runner
 from tests.differential.hostile.run import Outcome, run
 
@@ -90,6 +91,30 @@ class Remembers(StandIn):
         return self.result
 
 
+class Frozen(StandIn):
+    """Gives what the first call of a size gave: state that changes later is not seen."""
+
+    def __init__(self, fn: Callable[..., Any], **options: Any) -> None:
+        super().__init__(fn)
+        self.kept: dict[Any, Any] = {}
+
+    def __call__(self, x: torch.Tensor) -> Any:
+        if x.shape not in self.kept:
+            self.kept[x.shape] = self.fn(x)
+        return copy.deepcopy(self.kept[x.shape])
+
+
+class PutsBack(StandIn):
+    """Leaves the settings of the process as they were."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        before = read_flags()
+        try:
+            return self.fn(*args, **kwargs)
+        finally:
+            set_flags(before)
+
+
 class Raises(StandIn):
     error: Exception = KeyError("planted")
 
@@ -135,6 +160,15 @@ def outcome(program: str, stand_in: Callable[..., Any]) -> Outcome:
         ("autograd/function_applied", Detaches, "DIFFERENT"),
         ("methods/container_made_inside", Remembers, "DIFFERENT"),
         ("raises/error_that_escapes", Raises, "crash"),
+        ("settings/mkldnn_left", PutsBack, "DIFFERENT"),
+        ("settings/deterministic_left", PutsBack, "DIFFERENT"),
+        ("settings/null", PutsBack, "same"),
+        ("hidden/descriptor_with_a_name", Frozen, "DIFFERENT"),
+        ("hidden/chain_map_child", Frozen, "DIFFERENT"),
+        ("inspected/signature", Frozen, "DIFFERENT"),
+        ("inspected/signature_of_a_library", Frozen, "same"),
+        ("unbound/proxy", Frozen, "DIFFERENT"),
+        ("unbound/random", Frozen, "DIFFERENT"),
     ],
 )
 def test_a_planted_bug_is_found(program: str, stand_in: Any, kind: str) -> None:

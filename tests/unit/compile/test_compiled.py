@@ -164,14 +164,20 @@ def test_the_text_of_a_tensor_is_left_to_python() -> None:
     assert "break: the text of a traced tensor" in compiled.explain()
 
 
-def test_a_generator_is_left_to_eager_execution() -> None:
+def test_a_generator_begins_when_it_is_asked() -> None:
+    began = []
+
     def f(x: Any) -> Any:
+        began.append(len(x))
         for i in range(3):
             yield x + i
 
     compiled = anyshape.compile(f)
-    with pytest.warns(AnyshapeWarning, match="generator"):
-        assert len(list(compiled(torch.ones(1)))) == 3
+    for n in (1, 4, 2):
+        made = compiled(torch.ones(n))
+        assert n not in began
+        assert [t.tolist() for t in made] == [[1.0 + i] * n for i in range(3)]
+    assert began == [1, 4, 2]
 
 
 def test_objects_among_the_arguments() -> None:

@@ -44,7 +44,8 @@ def test_frames_of_the_framework_are_skipped() -> None:
     [
         (str(PACKAGE / "env" / "env.py"), True),
         (str(PACKAGE / "__init__.py"), True),
-        (str(PACKAGE / "cli" / "demo.py"), False),
+        (str(PACKAGE / "cli" / "demo.py"), True),
+        (str(PACKAGE / "cli" / "demo_program.py"), False),
         (f"{PACKAGE}_extra/module.py", False),
         (f"{PACKAGE}.py", False),
         (torch.__file__, True),
@@ -153,3 +154,10 @@ def test_generated_code_is_shown_by_the_line_that_it_was_made_from() -> None:
         assert (place.own_line, place.line, place.file) == (2, 7, "model.py")
     finally:
         del site.origins["<generated 1>"]
+
+
+def test_a_place_shows_its_text() -> None:
+    here = capture()
+    assert here is not None
+    assert repr(here) == f"<{here}>"
+    assert "here = capture()" in repr(here)

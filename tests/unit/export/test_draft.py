@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
 from anyshape import (
+    ConstraintError,
     ConstraintViolation,
     DataDependentError,
     Dim,
@@ -200,3 +202,27 @@ def test_asserts_about_unbacked_sizes_are_problems() -> None:
     assert "refuses x.size(0) = 0, y.size(0) = 1" in problem.what
     assert "test_draft.py" in problem.why
     assert not program.is_complete
+
+
+def of_array(x: torch.Tensor) -> Any:
+    return x + float(x.numpy().sum())
+
+
+def of_computed_array(x: torch.Tensor) -> Any:
+    return torch.from_numpy(np.array((x + 1) * 2) * 2) + x
+
+
+@pytest.mark.parametrize("fn", [of_array, of_computed_array])
+@pytest.mark.filterwarnings("ignore:__array__ implementation")
+def test_goes_on_past_arrays(fn: Any) -> None:
+    x = torch.arange(3.0)
+    with pytest.raises(UnsupportedError, match="needs the data"):
+        export(fn, (x,), dynamic_shapes=({0: "n"},))
+    program = export(fn, (x,), dynamic_shapes=({0: "n"},), draft=True)
+    (found,) = [str(p) for p in program.problems if "needs the data" in str(p)]
+    assert "test_draft.py" in found
+    assert "fix: " in found
+    assert torch.equal(program(x), fn(x))
+    for other in (x + 1, torch.arange(4.0), torch.arange(0.0), torch.arange(1.0)):
+        with pytest.raises((RuntimeAssertError, ConstraintError)):
+            program(other)

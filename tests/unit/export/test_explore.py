@@ -8,7 +8,14 @@ from typing import Any
 import pytest
 import torch
 
-from anyshape import ConstraintViolation, Dim, RuntimeAssertError, UnsupportedError, export
+from anyshape import (
+    AnyshapeWarning,
+    ConstraintViolation,
+    Dim,
+    RuntimeAssertError,
+    UnsupportedError,
+    export,
+)
 from anyshape.export import explore, merge
 from anyshape.export.coverage import Coverage, Size, coverage, first_hole
 from anyshape.expr import Pool, parse, symbol
@@ -196,7 +203,7 @@ def test_deviations_of_several_variants_can_be_errors() -> None:
 
 def test_merging_what_differs_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Planted: a comparison that finds all variants equal."""
-    monkeypatch.setattr(merge, "_serves", lambda *_: True)
+    monkeypatch.setattr(merge._Pairs, "serves", lambda *_: True)
     program = export(lambda x: x + 1 if x.size(0) > 1 else x + 2, (X,), dynamic_shapes=({0: "n"},))
     assert not program.verify((X,), (torch.ones(1, 6),)).ok
 
@@ -226,3 +233,20 @@ def test_a_branch_that_cannot_be_exported() -> None:
     export(small_only, (X,), dynamic_shapes=({0: Dim("n", max=6)},))
     with pytest.warns(match=r"x\.size\(0\) is Dim.AUTO .* it is narrowed by 7 <= x\.size\(0\)"):
         export(small_only, (X,), dynamic_shapes=({0: Dim.AUTO},))
+
+
+def tied_loop(x: torch.Tensor, y: torch.Tensor, z: torch.Tensor) -> Any:
+    if x.shape != y.shape or x.shape != z.shape:
+        raise ValueError("shapes differ")
+    for i in range(x.size(1)):
+        x = x + y[:, i : i + 1] * z
+    return x
+
+
+def test_sizes_that_equations_tie_change_together() -> None:
+    shapes = ({0: Dim.AUTO, 1: Dim.AUTO},) * 3
+    with pytest.warns(AnyshapeWarning, match="is one of 0, 1, 2, 3, 4"):
+        program = export(tied_loop, (torch.ones(2, 3),) * 3, dynamic_shapes=shapes)
+    for n in (0, 1, 2, 5):
+        given = [torch.randn(4, n) for _ in range(3)]
+        assert torch.equal(program(*given), tied_loop(*given))

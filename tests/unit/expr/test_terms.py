@@ -1,11 +1,22 @@
 """Terms of sums of any shape, and bounds made fresh."""
 
+import random
+
 import pytest
 
 from anyshape.errors import UnsupportedError
 from anyshape.expr import Expr, Pool, symbol
 from anyshape.expr.node import STALE
-from anyshape.expr.terms import add_into, content, from_terms, is_fresh, refresh, terms
+from anyshape.expr.terms import (
+    LONG,
+    add_into,
+    content,
+    from_terms,
+    has_more_terms,
+    is_fresh,
+    refresh,
+    terms,
+)
 
 
 def chain(pool: Pool, count: int) -> tuple[Expr, list[Expr]]:
@@ -136,3 +147,48 @@ def test_refresh_makes_bounds_as_tight_as_those_of_the_atoms() -> None:
 )
 def test_content_is_the_gcd(numbers: list[int], expected: int) -> None:
     assert content(numbers) == expected
+
+
+def inexact(count: int) -> tuple[Pool, list[Expr]]:
+    """A pool whose widths may count too many, and symbols of it."""
+    pool = Pool()
+    total, symbols = chain(pool, count)
+    _ = (total + symbols[0]) - total
+    assert not pool.is_exact
+    return pool, symbols
+
+
+def plain_sum(parts: list[Expr]) -> Expr:
+    total = parts[0]
+    for part in parts[1:]:
+        total = total + part
+    return total
+
+
+def test_a_sum_above_a_long_one_is_long() -> None:
+    _, symbols = inexact(60)
+    long = plain_sum(symbols[1:50])
+    assert has_more_terms(long, LONG)
+    assert has_more_terms(long + symbols[55] + symbols[56].scale(2), LONG)
+    assert has_more_terms(long.shift(3), LONG)
+
+
+def test_a_sum_of_two_that_are_not_long() -> None:
+    _, symbols = inexact(80)
+    few, many = plain_sum(symbols[1:21]), plain_sum(symbols[30:55])
+    assert has_more_terms(few + many.scale(3), LONG)
+    crossed = (few + symbols[25]) - few  # its width counts terms that cancel
+    assert not has_more_terms(crossed + symbols[60], LONG)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_the_length_of_a_sum_does_not_depend_on_what_was_asked(seed: int) -> None:
+    draw = random.Random(seed)
+    _, symbols = inexact(90)
+    sums = [plain_sum(symbols[i : i + 15]) for i in range(0, 90, 15)] + symbols[:5]
+    for _ in range(25):
+        left, right = draw.sample(sums, 2)
+        sums.append(left + right.scale(draw.choice([-2, -1, 1, 1, 3])).shift(draw.choice([0, 4])))
+    draw.shuffle(sums)
+    asked = [(e, has_more_terms(e, LONG)) for e in sums]
+    assert [e for e, more in asked if more != (len(terms(e)) > LONG)] == []

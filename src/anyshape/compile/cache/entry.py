@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from anyshape.compile.cache.guard_function import GuardFunction, tensor_test
 from anyshape.compile.cache.recompilation import Reason
-from anyshape.errors import UnsupportedError
+from anyshape.errors import UnsupportedError, shortened
 from anyshape.rules.dispatch.table import PURE
 from anyshape.trace.condition import Violation
 from anyshape.trace.execution_modes import keep_modes, set_flag
@@ -76,6 +76,8 @@ class Entry:
         self._tensors: dict[int, torch.Tensor] = {}
         self.run: Callable[[list[Any]], Any]
         self.holds: Callable[[list[Any]], str | None] | None = None
+        self.premises: tuple[str, ...] = ()  # of compiled code, on sizes
+        self.regions: tuple[str, ...] = ()
         self._serve(program)
 
     def need_identity(self, later: Identity) -> None:
@@ -99,6 +101,7 @@ class Entry:
         build = builder(self.captured.out_spec)
         function = program.run
         self.holds = program.holds
+        self.premises, self.regions = program.guards, program.regions
         if self.captured.out_spec.is_leaf():
             self.run = lambda flat: function(flat)[0]
         else:
@@ -126,6 +129,14 @@ class Entry:
         self.shows_effects = self.shows_effects or are_seen(tracer.graph.nodes)
         if self.root is not None:
             self.switches = any(segment.switches for segment in self.root.below())
+
+    def __repr__(self) -> str:
+        names = ", ".join(leaf.name for leaf in self.captured.inputs.leaves)
+        if self.root is None:
+            kind = f"{len(self.captured.graph.nodes)} calls"
+        else:
+            kind = f"{sum(1 for _ in self.root.below())} segments"
+        return shortened(f"<entry for ({names}): {kind}>")
 
     def snapshot(self, flat: list[Any]) -> Snapshot | None:
         """What a call may change, as it is; None where it could not be restored."""

@@ -20,6 +20,7 @@ from anyshape.trace.argument_tree import Again, flatten_call, is_mutable, parts_
 from anyshape.trace.call_structure import Structure
 from anyshape.trace.codegen import fail, guard_function
 from anyshape.trace.condition import (
+    FUNCTION_MODES,
     LITERAL,
     Condition,
     Holds,
@@ -147,6 +148,8 @@ class GuardFunction:
         writer.scope.inputs += [name for name, _ in self._containers]
         assert len(writer.scope.inputs) == len(inputs.leaves)
         self._tell_apart(identity, watch)
+        first = [c for c in contract.modes if c[:2] == FUNCTION_MODES]
+        writer.need_all(first)  # before anything that such a mode would see
         conditions = contract.conditions
         if tensors is not None:
             conditions = self._test_tensors(tensors, conditions)
@@ -156,7 +159,7 @@ class GuardFunction:
         writer.need_all(contract.guards)
         for o in (*expected(captured), *exact):
             writer.need(Holds(o, contract.describe, exact=True))
-        writer.need_all(contract.modes)
+        writer.need_all([c for c in contract.modes if c not in first])
         self._watch(watch)
         self.run: Callable[[Any, Any], list[Any] | int] = self._function()
         self.text = writer.text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from anyshape.errors import shortened
 from anyshape.trace.condition import Holds, SameValue, StaticSize
 
 if TYPE_CHECKING:
@@ -54,6 +55,9 @@ class Reason(NamedTuple):
             case SameValue(leaf=leaf) if type(leaf.example) in (int, float):
                 return f"anyshape.config.dynamic_sources = [\"L['{leaf.name}']\"], or dynamic=True"
         return ""
+
+    def __repr__(self) -> str:
+        return shortened(f"<Reason: {self}>")
 
     def __str__(self) -> str:
         line = f"{self.text}" + (f", at {self.site}" if self.site else "")

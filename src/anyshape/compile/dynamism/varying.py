@@ -8,12 +8,13 @@ program.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
 from anyshape.compile.cache.guard_function import Outside
 from anyshape.trace.attribute import Attribute, View
+from anyshape.trace.observation import OuterGradients
 from anyshape.trace.record.read import ATTRIBUTE, ITEM
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from anyshape.compile.cache.recompilation import Reason
     from anyshape.compile.dynamism.history import History
     from anyshape.trace.record.read import Read
+
+_GRAD: Final = "grad"
 
 
 class Varying:
@@ -34,6 +37,11 @@ class Varying:
         """Add the places that made entries reject a call."""
         for reason in reasons:
             condition = reason.condition
+            if type(condition) is OuterGradients:
+                for t in condition.replaced():
+                    name = f"the gradient of tensor {len(self._places)} from outside"
+                    self._places.setdefault((id(t), _GRAD), Attribute(View(t), _GRAD, name, True))
+                continue
             read = condition.watch.failing() if type(condition) is Outside else None
             if read is not None and _may_be_input(read):
                 assert type(condition) is Outside

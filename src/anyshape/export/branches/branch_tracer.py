@@ -31,6 +31,7 @@ from anyshape.trace.path.program_state import Unsettled, position
 from anyshape.trace.path.segment import MAX_ANSWERS, Segment, key_of
 from anyshape.trace.path.segment_tracer import Diverged, SegmentTracer
 from anyshape.trace.record.atom import ATOMS
+from anyshape.trace.record.blame import is_of_program
 from anyshape.trace.record.effect import raise_unless
 from anyshape.trace.record.held import Held
 from anyshape.trace.trace_asker import TraceAsker
@@ -331,9 +332,11 @@ class BranchTracer(SegmentTracer):
     # ------------------------------------------------------------------ errors
 
     def raised(self, error: Exception) -> None:
-        """The program raised, as this path of it does on every run; other errors are raised."""
+        """The program raised, as this path of it does on every run; other errors are raised, ours
+        among them.
+        """
         refuses = isinstance(error, AnyshapeError) and error.is_refusal
-        if self.has_ended or refuses or not self.answers:
+        if self.has_ended or refuses or not self.answers or not is_of_program(error):
             raise error
         self.error = error
         self._raise_unless(False, error)

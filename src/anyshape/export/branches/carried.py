@@ -16,12 +16,11 @@ from anyshape.tensor.sym_tensor import SymTensor
 from anyshape.torch_compat.live_locals import live_after
 from anyshape.torch_compat.local_variable import assign_local
 from anyshape.trace.graph import RESULT, Value
+from anyshape.trace.path.respelled import same_tensor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from types import FrameType
-
-    import torch
 
     from anyshape.trace.path.segment_tracer import SegmentTracer
 
@@ -52,16 +51,6 @@ class Place(NamedTuple):
 
 
 _STEPS: Final = {ITEM: "[{!r}]", ATTRIBUTE: ".{}", SIZE: ".size({})"}
-
-
-def same_number(n: Any) -> Any:
-    """A number as it is: an integer or a float of which the program knows nothing else."""
-    return n
-
-
-def same_tensor(t: torch.Tensor) -> torch.Tensor:
-    """A tensor as it is: its sizes are spelled in another way."""
-    return t
 
 
 class Carried:

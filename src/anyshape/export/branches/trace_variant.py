@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from anyshape.config import config
 from anyshape.errors import AnyshapeError, DataDependentError, EffectError
@@ -24,8 +24,10 @@ if TYPE_CHECKING:
     from anyshape.export.branches.branch_tracer import Check
     from anyshape.trace.capture import Captured
     from anyshape.trace.options import TraceOptions
+    from anyshape.trace.record.memo import Fill
     from anyshape.trace.size_chooser import SizeChooser
 
+_FILLS: Final = 3  # traces that may fill memos
 _ASKED = ("asked_layout", "asked_grad", "asked_class", "asked_device", "asked_identity")
 
 
@@ -71,7 +73,28 @@ class VariantTrace:
         self._previous = previous
 
     def run(self) -> Captured:
-        """The program of this variant."""
+        """The program of this variant, traced again once the memos of libraries are filled."""
+        filled: list[Fill] = []
+        for _ in range(_FILLS):
+            try:
+                return self._run()
+            except EffectError:
+                recorder = self._failed.recorder
+                new = [] if recorder is None else recorder.memos
+                if not new:
+                    _undo(filled)
+                    raise
+                for one in new:
+                    one.apply()
+                filled += new
+                self.tracer = self._failed = Tracer(options=self._options, previous=self._previous)
+        try:
+            return self._run()
+        except EffectError:
+            _undo(filled)
+            raise
+
+    def _run(self) -> Captured:
         if not self._branches:
             return self._traced(self.tracer)
         widenings: list[Widening] = []
@@ -147,6 +170,11 @@ class VariantTrace:
                 if not tracer.has_ended:
                     tracer.finish(captured.graph.outputs, captured.out_spec)
         return tracers
+
+
+def _undo(filled: list[Fill]) -> None:
+    for one in reversed(filled):
+        one.undo()
 
 
 def _joined(start: BranchTracer, tree: Tree, tracers: list[BranchTracer]) -> Branching:

@@ -20,12 +20,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from anyshape.env.ladder.decide import decide
 from anyshape.errors import AnyshapeError
-from anyshape.export.branches.carried import can_respell, same_number
+from anyshape.export.branches.carried import can_respell
 from anyshape.expr import ge0, parse
 from anyshape.expr.node import Expr
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.size import plain
 from anyshape.trace.graph import operand_of
+from anyshape.trace.path.respelled import same_number
 from anyshape.trace.path.segment_env import whole_text
 
 if TYPE_CHECKING:

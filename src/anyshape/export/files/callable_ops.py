@@ -16,7 +16,6 @@ from typing import Any, Final
 import torch
 
 from anyshape.errors import LoadError, UnsupportedError
-from anyshape.export.branches.carried import same_number, same_tensor
 from anyshape.export.files import outlet
 from anyshape.export.files.guarded_op import unguarded
 from anyshape.rules import data, generator, linalg
@@ -38,6 +37,7 @@ from anyshape.torch_compat.aten_op import (
 from anyshape.torch_compat.thread_state import SET_GRAD_ENABLED, set_grad_enabled
 from anyshape.trace import execution_modes
 from anyshape.trace.higher_order.run import RUNNERS
+from anyshape.trace.path.respelled import same_number, same_tensor
 from anyshape.trace.spelling import methods, path_of, paths
 
 _OWN: Final[dict[str, Any]] = {
@@ -66,16 +66,16 @@ _OWN: Final[dict[str, Any]] = {
 _PUBLIC: Final = """
     alias cartesian_prod cholesky_solve cross cumulative_trapezoid dsplit einsum
     fake_quantize_per_channel_affine fake_quantize_per_tensor_affine frobenius_norm hsplit
-    inner isin lift_fresh linalg_cond linalg_cross linalg_householder_product linalg_ldl_factor
-    linalg_ldl_factor_ex linalg_lu_solve linalg_matrix_rank linalg_solve_ex linalg_solve_triangular
-    linalg_vander linalg_vecdot lu_solve lu_unpack native_dropout nuclear_norm orgqr ormqr qr stft
-    sum_to_size trapezoid trapz triangular_solve unique_dim vsplit
+    inner isin lift_fresh lift_fresh_copy linalg_cond linalg_cross linalg_householder_product
+    linalg_ldl_factor linalg_ldl_factor_ex linalg_lu_solve linalg_matrix_rank linalg_solve_ex
+    linalg_solve_triangular linalg_vander linalg_vecdot lu_solve lu_unpack native_dropout
+    nuclear_norm orgqr ormqr qr stft sum_to_size trapezoid trapz triangular_solve unique_dim vsplit
 """
 _WITHOUT_RULE: Final = frozenset(_PUBLIC.split()) | CALLABLE_PRIVATE_OPS
 """Ops without a rule: torch's meta kernels compute their shapes."""
 
 _REFUSED: Final = """
-    _backward _batch_norm_no_update _batch_norm_with_update _native_batch_norm_legit data from_file
+    _backward _batch_norm_no_update _batch_norm_with_update _native_batch_norm_legit from_file
     native_batch_norm range retain_grad set_ set_data
 """
 _TRUSTING: Final = frozenset(_REFUSED.split())

@@ -88,14 +88,14 @@ def _condition(*names: str) -> Callable[[_Check], _Check]:
 
 @_condition("as_strided", "as_strided_copy")
 def _is_inside(input: Any, size: Any, stride: Any, storage_offset: Any = None) -> bool:
-    """Sizes, strides and offset reach no memory outside the storage."""
+    """Sizes, strides and offset reach no memory outside the storage; no elements, none at all."""
     offset = input.storage_offset() if storage_offset is None else storage_offset
     sizes, strides = [*map(int, size)], [*map(int, stride)]
     if len(sizes) != len(strides) or min([offset, *sizes, *strides]) < 0:
         return False
-    reach = 0 if 0 in sizes else 1 + sum((n - 1) * s for n, s in zip(sizes, strides, strict=True))
+    reach = 1 + sum((n - 1) * s for n, s in zip(sizes, strides, strict=True))
     held = int(input.untyped_storage().nbytes()) // int(input.element_size())
-    return bool(offset + reach <= held)
+    return 0 in sizes or bool(offset + reach <= held)
 
 
 @_condition("as_strided_scatter")

@@ -68,13 +68,14 @@ class _Algebra:
 
     __slots__ = ()
 
-    def _join(self, sign: str, other: Any, *, swap: bool = False) -> Any:
+    def _join(self, sign: str, other: int | _Algebra, *, swap: bool = False) -> Derived:
         if type(other) is int:
             text, dims = str(other), {}
         elif isinstance(other, _Algebra):
             text, dims = f"({other})", other.dims
         else:
-            return NotImplemented
+            refused: Any = NotImplemented  # Python asks the other operand, then raises
+            return refused  # type: ignore[no-any-return]  # not part of the type of an operator
         mine = f"({self})"
         left, right = (text, mine) if swap else (mine, text)
         return Derived(f"{left} {sign} {right}", {**self.dims, **dims})
@@ -84,34 +85,34 @@ class _Algebra:
         """The named sizes that the expression is over."""
         raise NotImplementedError
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: int | _Algebra) -> Derived:
         return self._join("+", other)
 
-    def __radd__(self, other: Any) -> Any:
+    def __radd__(self, other: int | _Algebra) -> Derived:
         return self._join("+", other, swap=True)
 
-    def __sub__(self, other: Any) -> Any:
+    def __sub__(self, other: int | _Algebra) -> Derived:
         return self._join("-", other)
 
-    def __rsub__(self, other: Any) -> Any:
+    def __rsub__(self, other: int | _Algebra) -> Derived:
         return self._join("-", other, swap=True)
 
-    def __mul__(self, other: Any) -> Any:
+    def __mul__(self, other: int | _Algebra) -> Derived:
         return self._join("*", other)
 
-    def __rmul__(self, other: Any) -> Any:
+    def __rmul__(self, other: int | _Algebra) -> Derived:
         return self._join("*", other, swap=True)
 
-    def __floordiv__(self, other: Any) -> Any:
+    def __floordiv__(self, other: int | _Algebra) -> Derived:
         return self._join("//", other)
 
-    def __rfloordiv__(self, other: Any) -> Any:
+    def __rfloordiv__(self, other: int | _Algebra) -> Derived:
         return self._join("//", other, swap=True)
 
-    def __mod__(self, other: Any) -> Any:
+    def __mod__(self, other: int | _Algebra) -> Derived:
         return self._join("%", other)
 
-    def __rmod__(self, other: Any) -> Any:
+    def __rmod__(self, other: int | _Algebra) -> Derived:
         return self._join("%", other, swap=True)
 
 

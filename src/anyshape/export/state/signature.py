@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from anyshape.errors import shortened
 from anyshape.export.match import ACCEPTED
 from anyshape.export.state.identifier import identifiers_of
 from anyshape.export.state.naming import BUFFER, CONSTANT, NON_PERSISTENT_BUFFER, PARAMETER
@@ -55,6 +56,11 @@ class GraphSignature(NamedTuple):
 
     input_specs: list[InputSpec]
     output_specs: list[OutputSpec]
+
+    def __repr__(self) -> str:
+        parts = [f"{len(self.input_specs)} inputs", f"{len(self.output_specs)} outputs"]
+        names = ", ".join([s.target for s in self.input_specs if s.target])
+        return shortened(f"<GraphSignature: {', '.join(parts)}: {names}>")
 
     def _targets(self, *kinds: str) -> list[str]:
         return [s.target for s in self.input_specs if s.kind in kinds and s.alias_of is None]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
+from anyshape.errors import shortened
 from anyshape.export.state.naming import (
     BUFFER,
     CONSTANT,
@@ -97,6 +98,9 @@ class State(Mapping[str, torch.Tensor]):
 
     def __iter__(self) -> Iterator[str]:
         return iter([e.name for e in self.entries if e.alias_of is None])
+
+    def __repr__(self) -> str:
+        return shortened(f"<State: {len(self)} tensors: {', '.join(self)}>")
 
     def __len__(self) -> int:
         return len(self._names)

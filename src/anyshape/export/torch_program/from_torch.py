@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from anyshape.config import config
-from anyshape.errors import ArgumentError
+from anyshape.errors import ArgumentError, UnsupportedError
 from anyshape.export.export import Request, build
 from anyshape.export.torch_program.declared_size import DeclaredSizes
 from anyshape.export.torch_program.example import example_of
 from anyshape.export.torch_program.source_map import SourceMap, root_class
-from anyshape.torch_compat.torch_program import module_with_guards
+from anyshape.torch_compat.torch_program import has_levels, module_with_guards, without_levels
 from anyshape.trace.arguments import Arguments
 
 if TYPE_CHECKING:
@@ -43,6 +43,8 @@ def from_torch(
             f"from_torch takes a torch.export.ExportedProgram, not {type(program).__name__}",
             fix="export takes functions and modules",
         )
+    if has_levels(program):
+        program = _without_levels(program)
     values = _values(program)
     sizes = DeclaredSizes(program, values)
     args, kwargs = example_of(program, values, sizes.example())
@@ -58,6 +60,18 @@ def from_torch(
     lines.name_calls(made.variants)
     made.state.training = None  # torch's programs do not say
     return made
+
+
+def _without_levels(program: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
+    """The program with the ops that functions of `torch.func` give."""
+    try:
+        return without_levels(program)
+    except Exception as e:
+        raise UnsupportedError(
+            "a program of torch with a function of torch.func in it, which torch cannot decompose",
+            why=f"{type(e).__name__}: {(str(e).splitlines() or [''])[0][:200]}",
+            fix="export the model itself with anyshape.export",
+        ) from e
 
 
 def _register_unused(module: torch.nn.Module, program: torch.export.ExportedProgram) -> None:

@@ -5,7 +5,9 @@ every round, then what the body uses from around it. The names are the same insi
 whatever the body makes has a number of its own, so bodies nest.
 
 A body changes nothing but what it made, and returns new memory only: a result that is, or is a view
-of, something from around it is copied, and so is a result that shares memory with another one.
+of, something from around it is copied, and so is a result that shares memory with another one. The
+body of a call that hands its operands on as they are may change its parameters and return views of
+them.
 """
 
 from __future__ import annotations
@@ -110,11 +112,12 @@ def trace_body(
     call: Callable[[], Any],
     parameters: Sequence[Any] = (),
     check: Callable[[list[Any]], None] | None = None,
+    hands_on: bool = False,
 ) -> Traced:
     """Trace `call`, which uses `parameters`: tensors and symbols that `parameter` has made.
 
     It may run any number of times: nothing that is learnt in it holds outside. `check` is called
-    inside with the results.
+    inside with the results. If it `hands_on`, parameters are the operands themselves.
     """
     env, memo, epoch = tracer.env, tracer.memo, tracer.epoch
     effects, deviations = tracer.recorder.effects, len(tracer.deviations)
@@ -126,7 +129,8 @@ def trace_body(
     try:
         with scope, aside(tracer) as nodes:
             flat, spec = tree.flatten(call())
-            results = _own(tracer, name, flat, start)
+            handed = {id(value_of(p)) for p in parameters} if hands_on else set()
+            results = _own(tracer, name, flat, start, handed)
             if check is not None:
                 check(results)
     finally:
@@ -152,7 +156,8 @@ def trace_body(
     asserts = env._listed(scope.facts)
     taken = free_in(graph, asserts)
     own = [value_of(p) for p in parameters]
-    _need_unchanged(name, [*own, *taken], epoch)
+    changeable = own if hands_on else []
+    _need_unchanged(name, [x for x in (*own, *taken) if x not in changeable], epoch)
     taken = [x for x in taken if x not in own]
     body = Body(graph, [*own, *taken], asserts)
     graph.inputs = [x for x in body.parameters if type(x) is Value]
@@ -160,8 +165,10 @@ def trace_body(
     return Traced(body, [_outside(env, x) for x in taken], results, spec)
 
 
-def _own(tracer: Tracer, name: str, flat: Iterable[Any], start: int) -> list[Any]:
-    """The results of a body whose nodes begin at `start`, with memory of their own."""
+def _own(tracer: Tracer, name: str, flat: Iterable[Any], start: int, handed: set[int]) -> list[Any]:
+    """The results of a body whose nodes begin at `start`, with memory of their own, or of the
+    values that are `handed` on.
+    """
     nodes = tracer.graph.nodes[start:]
     made = {id(x) for node in nodes for x in leaves(node.outs) if type(x) is Value}
     results: list[Any] = []
@@ -169,7 +176,8 @@ def _own(tracer: Tracer, name: str, flat: Iterable[Any], start: int) -> list[Any
         found: Any = x
         if isinstance(x, torch.Tensor):
             is_own = type(x) is SymTensor and x._tracer is tracer and id(x._value.root) in made
-            found = x if is_own else tracer.call(torch.clone, (x,), {})
+            is_handed = type(x) is SymTensor and id(x._value.root) in handed
+            found = x if is_own or is_handed else tracer.call(torch.clone, (x,), {})
             made.discard(id(found._value.root))
         elif type(x) not in _NUMBERS:
             raise refused(

@@ -19,7 +19,15 @@ if TYPE_CHECKING:
 
 
 def cond(recorder: Recorder, pred: Any, true_fn: Any, false_fn: Any, operands: Any = ()) -> Any:
-    """`torch.cond`; a predicate that is known while tracing picks a side then, as in eager."""
+    """`torch.cond`, which takes tensors only if its predicate is one."""
+    flat = tree.flatten(operands)[0] if isinstance(pred, torch.Tensor) else ()
+    if not all(isinstance(x, torch.Tensor) for x in flat):
+        raise RuntimeError("torch.cond: operands must be tensors, in tuples, lists and dicts")
+    return operator(recorder, pred, true_fn, false_fn, operands)
+
+
+def operator(recorder: Recorder, pred: Any, true_fn: Any, false_fn: Any, operands: Any) -> Any:
+    """The operator; a predicate that is known while tracing picks a side then, as in eager."""
     tracer = recorder.tracer
     then, other = recorder.hooks.ready(true_fn), recorder.hooks.ready(false_fn)
     if type(pred) is SymBool and not _needs_run(pred):
@@ -42,3 +50,20 @@ def cond(recorder: Recorder, pred: Any, true_fn: Any, false_fn: Any, operands: A
 def _needs_run(pred: SymBool) -> bool:
     """Whether only the run can tell."""
     return pred.known() is None and pred.env.hint_for_guard(pred.condition) is None
+
+
+def wrap(recorder: Recorder, function: Any, /, *args: Any, **kwargs: Any) -> Any:
+    """The operator that calls a function as it is."""
+    return recorder.hooks.ready(function)(*args, **kwargs)
+
+
+def enter_autocast(_: Recorder, *options: Any) -> Any:
+    """Autocast from here on, as a graph of torch has it."""
+    block: Any = torch.autocast(*options)
+    block.__enter__()
+    return block
+
+
+def exit_autocast(_: Recorder, block: Any) -> None:
+    """The end of it."""
+    block.__exit__(None, None, None)

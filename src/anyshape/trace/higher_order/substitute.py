@@ -6,9 +6,11 @@ import functools
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
+from torch.autograd import forward_ad
 
 from anyshape.torch_compat import flex_attention, higher_order
-from anyshape.trace.higher_order import attention, branch, loop, transform
+from anyshape.torch_compat.thread_state import ENTER_AUTOCAST, EXIT_AUTOCAST
+from anyshape.trace.higher_order import attention, branch, loop, torch_graph, transform
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,7 +23,7 @@ _TRANSFORMS: Final = ("vmap", "grad", "grad_and_value", "jacrev", "jacfwd", "hes
 def HIGHER_ORDER() -> Iterator[tuple[Any, Any]]:  # noqa: N802  as the table that it is a part of
     """Pairs of a function and what to call in its place, which gets the recorder first."""
     yield torch.cond, branch.cond
-    yield higher_order.OPERATORS["cond"], branch.cond
+    yield higher_order.OPERATORS["cond"], branch.operator
     yield higher_order.while_loop, loop.while_loop
     yield higher_order.OPERATORS["while_loop"], loop.while_loop
     yield higher_order.map, loop.map
@@ -29,17 +31,26 @@ def HIGHER_ORDER() -> Iterator[tuple[Any, Any]]:  # noqa: N802  as the table tha
     yield higher_order.scan, loop.scan
     yield higher_order.OPERATORS["scan"], loop.scan_operator
     yield higher_order.associative_scan, loop.associative_scan
+    yield higher_order.OPERATORS["wrap"], branch.wrap
     for name in _TRANSFORMS:
         yield getattr(torch.func, name), functools.partial(transform.transform, name)
     yield torch.func.vjp, transform.vjp
     yield torch.func.jvp, transform.jvp
     yield torch.func.linearize, transform.linearize
     yield torch.func.functionalize, transform.functionalize
+    for operator, by_copies in higher_order.FUNCTIONALIZED.items():
+        yield operator, functools.partial(torch_graph.on_copies, by_copies)
+    for begin in higher_order.LEVELS:
+        yield begin, torch_graph.refuse_level
     yield flex_attention.OPERATOR, attention.flex_attention
     yield flex_attention.create_mask, attention.create_mask
     yield flex_attention.SET_UP, attention.set_up
     yield flex_attention.WARN_ONCE, attention.no_warning
     yield torch.compile, attention.as_it_is
+    yield ENTER_AUTOCAST, branch.enter_autocast
+    yield EXIT_AUTOCAST, branch.exit_autocast
+    for name in ("dual_level", "enter_dual_level", "exit_dual_level"):
+        yield getattr(forward_ad, name), transform.dual_level
 
 
 def transformed(recorder: Recorder, f: Any) -> Any:

@@ -8,7 +8,7 @@ and errors are its own.
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import torch
 
@@ -21,6 +21,7 @@ from anyshape.tensor.size import expect_equal
 from anyshape.tensor.sym_tensor import SymTensor
 from anyshape.torch_compat import pytree
 from anyshape.trace import tree
+from anyshape.trace.graph import Follows
 from anyshape.trace.higher_order import run
 from anyshape.trace.higher_order.body import Traced, parameter, trace_body
 from anyshape.trace.higher_order.loop import meta_of, one_of
@@ -113,9 +114,19 @@ def _vmap(tracer: Tracer, name: str, f: Any, options: Any, args: Any, kwargs: An
     inner = list(flat)
     for i, example in zip(mapped, examples, strict=True):
         inner[i] = example
-    traced = trace_body(
-        tracer, "torch.vmap", lambda: f(*tree.unflatten(inner, spec), **kwargs), examples
-    )
+    epoch = tracer.epoch
+    hands_on = options["chunk_size"] is None and not any(x._meta.requires_grad for x in examples)
+    tracer.batched += 1
+    try:
+        traced = trace_body(
+            tracer,
+            "torch.vmap",
+            lambda: f(*tree.unflatten(inner, spec), **kwargs),
+            examples,
+            hands_on=hands_on,
+        )
+    finally:
+        tracer.batched -= 1
     if any(type(x) is not SymTensor for x in traced.results):
         raise ValueError("vmap: the function must return tensors only")
     out_dims = _spread(options["out_dims"], traced.spec, None)
@@ -130,7 +141,38 @@ def _vmap(tracer: Tracer, name: str, f: Any, options: Any, args: Any, kwargs: An
         options["randomness"],
         options["chunk_size"],
     )
-    return tree.unflatten(record(tracer, run.vmap, given, parts), traced.spec)
+    made = record(tracer, run.vmap, given, parts)
+    if hands_on:
+        operands = {
+            id(p._value): (p, flat[i], d) for p, i, d in zip(examples, mapped, places, strict=True)
+        }
+        made = [
+            _handed(tracer, operands, *of)
+            for of in zip(made, traced.results, out_dims, strict=True)
+        ]
+        _touch(tracer, [x for p, x, _ in operands.values() if p._value.version > epoch])
+    return tree.unflatten(made, traced.spec)
+
+
+def _handed(tracer: Tracer, operands: Any, made: Any, result: Any, dim: Any) -> Any:
+    """A result that shares memory with an operand; the operand itself, if its batch stays."""
+    found = operands.get(id(result._value.root))
+    if found is None:
+        return made
+    example, operand, place = found
+    rank = len(meta_of(operand).shape)
+    if result._value is example._value and dim is not None and dim % rank == place:
+        return operand
+    tracer.alias(made, operand)
+    return made
+
+
+def _touch(tracer: Tracer, changed: list[Any]) -> None:
+    """Note that a call changed its operands."""
+    node = next((n for n in reversed(tracer.graph.nodes) if n.func is run.vmap), None)
+    for x in changed:
+        if tracer.touch(x) and node is not None:
+            node.follows = Follows(tracer.env.last_assert)
 
 
 def _spread(dims: Any, spec: Any, args: Any) -> list[Any]:
@@ -408,3 +450,12 @@ def linearize(recorder: Recorder, func: Any, *primals: Any) -> Any:
 def functionalize(recorder: Recorder, func: Any, *, remove: str = "mutations") -> Any:
     """`torch.func.functionalize`: the results are those of the function itself."""
     return recorder.hooks.ready(func)
+
+
+def dual_level(_: Recorder, *__: Any, **___: Any) -> NoReturn:
+    """A level of forward differentiation, which a program could not open when it runs."""
+    raise refused(
+        UnsupportedError,
+        "a level of forward differentiation inside a traced function",
+        fix="use torch.func.jvp, or open the level around the call",
+    )

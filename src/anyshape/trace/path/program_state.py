@@ -32,6 +32,7 @@ from anyshape.trace.capture import trace_call
 from anyshape.trace.graph import RESULT, SYMBOLIC, Value, leaves, operand_of
 from anyshape.trace.module_call import call_module
 from anyshape.trace.path.segment_env import whole_text
+from anyshape.trace.record.iterator_state import parts_of
 from anyshape.trace.record.live import STEPS
 from anyshape.trace.record.territory import is_filled, is_hook, is_library
 
@@ -126,6 +127,9 @@ def state_of(
         known = {id(v) for v in reader.values}
         dead = _reachable([*reader.dead, *recorder.unreferenced()]) - known
         held = [v for v in there if v.kind == RESULT and id(v) not in known and id(v) not in dead]
+        if len(held) > 1:
+            dead |= _reachable(recorder.garbage()) - known
+            held = [v for v in held if id(v) not in dead]
         if not _is_of_result(branch, stack[0], held, there, tracer.graph.nodes[asked:]):
             return None
         if len(held) == 1:
@@ -325,7 +329,7 @@ class _Reader:
         if isinstance(x, dict):
             return (kind, tuple([(self.read(k), self.read(v)) for k, v in x.items()]))
         if kind in _ITERATORS or kind in STEPS:
-            state = x.state() if kind in STEPS else x.__reduce__()[1:]
+            state = x.state() if kind in STEPS else parts_of(x)[1:]
             self.kept.append(state)
             return (kind, self.read(state))
         if kind is slice:

@@ -8,6 +8,7 @@ only it refers to. What anybody else refers to, such as an object of a cache, is
 
 from __future__ import annotations
 
+import gc
 import sys
 import types
 from typing import TYPE_CHECKING, Any, Final
@@ -43,15 +44,17 @@ def _born(recorder: Reader, x: Any, depth: int) -> None:
 
 
 def _is_object(x: Any) -> bool:
-    """Whether something may be changed."""
+    """Whether something may be changed, or is a view of it."""
     kind = type(x)
+    if kind is types.MappingProxyType:
+        return True
     if kind in ATOMS or isinstance(x, _APART):
         return False
     return isinstance(x, CONTAINERS) or bool(kind.__flags__ & HEAP)
 
 
-def need_copied_by_python(recorder: Reader, x: Any) -> None:
-    """Refuse an object that is copied by methods of the user's, or one with such parts."""
+def need_copied_by_python(recorder: Reader, x: Any, *, deeply: bool = True) -> None:
+    """Refuse an object that is copied by methods of the user's; `deeply`, one with such parts."""
     todo, seen = [x], set()
     while todo:
         part = todo.pop()
@@ -62,10 +65,12 @@ def need_copied_by_python(recorder: Reader, x: Any) -> None:
             method = getattr(type(part), name, None)
             if isinstance(method, types.FunctionType) and is_twinned(method.__code__):
                 raise recorder.refusal(f"{name} of a {type(part).__name__} is called")
-        todo += recorder._parts(part)
+        todo += recorder._parts(part) if deeply else ()
 
 
 def _parts(x: Any) -> list[Any]:
+    if type(x) is types.MappingProxyType:
+        return list(gc.get_referents(x))
     if isinstance(x, dict):
         return list(x.values())
     if isinstance(x, CONTAINERS):

@@ -18,10 +18,12 @@ from anyshape.torch_compat.module_attribute import (
     REGISTRATION_HOOKS,
     REGISTRIES,
 )
+from anyshape.trace.observation import assigned_elsewhere
 from anyshape.trace.record import effect
 from anyshape.trace.record import read as reads
 from anyshape.trace.record.atom import ATOMS, CONTAINERS, Function
 from anyshape.trace.record.held import Held
+from anyshape.trace.record.own_dict import DELETED, show_change
 from anyshape.trace.record.read import MISSING
 from anyshape.trace.record.territory import is_twinned
 
@@ -56,7 +58,7 @@ class Attributes:
         if found is not MISSING:
             if kind in self._looking:
                 return self._of_object(o, name, kind)
-            if found is _DELETED:
+            if found is DELETED:
                 raise AttributeError(f"{kind.__name__!r} object has no attribute {name!r}")
             return found
         raw = self._in_class.get((kind, name), _UNKNOWN)
@@ -90,6 +92,8 @@ class Attributes:
         return self.optional(o, name, MISSING) is not MISSING
 
     def _of_tensor(self, t: torch.Tensor, name: str) -> Any:
+        if name in self._recorder.tracer.observations.assigned:
+            raise assigned_elsewhere(name)
         value = getattr(t, name)
         if type(t) is not SymTensor and not callable(value) and not self._recorder.is_born(t):
             self._recorder.outside(t)
@@ -166,7 +170,7 @@ class Attributes:
     def plain(self, o: Any, name: str) -> Any:
         """`object.__getattribute__(o, name)`."""
         found = self._known.get((id(o), name), MISSING)
-        if found is not MISSING and found is not _DELETED:
+        if found is not MISSING and found is not DELETED:
             return found
         return self._found(o, name, falls_back=False)
 
@@ -288,14 +292,16 @@ class Attributes:
         if recorder.is_born(o):
             recorder.publish_part(own, o, effect.namespace_of)
             return recorder.born(own)
-        if id(o) in recorder.changed:
-            raise recorder.refusal("the dict of a changed object is used")
-        return recorder.own_dict(own, o)
+        recorder.own_dict(own, o)
+        if id(o) in recorder.changed and not isinstance(o, torch.Tensor):
+            for name in recorder.changed[id(o)][1]:
+                show_change(recorder, own, name, self._known[id(o), name])
+        return own
 
     def in_dict(self, o: Any, name: str) -> Any:
         """`o.__dict__[name]` of an object that was changed."""
-        found = self._known.get((id(o), name), o.__dict__.get(name, _DELETED))
-        if found is _DELETED:
+        found = self._known.get((id(o), name), o.__dict__.get(name, DELETED))
+        if found is DELETED:
             raise KeyError(name)
         return found
 
@@ -369,6 +375,9 @@ class Attributes:
     def _change(self, o: Any, name: str, value: Any) -> None:
         self._recorder.changed.setdefault(id(o), (o, set()))[1].add(name)
         self._known[id(o), name] = value
+        own = getattr(o, "__dict__", None)
+        if type(own) is dict and self._recorder.dict_owner(own) is not None:
+            show_change(self._recorder, own, name, value)
         if isinstance(o, type):
             self._recorder.forget_classes()
 
@@ -379,7 +388,9 @@ class Attributes:
             return
         tracer = recorder.tracer
         if type(t) is SymTensor:
-            if t._value.node is None or not recorder.replays:
+            if t._value.node is None:
+                recorder.tracer.observations.assigned.add(name)
+            if not recorder.replays:
                 raise recorder.refusal(f"the attribute {name} of a tensor is assigned")
             recorder.emit(effect.set_attribute, t, name, recorder.operand(value))
             setattr(t, name, value)
@@ -418,7 +429,7 @@ class Attributes:
         """Assign a parameter or a submodule; what else the module has under the name is dropped."""
         recorder, containers, own = self._recorder, self.calls.containers, m.__dict__
         changed: set[str] = recorder.changed.get(id(m), (m, set()))[1]
-        is_plain = name in changed and self._known[id(m), name] is not _DELETED
+        is_plain = name in changed and self._known[id(m), name] is not DELETED
         is_plain = is_plain or name in own
         is_simple = recorder.replays and not any(REGISTRATION_HOOKS) and not is_plain
         if not is_simple or name in own[NON_PERSISTENT]:
@@ -479,10 +490,9 @@ class Attributes:
             return
         recorder.need_outside(o)
         recorder.emit(effect.delete_attribute, Held(o), name)
-        self._change(o, name, _DELETED)
+        self._change(o, name, DELETED)
 
 
-_DELETED: Final = object()
 _UNKNOWN: Final = object()
 _this_class: Final = vars(super)["__thisclass__"].__get__
 _self_class: Final = vars(super)["__self_class__"].__get__

@@ -6,10 +6,12 @@ to run again takes them back.
 
 from __future__ import annotations
 
+import functools
 from typing import Any, Final
 
 import torch
 
+from anyshape.errors import RuntimeAssertError
 from anyshape.trace.record.deferral import undone_by
 from anyshape.trace.record.held import owner_of
 
@@ -41,4 +43,27 @@ def gradients(
     return found
 
 
-AUTOGRAD_EFFECTS: Final = frozenset((add_hook, remove_hook, retain_grad))
+def run_backward(outputs: Any, given: Any, retain_graph: bool | None, outer: Any) -> None:
+    """Compute the gradients of leaves; those of the caller's among them, `outer`, have none yet."""
+    for t in outer:
+        undone_by(functools.partial(setattr, t, "grad", t.grad))
+    torch.autograd.backward(outputs, given, retain_graph=retain_graph)
+
+
+def gradient_of(t: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """The gradient that a backward pass of the program has given a leaf."""
+    if t.grad is None:
+        raise RuntimeAssertError(
+            "a backward pass gave a tensor no gradient, which it had while tracing",
+            fix="do not read the gradient inside the function",
+        )
+    return (t.grad,)
+
+
+def set_gradient(t: torch.Tensor, value: torch.Tensor | None) -> None:
+    """Assign the gradient of a result."""
+    t.grad = value
+
+
+HOOKING: Final = frozenset((add_hook, remove_hook, retain_grad))
+AUTOGRAD_EFFECTS: Final = HOOKING | {run_backward, set_gradient}

@@ -20,9 +20,8 @@ import os
 import sys
 import threading
 import types
-import warnings
 import weakref
-from collections import Counter, OrderedDict, defaultdict, deque
+from collections import OrderedDict, deque
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
@@ -32,37 +31,27 @@ from anyshape.rules.dispatch.body import body_of, warns
 from anyshape.symbolic import math_functions
 from anyshape.tensor.sym_tensor import SymTensor
 from anyshape.torch_compat.dynamo import is_disabled, original_of
-from anyshape.trace.record import outlet
+from anyshape.trace.record import outlet, warning_block
 from anyshape.trace.record import read as reads
-from anyshape.trace.record.alone import born_alone, need_copied_by_python
+from anyshape.trace.record.alone import need_copied_by_python
 from anyshape.trace.record.atom import ATOMS, CONTAINERS, HEAP, SYMBOLIC
 from anyshape.trace.record.draw import Draws
 from anyshape.trace.record.inert import OPERATORS
 from anyshape.trace.record.iteration import Iterations
+from anyshape.trace.record.lent import FUNCTIONS, is_of_user
 from anyshape.trace.record.meaning import Meanings
+from anyshape.trace.record.plain_call import PlainCalls
 from anyshape.trace.record.read import is_array
 from anyshape.trace.record.setting import is_setting, setting_calls
+from anyshape.trace.record.stateful import has_state
 from anyshape.trace.record.substitute import Substitutes
 from anyshape.trace.record.territory import is_twinned
 from anyshape.trace.record.torch_call import TORCH_SUBSTITUTES, generator_method
-from anyshape.trace.state.generator_state import is_generator
 
 if TYPE_CHECKING:
     from anyshape.trace.record.call import Calls
     from anyshape.trace.record.recorder import Recorder
 
-_NEW: Final = (
-    list,
-    dict,
-    set,
-    frozenset,
-    tuple,
-    deque,
-    OrderedDict,
-    defaultdict,
-    Counter,
-    bytearray,
-)
 _EFFECTFUL: Final = frozenset(
     ("posix", "nt", "_io", "_socket", "select", "signal", "_posixsubprocess", "_thread", "_ctypes",
      "fcntl", "mmap", "faulthandler", "_sqlite3", "_queue", "atexit", "_signal", "resource")
@@ -82,6 +71,8 @@ _PURE: Final = frozenset(
      "unicodedata", "urllib", "warnings", "weakref", "zlib", "threading", "importlib", "gc",
      "_weakrefset", "_collections_abc", "os", "genericpath", "ntpath", "traceback")
 )  # fmt: skip
+# modules whose classes keep functions that a trace finds again when it calls the object
+_KEEPING: Final = frozenset(("builtins", "functools", "types", "itertools", "collections"))
 _HARMLESS: Final = frozenset(("fspath", "allocate_lock", "RLock", "get_ident", "isenabled"))
 _ADVANCING: Final = frozenset(("__next__", "send", "throw", "close", "asend", "athrow", "aclose"))
 _BLANK: Final = (object, dict, list, set, OrderedDict)  # whose `__new__` ignores its arguments
@@ -91,8 +82,8 @@ _ASKED: Final[Any] = (
     os.getcwd, os.getenv, torch.get_num_threads, torch.get_num_interop_threads,
     torch.cuda.is_available, sys.getrecursionlimit, os.getpid,
 )  # fmt: skip
+_OF_TENSORS: Final = torch.Tensor.__mro__[:-1]
 _FUNCTIONAL: Final = "torch.nn.functional"
-_FUNCTIONS: Final = (types.FunctionType, types.MethodType)
 _IN_MEMORY: Final = (io.BytesIO, io.StringIO)
 
 
@@ -134,6 +125,7 @@ class Builtins:
             self._iterations,
             self.meanings,
         )
+        self._plain = PlainCalls(calls, recorder, self._iterations).call
         self.table = Substitutes(parts, self._substitutes)
 
     def _substitutes(self) -> Any:
@@ -146,6 +138,7 @@ class Builtins:
         yield builtins.str, functools.partial(self._shown, "__str__")
         yield builtins.repr, functools.partial(self._shown, "__repr__")
         yield builtins.format, self._format
+        yield torch.Tensor.__format__, self._format
         yield builtins.print, functools.partial(outlet.printed, self._recorder)
         yield builtins.dir, self._dir
         yield builtins.callable, callable
@@ -154,8 +147,7 @@ class Builtins:
         yield copy.deepcopy, self._deep_copy
         yield object.__setattr__, self._attributes.assign
         yield object.__getattribute__, self._attributes.plain
-        for f in (warnings.simplefilter, warnings.filterwarnings, warnings.catch_warnings,
-                  warnings.resetwarnings, sys._getframe, inspect.currentframe, inspect.stack,
+        for f in (sys._getframe, inspect.currentframe, inspect.stack,
                   gc.disable, gc.enable, gc.freeze, gc.isenabled,
                   threading.Event.set, threading.Event.clear, threading.Event.wait):  # fmt: skip
             yield f, functools.partial(self._effect, f.__name__)
@@ -173,6 +165,7 @@ class Builtins:
         yield operator.setitem, self._containers.set_item
         yield operator.contains, self._contains
         yield from outlet.substitutes(self._recorder)
+        yield from warning_block.substitutes(self._recorder)
         for f, substitute in (*TORCH_SUBSTITUTES(), *setting_calls()):
             yield f, functools.partial(substitute, self._recorder)
 
@@ -236,6 +229,8 @@ class Builtins:
                 return functools.partial(attributes.assign, owner)
             case "__delattr__":
                 return functools.partial(attributes.remove, owner)
+            case "__next__":
+                return functools.partial(self._calls.ready(next), owner)
         if isinstance(owner, CONTAINERS):
             return self._containers.method(owner, name, is_native=True)
         if name == "__call__":
@@ -276,7 +271,18 @@ class Builtins:
         owner = getattr(f, "__objclass__", None)
         if owner is not None and owner in (list, dict, set, deque, OrderedDict, tuple, frozenset):
             return functools.partial(self._unbound, f.__name__)
-        return self._direct(f)
+        if owner is None or issubclass(owner, _OF_TENSORS):
+            return self._direct(f)
+        return functools.partial(self._bound_form, f)
+
+    def _bound_form(self, f: Any, /, *args: Any, **named: Any) -> Any:
+        """Call a method that was taken from a class in C as the method of its first argument."""
+        o = args[0] if args else None
+        if type(o) in SYMBOLIC and hasattr(o, f.__name__):
+            return getattr(o, f.__name__)(*args[1:], **named)
+        if type(f) is types.ClassMethodDescriptorType or not isinstance(o, f.__objclass__):
+            return self._plain(f, *args, **named)
+        return self.ready(f.__get__(o))(*args[1:], **named)
 
     def _unbound(self, name: str, o: Any, /, *args: Any, **named: Any) -> Any:
         return self._containers.method(o, name, is_native=True)(*args, **named)
@@ -323,7 +329,7 @@ class Builtins:
                 return self._direct(body_of(f) if warns(f) else f)
             if is_setting(f):
                 return self._recorder.twin(f)
-            return functools.partial(self._calling, self._direct(f))
+            return functools.partial(self._calling, f)
         if module in _VARYING or in_package(module, "numpy.random"):
             return self.draws.python(f, f"{module}.{f.__name__}")
         if f.__code__.co_flags & inspect.CO_COROUTINE:
@@ -333,10 +339,22 @@ class Builtins:
         return functools.partial(self._plain, f)
 
     def _calling(self, f: Any, /, *args: Any, **named: Any) -> Any:
-        """Call a function of torch in Python; functions that it is given run as twins."""
-        given = [self._calls.ready(a) if type(a) in _FUNCTIONS else a for a in args]
-        others = {k: self._calls.ready(a) if type(a) in _FUNCTIONS else a for k, a in named.items()}
-        return f(*given, **others)
+        """Call a function of torch in Python; functions that it is given run as twins. So does the
+        function itself, if it has an object that it may read or change, such as an optimizer. What
+        is given a module calls it, unless it is one of its methods.
+        """
+        if has_state(self._recorder, f, (*args, *named.values())):
+            return self._recorder.twin(f, wraps=True)(*args, **named)
+        ready = self._ready_if_recorded
+        return self._direct(f)(*map(ready, args), **{k: ready(a) for k, a in named.items()})
+
+    def _ready_if_recorded(self, a: Any) -> Any:
+        """A function that code of torch is given: one of a library is the one that torch knows."""
+        if type(a) not in FUNCTIONS:
+            return a
+        function = a.__func__ if type(a) is types.MethodType else a
+        is_own = self._calls.is_recorded(function) or id(function) in self.table
+        return self._calls.ready(a) if is_own else a
 
     def method(self, f: Any, /, *args: Any, **named: Any) -> Any:
         """A method of a text: the texts of its arguments count."""
@@ -363,51 +381,9 @@ class Builtins:
             raise self._recorder.refusal("a changed object is used by code that is not recorded")
         return x
 
-    def _plain(self, f: Any, /, *args: Any, **named: Any) -> Any:
-        """Call a function that reads what it is given, and calls functions that it is given.
-
-        It gets copies of containers from outside, so that a change shows, and is refused.
-        """
-        if any(is_generator(a) for a in (*args, *named.values())):
-            raise self._recorder.refusal("a random generator is given to code that is not recorded")
-        plain = self._operators.plain
-        given = [self._iterations.given(plain(a)) for a in args]
-        others = {k: self._iterations.given(plain(a)) for k, a in named.items()}
-        copies = [(i, copy.copy(a)) for i, a in enumerate(given) if self._is_shared(a)]
-        for i, c in copies:
-            given[i] = c
-        shared = [
-            a for a in (*given, *others.values()) if hasattr(a, "__setitem__") and is_array(a)
-        ]
-        shared = [a for a in shared if not isinstance(a, type) and not self._recorder.may_write(a)]
-        arrays = [(a, a.copy()) for a in shared]
-        held = [f(*given, **others)]
-        born_alone(self._recorder, held)
-        result = held[0]
-        for a, c in arrays:
-            if not reads.same_content(reads.content_of(a), reads.content_of(c)):
-                a[...] = c
-                raise self._recorder.refusal(f"{getattr(f, '__name__', f)} changes an array")
-        for i, c in copies:
-            if not reads.same_content(reads.content_of(c), reads.content_of(args[i])):
-                raise self._recorder.refusal(
-                    f"{getattr(f, '__name__', f)} changes a {type(c).__name__}"
-                )
-        return self._found(result, given)
-
     def foreign(self, f: Any, /, *args: Any, **named: Any) -> Any:
         """Call an object of a class in C, such as a function of NumPy."""
         return self._plain(f, *args, **named)
-
-    def _is_shared(self, a: Any) -> bool:
-        kinds = (list, dict, set, deque, bytearray)
-        return type(a) in kinds and not self._recorder.may_write(a)
-
-    def _found(self, result: Any, given: Any) -> Any:
-        """The result of a function: a new container, an argument, or an object that it keeps."""
-        if type(result) in _NEW and all(result is not a for a in given):
-            return self._recorder.born(result)
-        return result
 
     def make(self, cls: Any, /, *args: Any, **named: Any) -> Any:
         """A new object of a class in C, or of one without methods of the user's to make it."""
@@ -421,6 +397,12 @@ class Builtins:
         module = cls.__module__
         if module in ("random", "_random") or in_package(module, "numpy.random"):
             return self.draws.made(cls, args, named)
+        if (
+            module.partition(".")[0] not in _KEEPING
+            and module not in _PURE
+            and any(type(a) in FUNCTIONS and is_of_user(a) for a in (*args, *named.values()))
+        ):
+            raise self._recorder.refusal(f"a function is given to a {cls.__name__}")
         if issubclass(cls, io.IOBase) and cls not in _IN_MEMORY:
             raise self._recorder.refusal(f"a {cls.__name__} is made")
         if cls is memoryview and args and not self._recorder.may_write(args[0]):
@@ -461,6 +443,7 @@ class Builtins:
         method = self._operators.special(x, "__copy__")
         if method is not None:
             return method()
+        need_copied_by_python(self._recorder, x, deeply=False)
         return self._recorder.born(copy.copy(self._recorder.deep(x)))
 
     def _deep_copy(self, x: Any, memo: Any = None) -> Any:

@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import operator
+import reprlib
 import types
 import weakref
 from typing import TYPE_CHECKING, Any, Final
@@ -54,6 +56,7 @@ _DIRECT: Final = (
     types.MethodDescriptorType,
     types.ClassMethodDescriptorType,
 )
+_GUARDED: Final = (dataclasses.__file__, reprlib.__file__)  # wrappers that stop endless texts
 _GETTERS: Final = (operator.attrgetter, operator.itemgetter, operator.methodcaller)
 
 
@@ -76,6 +79,7 @@ class Calls:
         self.operators = operators
         attributes.calls = containers.calls = operators.calls = self
         self._cache_keys: dict[int, set[Any]] = {}  # what caches were asked for
+        self._caches_inside: dict[int, Any] = {}
         self._builtins = Builtins(self, recorder)
         self._substitutes = self._builtins.table
         self.asserted = self._builtins.meanings.asserted
@@ -199,6 +203,8 @@ class Calls:
         substitute = self._substitutes.get(id(f))
         if substitute is not None:
             return substitute
+        if f.__name__ == "__repr__" and f.__code__.co_filename in _GUARDED:
+            return self.ready(self._recorder.outside(f.__wrapped__))
         if is_twinned(f.__code__) or is_twin(f.__code__):
             return self._recorder.twin(f)
         found = transformed(self._recorder, f)
@@ -267,6 +273,8 @@ class Calls:
         recorder, plain = self._recorder, self.operators.plain
         if recorder.names(_CACHE_METHODS):
             raise recorder.refusal(f"the cache of {f.__name__} is looked at or changed")
+        if recorder.is_born(f):
+            return self._cache_inside(f)(*args, **named)
         args, named = tuple(map(plain, args)), {k: plain(a) for k, a in named.items()}
         if all(_is_plain(a) for a in (*args, *named.values())):
             asked = functools.partial(f, *args, **named)
@@ -289,6 +297,14 @@ class Calls:
         if recorder.effects != before:
             raise recorder.refusal("a function with a cache has effects")
         return result
+
+    def _cache_inside(self, f: Any) -> Any:
+        """A cache that the program makes: it is new in every run, and holds what twins give."""
+        found = self._caches_inside.get(id(f))
+        if found is None:
+            made = functools.lru_cache(**f.cache_parameters())(self.ready(f.__wrapped__))
+            found = self._caches_inside[id(f)] = made
+        return found
 
     def _need_room(self, f: Any, key: Any) -> None:
         """Refuse a cache that loses what was asked, in a program that asks only once."""
@@ -331,7 +347,7 @@ class Calls:
 
     def _class(self, cls: type) -> Any:
         if cls.__module__ == "builtins" or issubclass(cls, torch.Tensor):
-            if not self._recorder.replays and is_wrapper(cls):
+            if is_wrapper(cls):
                 return functools.partial(self._wrapper, cls)
             return functools.partial(self._builtins.make, cls)
         call = type(cls).__call__

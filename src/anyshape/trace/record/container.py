@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
+from anyshape.symbolic.functions import sym_not
 from anyshape.symbolic.numpy_scalar import INTEGERS, value_of
 from anyshape.tensor.sym_tensor import SymTensor
 from anyshape.trace.graph import SYMBOLIC as NUMBERS
@@ -22,7 +23,7 @@ from anyshape.trace.record.atom import ATOMS, CONTAINERS, SYMBOLIC, Function
 from anyshape.trace.record.container_method import ContainerMethods
 from anyshape.trace.record.held import Held
 from anyshape.trace.record.live import steps
-from anyshape.trace.record.lookup import equal_key
+from anyshape.trace.record.lookup import equal_key, found_among
 from anyshape.trace.record.read import MISSING
 from anyshape.trace.record.view import VIEWS, Proxy, Views
 
@@ -145,6 +146,9 @@ class Containers:
         if index is not None and not isinstance(o, dict):
             return index()
         if isinstance(o, dict | set | frozenset):
+            found = self._recorder.by_identity(key, o)
+            if found is not key:
+                return found
             self.compared(key, o)
         return self.calls.operators.plain(key)
 
@@ -202,7 +206,7 @@ class Containers:
         """Note that an operation on a container gave a new one."""
         return self._recorder.born(x) if type(x) in _NEW else x
 
-    def contains(self, key: Any, o: Any) -> Any:  # noqa: C901  one case per kind of container
+    def contains(self, key: Any, o: Any) -> Any:  # noqa: C901, PLR0912  one case per kind of container
         """`key in o`."""
         kind = type(o)
         key = self.calls.operators.plain(key)
@@ -217,9 +221,14 @@ class Containers:
             return bool(self.calls.operators.truth(method(key)))
         recorder = self._recorder
         if type(key) not in ATOMS and isinstance(o, dict | set | frozenset):
-            self.compared(key, o)
+            found = recorder.by_identity(key, o)
+            if found is key:
+                self.compared(key, o)
+            key = found
         if isinstance(o, list | tuple | deque) and self.has_equality(key, o):
             return any(self._equal(x, key) for x in recorder.content(o))
+        if isinstance(o, list | tuple | deque) and any(type(x) is SymTensor for x in (key, *o)):
+            return found_among(recorder.content(o), key)
         if type(key) in INTEGERS and isinstance(o, dict | set | frozenset):
             key = self.looked_up(o, key)
             if key is MISSING:
@@ -287,7 +296,7 @@ class Containers:
 
     def lacks(self, key: Any, o: Any) -> Any:
         """`key not in o`."""
-        return not self.contains(key, o)
+        return sym_not(self.contains(key, o))
 
     def length(self, o: Any) -> Any:
         """`len(o)`."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import functools
 import io
 import sys
@@ -18,10 +17,12 @@ from anyshape.torch_compat.aten_op import is_op, qualified_name
 from anyshape.torch_compat.call_frame import APPLY
 from anyshape.torch_compat.pytree import SUPPORTED_NODES
 from anyshape.trace import tree
+from anyshape.trace.execution_modes import WARNING_BLOCKS
 from anyshape.trace.record.atom import HEAP
-from anyshape.trace.record.autograd_effect import AUTOGRAD_EFFECTS, gradients
+from anyshape.trace.record.autograd_effect import AUTOGRAD_EFFECTS, gradient_of, gradients
 from anyshape.trace.record.deferral import defer, waiting
 from anyshape.trace.record.held import Held, given, owner_of
+from anyshape.trace.record.iterator_state import copied, place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -165,7 +166,7 @@ def new_cell() -> Any:
 @_deferred
 def set_state(owner: Any, state: Any) -> None:
     """Set the state of a new object, as when it is copied."""
-    owner.__setstate__(given(state))
+    place(owner, given(state))
 
 
 def namespace_of(owner: Any) -> Any:
@@ -323,10 +324,7 @@ def take(iterator: Held) -> Any:
 
 def ahead(iterator: Any, count: int) -> Any:
     """The item after so many others; raises `StopIteration` where there is none."""
-    with warnings.catch_warnings():
-        if sys.version_info >= (3, 12):  # where copies of some are deprecated
-            warnings.simplefilter("ignore", DeprecationWarning)
-        twin = copy.copy(iterator)
+    twin = copied(iterator)
     for _ in range(count):
         next(twin)
     return next(twin)
@@ -382,12 +380,14 @@ EFFECTS: Final = frozenset(
         *DRAWS,
         read_gradient,
         *AUTOGRAD_EFFECTS,
+        *WARNING_BLOCKS,
         torch.range,  # which warns
     )
 )
 UNLOWERED: Final = EFFECTS | {
     raise_unless,
     gradients,
+    gradient_of,
 }  # calls that are not for compilers of tensors
 
 
@@ -414,7 +414,7 @@ def _is_of_user(f: Any) -> bool:
 
 
 _MADE: Final = {build, new_object, make, new_cell, set_state, unflatten, namespace_of}
-_NOT_SEEN: Final = {sleep, set_data, *AUTOGRAD_EFFECTS}  # done at once
+_NOT_SEEN: Final = {sleep, set_data, *AUTOGRAD_EFFECTS, *WARNING_BLOCKS}  # done at once
 _CHANGES: Final = EFFECTS - COMPUTED - OUTLETS - DRAWS - _MADE - _NOT_SEEN
 _NAMESPACES: Final = ("aten", "prim", "prims", "quantized", "torchvision")
 _LIBRARIES: Final = ("torch", "anyshape", "builtins", "_operator", "math")

@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
+from anyshape.trace.record import read as reads
 from anyshape.trace.record.atom import ATOMS, Function
 from anyshape.trace.record.recipe import Tested
+from anyshape.trace.twin.twin import is_twin
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,6 +42,7 @@ _CALLING: Final = frozenset(
     map(id, (map, functools.reduce, itertools.starmap, itertools.takewhile, itertools.dropwhile,
              itertools.filterfalse))
 )  # fmt: skip
+_ABOUT: Final = ("__code__", "__defaults__", "__kwdefaults__", "__annotations__")
 _HASHING: Final = (set, frozenset, dict, OrderedDict, Counter)
 _MAPPINGS: Final = (dict, OrderedDict, Counter)
 _SPECIAL: Final[Any] = (
@@ -77,17 +80,31 @@ class Iterations:
         for f in _ITERATING:
             yield f, functools.partial(self._iterating, f)
 
-    def given(self, a: Any) -> Any:
-        """An argument of a function that is not recorded: functions are twins, the rest is read."""
+    def given(self, a: Any, lend: Any = None) -> Any:
+        """An argument of a function that is not recorded: functions are twins, or what `lend`
+        gives; the rest is read.
+        """
         kind = type(a)
         if kind in ATOMS or isinstance(a, torch.Tensor | type | torch.nn.Module):
             return a
         if kind is Function or kind is types.MethodType:
-            return self._calls.ready(a)
+            return (lend or self._calls.ready)(a)
         if isinstance(a, io.IOBase) and not self._recorder.is_born(a):
             raise self._recorder.refusal(f"a {kind.__name__} is used")
         self._recorder.need_passive(a)
         return self._recorder.deep(a)
+
+    def looked_at(self, a: Any) -> Any:
+        """A function that is an argument of one that looks at functions, and calls none."""
+        f = a.__func__ if type(a) is types.MethodType else a
+        if type(f) is Function and not is_twin(f.__code__):
+            recorder = self._recorder
+            for name in _ABOUT:
+                recorder.note(reads.ATTRIBUTE, f, name, getattr(f, name))
+            for part in (f.__kwdefaults__, f.__annotations__, f.__dict__):
+                if part:
+                    recorder.content(recorder.outside(part))
+        return a
 
     def _attribute_getter(self, *names: str) -> Any:
         attribute = self._attributes.attribute

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from anyshape.symbolic.numpy_scalar import value_of
+from anyshape.symbolic.sym_bool import SymBool
+from anyshape.tensor.sym_tensor import SymTensor
 from anyshape.trace.record.read import MISSING
 
 if TYPE_CHECKING:
@@ -38,3 +40,23 @@ def equal_key(key: Any, keys: Iterable[Any], is_equal: Callable[[Any, Any], bool
     if len(numbers) > MAX_KEYS:
         return value_of(key)
     return next((k for k in numbers if is_equal(k, key)), MISSING)
+
+
+def _item(t: SymTensor) -> Any:
+    return t.item()
+
+
+def found_among(parts: Any, key: Any) -> Any:
+    """Whether one of some tensors and other objects equals a key; of the last, the run may know."""
+    count = len(parts)
+    for i, x in enumerate(parts):
+        if x is key:
+            return True
+        found = x == key
+        if type(found) is SymTensor:
+            found = _item(found)
+            if i == count - 1 and type(found) is SymBool:
+                return found
+        if found:
+            return True
+    return False

@@ -11,6 +11,7 @@ the recorded changes have left there, and a difference is a call of the graph as
 
 from __future__ import annotations
 
+import enum
 import functools
 import operator
 import types
@@ -32,7 +33,7 @@ from anyshape.trace.record import effect
 from anyshape.trace.record.atom import ATOMS, HEAP, Function
 from anyshape.trace.record.held import Held, owner_of
 from anyshape.trace.record.reader import Reader
-from anyshape.trace.record.recipe import Recipe, Tested, recipe_of
+from anyshape.trace.record.recipe import Recipe, Tested, has_begun, recipe_of
 from anyshape.trace.twin.twin import is_twin
 
 if TYPE_CHECKING:
@@ -116,6 +117,8 @@ class Owners(Reader):
         for x, _ in list(self._published.values()):
             if id(x) in self._content:
                 self._settle(x)
+            elif has_begun(x):
+                raise self.refusal("a generator is moved on after it is stored")
 
     def _settle(self, x: Any) -> None:
         now, before = _content_of(x), self._content[id(x)]
@@ -151,7 +154,7 @@ class Owners(Reader):
             return self._cell(x) if real is None else Held(real)
         if id(x) in self._born and id(x) not in self._outside:
             return self.publish(x)
-        if id(x) in self._outside or isinstance(x, type | types.ModuleType):
+        if id(x) in self._outside or isinstance(x, type | types.ModuleType | enum.Enum):
             return Held(x)
         if kind is Function:
             return self._function(x)
@@ -313,6 +316,21 @@ class Owners(Reader):
             for (name, _), (other, same) in self._identities.items()
         ]
         return Identity(compared, apart=bool(self.effects or self._compares))
+
+    def by_identity(self, key: Any, o: Any) -> Any:
+        """The object of the caller's for an argument that a container from outside has as a key.
+
+        That the argument is this object becomes a condition. Any other key is itself.
+        """
+        found = self.given.get(id(key))
+        kind: Any = type(key)
+        is_plain = _hashes_identity(kind) and kind.__eq__ is object.__eq__
+        if found is None or not is_plain or id(o) in self._born:
+            return key
+        if found.real not in self.shadows.get(id(o), o):
+            return key
+        self._identities[found.name, id(found.real)] = (found.real, True)
+        return found.real
 
     def need_value(self, key: Any) -> None:
         """Refuse to find an argument in a container by its identity."""

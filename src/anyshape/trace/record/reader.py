@@ -22,8 +22,8 @@ from anyshape.refusal import refused
 from anyshape.torch_compat.module_attribute import CALL_HOOKS, GLOBAL_HOOKS
 from anyshape.trace.attribute import View
 from anyshape.trace.options import DONE, REFUSED
+from anyshape.trace.record import garbage, read_log
 from anyshape.trace.record import read as reads
-from anyshape.trace.record import read_log
 from anyshape.trace.record.atom import ATOMS, CONTAINERS, HEAP, SYMBOLIC, Function
 from anyshape.trace.record.namespace import Namespace
 from anyshape.trace.record.passive import active_method
@@ -91,6 +91,10 @@ class Reader:
     def unreferenced(self) -> list[Any]:
         """The objects that the trace made and that nothing but this recorder refers to."""
         return [x for x in self._born.values() if sys.getrefcount(x) <= _OWN_REFERENCES]
+
+    def garbage(self) -> list[Any]:
+        """The same with those that refer to each other; it takes longer."""
+        return garbage.unreferenced(self._born)
 
     def is_born(self, x: Any) -> bool:
         """Whether the trace surely made an object."""
@@ -355,6 +359,10 @@ class Reader:
             self.inputs[reads.ATTRIBUTE, id(owner.object), key] = stand_in
         else:
             self.inputs[reads.ITEM, id(owner), key] = stand_in
+
+    def attribute_input(self, owner: Any, name: str) -> Any:
+        """The input that an attribute is, if it is one."""
+        return self.inputs.get((reads.ATTRIBUTE, id(owner), name)) if self.inputs else None
 
     # ------------------------------------------------------------------ globals and cells
 

@@ -1,22 +1,29 @@
 """How a program makes an object that the trace made: a function to call, with what.
 
 Containers and plain objects are made by what they hold, see `owner.py`. The others here are
-functions, methods, partial functions, iterators in C, errors and subclasses of tuples and sets.
+functions, methods, partial functions, iterators in C, generators that have not begun, errors,
+weak references to tensors, generic types, and subclasses of tuples and sets.
 """
 
 from __future__ import annotations
 
 import functools
 import gc
+import inspect
 import itertools
-import sys
+import operator
 import types
-import warnings
-from typing import Any, Final, NamedTuple
+import weakref
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from anyshape.tensor.sym_tensor import SymTensor
 from anyshape.trace.record.atom import HEAP, Function
+from anyshape.trace.record.iterator_state import parts_of
 from anyshape.trace.record.live import Places
 from anyshape.trace.twin.twin import code_behind, is_twin
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 class Recipe(NamedTuple):
@@ -56,12 +63,12 @@ def recipe_of(x: Any) -> Recipe | None:
         return Recipe(iter, (x.container,), x.place)
     if kind in ITERATORS:
         return _iterator(x)
-    if kind is types.MappingProxyType:
-        return Recipe(kind, tuple(gc.get_referents(x)))
+    if kind in _BY_KIND:
+        return _BY_KIND[kind](x)
     if issubclass(kind, BaseException):
         return _error(x)
     bases = [base for base in (tuple, frozenset, set) if issubclass(kind, base)]
-    if bases and kind.__flags__ & HEAP and kind.__new__ is bases[0].__new__:
+    if bases and kind.__flags__ & HEAP and _makes(bases[0], kind):
         own = getattr(x, "__dict__", {})
         has_slots = any("__slots__" in vars(base) and base.__slots__ for base in kind.__mro__)
         parts = tuple(bases[0].__iter__(x))
@@ -70,11 +77,55 @@ def recipe_of(x: Any) -> Recipe | None:
     return None
 
 
+def has_begun(x: Any) -> bool:
+    """Whether an object is a generator that has run: where it stands cannot be told to another."""
+    is_generator = type(x) is types.GeneratorType
+    return is_generator and inspect.getgeneratorstate(x) != inspect.GEN_CREATED
+
+
+def _generator(x: Any) -> Recipe | None:
+    """A generator before its first step is a function and its arguments."""
+    made_by = [f for f in gc.get_referents(x) if type(f) is Function and f.__code__ is x.gi_code]
+    if has_begun(x) or not made_by:
+        return None
+    code, given = x.gi_code, x.gi_frame.f_locals
+    names = list(code.co_varnames)
+    count, named = code.co_argcount, code.co_kwonlyargcount
+    others = names[count : count + named]
+    rest = iter(names[count + named :])
+    more = given[next(rest)] if code.co_flags & inspect.CO_VARARGS else ()
+    keywords = {name: given[name] for name in others}
+    if code.co_flags & inspect.CO_VARKEYWORDS:
+        keywords.update(given[next(rest)])
+    args = (*[given[name] for name in names[:count]], *more)
+    return Recipe(_called, (made_by[0], args, tuple(keywords), tuple(keywords.values())))
+
+
+def _called(f: Any, args: Any, names: Any, values: Any) -> Any:
+    return f(*args, **dict(zip(names, values, strict=True)))
+
+
+def _weak(ref: Any) -> Recipe | None:
+    """A reference to a tensor of the program; one to another object would keep the object."""
+    held = ref()
+    return Recipe(weakref.ref, (held,)) if type(held) is SymTensor and not _calls(ref) else None
+
+
+def _calls(ref: Any) -> bool:
+    return ref.__callback__ is not None
+
+
+def _union(*kinds: Any) -> Any:
+    return functools.reduce(operator.or_, kinds)
+
+
+def _makes(base: Any, kind: Any) -> bool:
+    """Whether a class is made by a base in C, or by Python code that ends there."""
+    return kind.__new__ is base.__new__ or type(kind.__new__) is Function
+
+
 def _iterator(x: Any) -> Recipe | None:
-    with warnings.catch_warnings():
-        if sys.version_info >= (3, 12):  # where taking them apart is deprecated
-            warnings.simplefilter("ignore", DeprecationWarning)
-        make, parts, *state = x.__reduce__()
+    make, parts, *state = parts_of(x)
     return Recipe(make, parts, state[0] if state else None)
 
 
@@ -135,3 +186,10 @@ ITERATORS: Final = frozenset(
     | {itertools.zip_longest, itertools.filterfalse, itertools.takewhile, itertools.dropwhile}
     | {itertools.accumulate, itertools.chain, itertools.compress}
 )
+_BY_KIND: Final[dict[type, Callable[[Any], Recipe | None]]] = {
+    types.GeneratorType: _generator,
+    types.MappingProxyType: lambda x: Recipe(type(x), tuple(gc.get_referents(x))),
+    types.GenericAlias: lambda x: Recipe(type(x), (x.__origin__, x.__args__)),
+    types.UnionType: lambda x: Recipe(_union, x.__args__),
+    weakref.ref: _weak,
+}

@@ -11,10 +11,12 @@ import operator
 from collections import OrderedDict, defaultdict, deque
 from typing import TYPE_CHECKING, Any, Final
 
+import torch
+
 from anyshape.errors import EffectError, UnsupportedError
 from anyshape.trace import tree
 from anyshape.trace.options import DONE, REFUSED, REPLAYED
-from anyshape.trace.record import effect, scratch
+from anyshape.trace.record import effect, memo, scratch
 from anyshape.trace.record import read as reads
 from anyshape.trace.record.held import Held
 from anyshape.trace.record.owner import Owners
@@ -24,6 +26,7 @@ from anyshape.trace.record.text import Texts
 if TYPE_CHECKING:
     import types
 
+    from anyshape.trace.record.memo import Fill
     from anyshape.trace.tracer import Tracer
 
 
@@ -35,6 +38,8 @@ class Recorder(Owners):
         self.texts = Texts(self)
         self._kept: list[tuple[str, Any, tuple[list[Any], Any]]] = []
         self.left_out: list[EffectError] = []  # effects that the program does not have
+        self.memos: list[Fill] = []  # all effects, if they may be those of memos
+        self.warning_blocks: list[Any] = []  # blocks of the program that catch warnings, entered
         self.copied: list[Any] = []  # buffers that the program copies into at its end
 
     def state(self) -> list[Any]:
@@ -132,6 +137,7 @@ class Recorder(Owners):
         """
         if self._effects != REFUSED:
             return
+        self.memos = self._fills()
         for o, names in self.changed.values():
             own = getattr(o, "__dict__", {})
             for name in names:
@@ -153,6 +159,28 @@ class Recorder(Owners):
         for place, name in self._globals:
             if self._spaces[place][name] is not self._spaces[place].real.get(name, MISSING):
                 self._refuse(f"the global variable {name}", self._spaces[place].real)
+
+    def _fills(self) -> list[Fill]:
+        """The effects, if all of them may be those of memos; see `memo.py`."""
+        sites = self._sites
+        found: list[Fill | None] = []
+        for o, names in self.changed.values():
+            if not isinstance(o, torch.nn.Module):
+                values = [(n, self.known[id(o), n]) for n in names]
+                own = getattr(o, "__dict__", None)
+                found += [memo.fill(own, n, x, sites.get((id(o), n))) for n, x in values]
+        for place, shadow in self.shadows.items():
+            real = self._outside[place]
+            if not _is_same(shadow, real):
+                found += memo.fills(real, shadow, sites.get((id(real), None)))
+        for place, name in self._globals:
+            space = self._spaces[place]
+            if space[name] is not space.real.get(name, MISSING):
+                found.append(memo.fill(space.real, name, space[name], sites.get((place, None))))
+        if self.texts.are_used or self._written_cells:
+            return []
+        whole = [x for x in found if x is not None]
+        return whole if len(whole) == len(found) else []
 
     def need_apart(self) -> None:
         """Raise if the program returns a buffer that it copies into where eager assigns it."""

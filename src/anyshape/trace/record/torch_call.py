@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import functools
+import os
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
 from torch.nn import functional as F  # noqa: N812  as everybody calls it
 
-from anyshape.env.site import in_package
+from anyshape.env.site import home_of, in_package
 from anyshape.rules.dispatch.as_number import MAKERS, as_numbers
 from anyshape.rules.generator import recorded, set_seed
 from anyshape.symbolic.sym_bool import SymBool
+from anyshape.tensor import current
 from anyshape.tensor.sym_tensor import SymTensor
 from anyshape.torch_compat.process_flag import FLAG_SETTERS
+from anyshape.torch_compat.tensor_group import GROUPERS, grouped_indices
 from anyshape.torch_compat.thread_state import is_any_autocast_enabled
-from anyshape.torch_compat.torch_function import disabled_torch_function
+from anyshape.torch_compat.torch_function import DisableTorchFunction, disabled_torch_function
 from anyshape.torch_compat.torch_script import is_scripting
 from anyshape.trace.autograd_function import apply
 from anyshape.trace.higher_order.substitute import HIGHER_ORDER
@@ -34,6 +37,7 @@ _RECORDED = (
     "set_grad_enabled", "set_default_dtype", "set_rng_state", "set_autocast_enabled",
     "set_autocast_dtype", "set_autocast_cache_enabled",
 )  # fmt: skip
+_OPTIMIZERS: Final = home_of("torch") + "optim" + os.sep
 _MAKERS: Final[Any] = (torch.from_numpy, torch.frombuffer, torch.utils.dlpack.from_dlpack)
 _OVERRIDES: Final[Any] = (
     torch.overrides.has_torch_function,
@@ -67,6 +71,8 @@ def TORCH_SUBSTITUTES() -> Iterator[tuple[Any, Any]]:  # noqa: N802
         yield getattr(torch, name), functools.partial(_of_numbers, call=getattr(torch, name))
     yield from shape_calls()
     yield torch.broadcast_shapes, broadcast_shapes
+    for f in GROUPERS:
+        yield f, _grouped
     yield torch.nn.Buffer, _buffer
     yield torch.nn.Parameter, _parameter
     for name in dir(torch):
@@ -75,7 +81,7 @@ def TORCH_SUBSTITUTES() -> Iterator[tuple[Any, Any]]:  # noqa: N802
             if not is_setting(f) and f not in FLAG_SETTERS.values():
                 yield f, functools.partial(_set, name)
     yield is_scripting, lambda recorder: recorder.is_scripting
-    yield torch.compiler.is_compiling, lambda recorder: True
+    yield torch.compiler.is_compiling, _is_compiling
     yield (
         torch.compiler.is_dynamo_compiling,
         lambda recorder: not recorder.tracer.options.is_export,
@@ -193,3 +199,27 @@ def _plain_truths(recorder: Recorder, *args: Any, call: Any, **named: Any) -> An
 def _applied(recorder: Recorder, method: Any, *args: Any, **named: Any) -> Any:
     """`apply` of an autograd.Function, see `trace/autograd_function.py`."""
     return apply(recorder.tracer, method, args, named)
+
+
+def _grouped(recorder: Recorder, lists: Any, with_indices: bool = False) -> Any:
+    """Lists of tensors split by device and dtype. Each has as many as the first, or none."""
+    kinds = [(t.device, t.dtype) for t in lists[0]]
+    before = current.enter(None)
+    try:
+        with DisableTorchFunction():
+            found = grouped_indices(kinds)
+    finally:
+        current.leave(before)
+    made = {}
+    for key, places in found.items():
+        parts = [recorder.born([x[i] for i in places] if len(x) else []) for x in lists]
+        indices = places if with_indices else []
+        made[key] = recorder.born((recorder.born(parts), recorder.born(indices)))
+    return recorder.born(made)
+
+
+def _is_compiling(_: Recorder) -> bool:
+    """True, as a program may ask. Optimizers of torch ask in order to compute what Dynamo can
+    follow, which is rounded otherwise than in eager execution.
+    """
+    return not sys._getframe(1).f_code.co_filename.startswith(_OPTIMIZERS)

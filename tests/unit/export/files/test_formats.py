@@ -76,3 +76,10 @@ def test_loaded_run_and_saved_again(file: str, tmp_path: Path) -> None:
     agree(again, name)
     assert again.contract() == program.contract()
     assert again.code == program.code
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_a_kept_file_names_no_folder_of_a_machine(file: str) -> None:
+    with zipfile.ZipFile(FOLDER / file) as kept:
+        text = kept.read("program.json").decode()
+    assert re.findall(r'"[^"]*/programs\.py"', text) == []

@@ -1,0 +1,105 @@
+"""Calls of functions without twins that only compute: of C, of NumPy, of Python's own modules."""
+
+from __future__ import annotations
+
+import copy
+from collections import Counter, OrderedDict, defaultdict, deque
+from typing import TYPE_CHECKING, Any, Final
+
+from anyshape.trace.record import read as reads
+from anyshape.trace.record.alone import born_alone, need_copied_by_python
+from anyshape.trace.record.lent import Lent
+from anyshape.trace.record.read import is_array
+from anyshape.trace.state.generator_state import is_generator
+
+if TYPE_CHECKING:
+    from anyshape.trace.record.call import Calls
+    from anyshape.trace.record.iteration import Iterations
+    from anyshape.trace.record.recorder import Recorder
+
+_NEW: Final = (
+    list,
+    dict,
+    set,
+    frozenset,
+    tuple,
+    deque,
+    OrderedDict,
+    defaultdict,
+    Counter,
+    bytearray,
+)
+_PICKLING: Final = ("_pickle", "pickle")  # they call methods of what they are given, and make
+
+
+class PlainCalls:
+    """Such calls in one trace."""
+
+    def __init__(self, calls: Calls, recorder: Recorder, iterations: Iterations) -> None:
+        self._calls = calls
+        self._recorder = recorder
+        self._operators = calls.operators
+        self._iterations = iterations
+
+    def call(self, f: Any, /, *args: Any, **named: Any) -> Any:
+        """Call a function that reads what it is given, and calls functions that it is given.
+
+        It gets copies of containers from outside, so that a change shows, and is refused.
+        """
+        if any(is_generator(a) for a in (*args, *named.values())):
+            raise self._recorder.refusal("a random generator is given to code that is not recorded")
+        pickles = getattr(f, "__module__", None) in _PICKLING
+        for a in (*args, *named.values()) if pickles else ():
+            need_copied_by_python(self._recorder, a)
+        lent = Lent(self._calls, self._recorder)
+        if getattr(f, "__module__", "") == "inspect":  # which calls none of the functions
+            return self._compute(f, args, named, lent, self._iterations.looked_at)
+        try:
+            result = self._compute(f, args, named, lent, lent.lend)
+        except Exception:
+            if lent.were_called:
+                raise
+        else:
+            if lent.were_used:
+                return result
+        return self._compute(f, args, named, lent, lent.seen)
+
+    def _compute(self, f: Any, args: Any, named: dict[str, Any], lent: Lent, lend: Any) -> Any:
+        """Call such a function once, with what `lend` gives for the functions that it is given."""
+        plain = self._operators.plain
+        read, parts = self._iterations.given, lent.lend_parts
+        given = [parts(read(plain(a), lend), lend) for a in args]
+        others = {k: parts(read(plain(a), lend), lend) for k, a in named.items()}
+        copies = [(i, a, copy.copy(a)) for i, a in enumerate(given) if self._is_shared(a)]
+        for i, _, c in copies:
+            given[i] = c
+        shared = [
+            a for a in (*given, *others.values()) if hasattr(a, "__setitem__") and is_array(a)
+        ]
+        shared = [a for a in shared if not isinstance(a, type) and not self._recorder.may_write(a)]
+        arrays = [(a, a.copy()) for a in shared]
+        held = [f(*given, **others)]
+        if getattr(f, "__module__", None) in _PICKLING:
+            need_copied_by_python(self._recorder, held[0])
+        born_alone(self._recorder, held)
+        result = held[0]
+        for a, c in arrays:
+            if not reads.same_content(reads.content_of(a), reads.content_of(c)):
+                a[...] = c
+                raise self._recorder.refusal(f"{getattr(f, '__name__', f)} changes an array")
+        for _, a, c in copies:
+            if not reads.same_content(reads.content_of(c), reads.content_of(a)):
+                raise self._recorder.refusal(
+                    f"{getattr(f, '__name__', f)} changes a {type(c).__name__}"
+                )
+        return self._found(result, given)
+
+    def _is_shared(self, a: Any) -> bool:
+        kinds = (list, dict, set, deque, bytearray)
+        return type(a) in kinds and not self._recorder.may_write(a)
+
+    def _found(self, result: Any, given: Any) -> Any:
+        """The result of a function: a new container, an argument, or an object that it keeps."""
+        if type(result) in _NEW and all(result is not a for a in given):
+            return self._recorder.born(result)
+        return result
