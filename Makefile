@@ -6,9 +6,13 @@
 #   make lint      style, layers, limits       make fuzz      look for wrong verdicts (N=20000)
 #   make type      mypy, strict                make docs      build the documentation
 #   make compat    torch's private names (TORCH=torch==2.11.0 VENV=.venv-2.11)
+#   make hostile   all hostile programs in all modes, against eager
+#   make browser   the HTML reports in Chromium, which must be installed
+#   make ops       all ops in all columns of the table of what passes
 #   make probe     absurd calls of the ops that a file may name (CALLS=500)
 #   make zoo       programs of other libraries, against eager and torch.export (ARGS='--library timm')
-#   make onward    exported programs in torch's tools, with AOTInductor and ONNX
+#   make onward    exported programs in torch's tools: AOTInductor, ONNX, torchao, ExecuTorch
+#   make dist      wheel and sdist in dist/    make smoke     the wheel in a fresh environment
 #   make imports   draw the import graphs of the docs (needs Graphviz)
 #   make coverage  100% branches in the engine (after make test)
 #   make all       lint, type, test, coverage, docs
@@ -42,6 +46,10 @@ DOCS_STAMP  := $(VENV)/.docs
 ZOO       := $(VENV)-zoo
 ZOO_STAMP := $(ZOO)/.zoo
 
+# The same for torch's tools.
+ONWARD       := $(VENV)-onward
+ONWARD_STAMP := $(ONWARD)/.onward
+
 # What anyshape relies on in torch beyond its public interface, and the signatures of its ops.
 COMPAT := tests/unit/torch_compat tests/unit/rules/test_signature.py
 
@@ -49,7 +57,7 @@ ENGINE := src/anyshape/expr/*,src/anyshape/domain/*,src/anyshape/env/*
 
 .DEFAULT_GOAL := all
 .NOTPARALLEL:
-.PHONY: setup demo test compat coverage lint type bench fuzz probe zoo onward docs imports fmt all clean
+.PHONY: setup demo test compat coverage lint type bench fuzz hostile browser ops probe zoo onward docs imports dist smoke fmt all clean
 
 setup: $(DEV_STAMP)
 
@@ -114,16 +122,45 @@ bench: $(BENCH_STAMP)
 fuzz: setup
 	$(BIN)/python -m tests.soundness.fuzz $(N)
 
+hostile: setup
+	$(BIN)/python -m tests.differential.hostile $(ARGS)
+
+ops: setup
+	$(BIN)/python -m tests.differential.op_db --column all $(ARGS)
+
+browser: setup
+	@$(PIP) -e '.[browser]'
+	$(BIN)/python -m pytest -o addopts= tests/browser $(ARGS)
+
 probe: setup
 	$(BIN)/python -m tests.unit.export.files.op_probe --calls $(CALLS) --seed $(SEED)
 
 zoo: $(ZOO_STAMP)
 	$(ZOO)/bin/python -m tests.zoo --write $(ARGS)
 
-# Exported programs in torch's tools: AOTInductor, ONNX. Minutes, mostly of C++ compilers.
-onward: setup
-	@$(PIP) -e '.[onnx]'
-	$(BIN)/python -m tests.onward $(ARGS)
+$(ONWARD_STAMP): pyproject.toml
+	@echo "making $(ONWARD) with $(TORCH) and its tools: several minutes"
+	@$(PYTHON) -m venv $(ONWARD)
+	@$(ONWARD)/bin/python -m pip install --disable-pip-version-check -qq '$(TORCH)'
+	@$(ONWARD)/bin/python -m pip install --disable-pip-version-check -qq -e '.[models,onnx,onward]'
+	@touch $@
+
+# Exported programs in torch's tools. Minutes, mostly of C++ compilers.
+onward: $(ONWARD_STAMP)
+	$(ONWARD)/bin/python -m tests.onward $(ARGS)
+
+# Without isolation: the build backend is among the tools.
+dist: setup
+	rm -rf dist
+	$(BIN)/python -m hatchling build -d dist
+	$(BIN)/python tools/wheel_content.py dist
+
+# The wheel in an environment that has nothing else, with torch: minutes.
+smoke: dist
+	rm -rf dist/venv
+	$(PYTHON) -m venv dist/venv
+	dist/venv/bin/python -m pip install --disable-pip-version-check -qq '$(TORCH)' dist/*.whl
+	cd dist && venv/bin/python ../tools/smoke.py
 
 imports: setup
 	$(BIN)/python tools/import_graph.py

@@ -1,10 +1,25 @@
-"""anyshape: symbolic shapes for PyTorch programs. Compile once, run at any shape.
+"""anyshape: symbolic shapes for PyTorch programs. Compile or export once, run at any shape.
 
-The public names are the imports below. Those that need torch are imported on first use, so that
-the engine alone (`anyshape.env`, `anyshape.expr`) starts without it: a type checker reads them as
-ordinary imports, and `__getattr__`, `__dir__` and `__all__` read the same statements from the
-compiled code of this module.
+What people use:
+
+    compile(fn)         a function or module that is traced when it is called; also a decorator
+    export(fn, args)    a program for all sizes that `dynamic_shapes` allows; save it, `load` it
+    Dim                 a named size of `dynamic_shapes`; infer_dynamic_shapes finds it from calls
+    mark_dynamic, mark_unbacked, mark_static
+                        what is dynamic, said of a tensor
+    check(condition)    a condition that holds at run time, and that the engine may use
+    config              settings; `config.logs = "recompiles, guards"` tells what happens
+    from_torch(program) a program of torch.export; `program.to_torch()` is the way back
+
+Below them: `ShapeEnv` and the symbolic numbers `SymInt`, `SymBool` and `SymFloat`, with
+`guard_or_false`, `statically_known_true`, `sym_max` and the like; `register_rule` for ops of your
+own. Every error is an `AnyshapeError`. `anyshape --help` lists the commands.
 """
+
+# The public names are the imports below. Those that need torch are imported on first use, so that
+# the engine alone (`anyshape.env`, `anyshape.expr`) starts without it: a type checker reads them as
+# ordinary imports, and `__getattr__`, `__dir__` and `__all__` read the same statements from the
+# compiled code of this module.
 
 from __future__ import annotations
 
@@ -36,6 +51,8 @@ from anyshape.errors import RuntimeAssertError as RuntimeAssertError
 from anyshape.errors import ShapeError as ShapeError
 from anyshape.errors import StateError as StateError
 from anyshape.errors import UnsupportedError as UnsupportedError
+from anyshape.observe import wanted as _wanted  # noqa: F401  it makes two settings work
+from anyshape.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from anyshape.compile import audit as audit
@@ -81,6 +98,8 @@ else:  # hidden from type checkers, for which an unknown name is an error
                 module = instruction.argval
             elif instruction.opname == "IMPORT_FROM" and module.startswith(f"{__name__}."):
                 homes[instruction.argval] = module
+        for name in ("wanted", "__version__"):  # not of the public interface
+            homes.pop(name)
         return homes
 
     def __getattr__(name: str) -> object:

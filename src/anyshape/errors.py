@@ -7,6 +7,12 @@ already catch as `RuntimeError` or `ValueError` are subclasses of those too.
 from __future__ import annotations
 
 
+def shortened(text: str, most: int = 300) -> str:
+    """A text for a `repr`: one line, and no longer than `most` characters."""
+    line = " ".join(text.split("\n"))
+    return line if len(line) <= most else f"{line[: most - 3]}..."
+
+
 class AnyshapeError(Exception):
     """The base class of all errors that anyshape raises on purpose.
 

@@ -27,7 +27,7 @@ from contextvars import ContextVar
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
-from anyshape.errors import AnyshapeError, ArgumentError
+from anyshape.errors import AnyshapeError, ArgumentError, shortened
 from anyshape.refusal import forgive
 
 if TYPE_CHECKING:
@@ -257,6 +257,11 @@ def _at(site: Site | None) -> str:
     return "" if site is None else f" at {site}"
 
 
+def words(event: Any) -> str:
+    """The text of an event without the place at its end."""
+    return str(event).removesuffix(_at(getattr(event, "site", None)))
+
+
 def _ms(nanoseconds: int) -> str:
     return f"{nanoseconds / 1e6:.2f} ms"
 
@@ -278,6 +283,14 @@ KINDS: Final[tuple[type, ...]] = (
     Recompilation,
     Fallback,
 )
+
+
+def _represent(event: Any) -> str:
+    return shortened(f"<{type(event).__name__}: {event}>")
+
+
+for _kind in KINDS:  # not that of a tuple: the fields are live objects, and large
+    _kind.__repr__ = _represent  # type: ignore[assignment]  # a function is a method here
 
 # ---------------------------------------------------------------------- who listens
 

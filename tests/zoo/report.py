@@ -37,6 +37,8 @@ def write(found: dict[str, Any]) -> None:
     """Keep the outcomes, and write the page."""
     versions = {name: version(name) for name in ("anyshape", "torch", *sorted(found))}
     date = datetime.datetime.now(datetime.UTC).date().isoformat()
+    for outcome in _outcomes(found):
+        outcome.setdefault("date", date)  # that of an earlier run stays
     record = {"date": date, "versions": versions, "libraries": dict(sorted(found.items()))}
     OUTCOMES.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     PAGE.write_text(page(record), encoding="utf-8")
@@ -56,14 +58,21 @@ def page(record: dict[str, Any]) -> str:
     versions, libraries = record["versions"], record["libraries"]
     count = sum(len(programs) for programs in libraries.values())
     ours = f"anyshape {versions['anyshape']}, PyTorch {versions['torch']}"
+    dates = sorted({outcome["date"] for outcome in _outcomes(libraries)})
+    when = dates[0] if len(dates) == 1 else f"measured from {dates[0]} to {dates[-1]}"
     lines = [
         HEAD,
-        f"{count} programs of {len(libraries)} libraries, {record['date']}, {ours}.\n",
+        f"{count} programs of {len(libraries)} libraries, {when}, {ours}.\n",
         *_totals(libraries),
     ]
     for library, programs in libraries.items():
         lines += ["", f"## {library} {versions[library]}", "", *_table(programs)]
     return "\n".join(lines) + "\n"
+
+
+def _outcomes(libraries: dict[str, Any]) -> list[Any]:
+    programs = [found for library in libraries.values() for found in library.values()]
+    return [outcome for found in programs for outcome in found.values() if outcome]
 
 
 def _totals(libraries: dict[str, Any]) -> list[str]:

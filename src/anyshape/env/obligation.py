@@ -22,6 +22,7 @@ from anyshape.domain import EVERYTHING, NATURAL, Interval
 from anyshape.env.fact import ORIGINS
 from anyshape.env.knowledge.direction import direction_of
 from anyshape.env.knowledge.limit import WIDE
+from anyshape.errors import shortened
 from anyshape.expr import boolean
 from anyshape.expr.boolean import RELATIONS, Bool
 from anyshape.expr.evaluate import evaluate
@@ -93,7 +94,7 @@ class Obligation:
         return self.text
 
     def __repr__(self) -> str:
-        return f"<{self.describe()}>"
+        return shortened(f"<{self.describe()}>")
 
 
 def _holds(condition: Bool, values: Mapping[str, Any]) -> bool:

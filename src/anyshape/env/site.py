@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from types import CodeType, FrameType
 
 _OWN: Final = str(Path(__file__).resolve().parents[1]) + os.sep
-_PROGRAMS: Final = str(Path(_OWN, "cli")) + os.sep  # the programs in there are users of the rest
+_PROGRAMS: Final = str(Path(_OWN, "cli", "demo_program.py"))  # a user of the rest
 _STANDARD: Final = str(Path(os.__file__).resolve().parent) + os.sep
 
 
@@ -88,6 +88,9 @@ class Site(NamedTuple):
         if origin is not None:
             return origin.text
         return linecache.getline(self.file, self.line).strip()
+
+    def __repr__(self) -> str:
+        return f"<{self}>"
 
     def __str__(self) -> str:
         text = self.text

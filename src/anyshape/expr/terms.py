@@ -312,15 +312,15 @@ def _is_long(e: Expr) -> bool:
         above.append((e, narrower))
         e = wider
     if e in long:
-        count = LONG + 1  # pragma: no cover  depends on what was asked
+        count = LONG + 1
     elif e.terms is None and e.left is not None and e.right is not None and e.width > LONG:
         count = _count_met(e.left, e.right, e.times)
     else:
         count = len(terms(e))
     for node, narrower in reversed(above):
         if count <= LONG and narrower is not None:
-            more = has_more_terms(narrower, LONG)  # pragma: no cover  sums of two wide ones
-            count += LONG + 1 if more else len(terms(narrower))  # pragma: no cover
+            more = has_more_terms(narrower, LONG)
+            count += LONG + 1 if more else len(terms(narrower))
         if count > LONG:
             long.add(node)
     return count > LONG

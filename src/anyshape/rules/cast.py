@@ -184,6 +184,14 @@ def detach(x: Any) -> Any:
     return Meta(meta.shape, meta.dtype, meta.layout, meta.device, requires_grad=False)
 
 
+@rule("data", view=True)
+def data(x: Any) -> Any:
+    """What `x.data` gives: as `detach`, with a version of its own, so that autograd does not notice
+    when it is changed in place.
+    """
+    return detach(x)
+
+
 @rule("requires_grad_")
 def requires_grad_(x: Any, requires_grad: bool = True) -> Any:
     """Set `requires_grad` for the rest of the trace, and when the program runs."""
@@ -197,6 +205,7 @@ def requires_grad_(x: Any, requires_grad: bool = True) -> Any:
     tracer.emit(torch.Tensor.requires_grad_, (x, requires_grad))
     if not meta.requires_grad:
         x._leaf = True
+        tracer.note_leaf(x)
     x._meta = Meta(meta.shape, meta.dtype, meta.layout, meta.device, requires_grad)
     tracer.note(x._meta)
     return Done(x)

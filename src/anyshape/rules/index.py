@@ -170,7 +170,7 @@ def _as_tensor(p: Any) -> Any:
         dtype = meta_of(p).dtype
         if shape_of(p) or dtype in (torch.bool, torch.uint8) or category(dtype) > INT:
             return p
-        return p.item()  # a view, as for a number
+        return p if current().batched else p.item()  # a view, as for a number
     if hasattr(p, "__index__"):
         return p.__index__()
     if hasattr(p, "__array__") and hasattr(p, "__setitem__"):  # an array, and no scalar of NumPy

@@ -284,6 +284,8 @@ def pointwise(shape: Shape, operands: Sequence[Meta]) -> Layout:
 def _pointwise(shape: Shape, operands: Sequence[Meta]) -> Layout:
     rank = len(shape)
     full = [m for m in operands if m.shape]
+    if not full:
+        return CONTIGUOUS
     first = full[0].layout.found()
     if first.dense and all(
         m.layout.found().dense

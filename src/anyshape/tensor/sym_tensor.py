@@ -23,6 +23,7 @@ from anyshape.tensor.current import current
 from anyshape.tensor.observed import observed_grad, observed_offset, observed_strides
 from anyshape.tensor.size import plain, product
 from anyshape.tensor.wrapper import WrapperOperand
+from anyshape.torch_compat.aten_op import DATA
 from anyshape.torch_compat.tensor_subclass import (
     CONSTRUCTORS,
     IS_PARAMETER,
@@ -160,12 +161,21 @@ def _is_leaf(t: SymTensor) -> bool:
     return value.node is None and not value.version and bool(_observe(t, "is_leaf"))
 
 
-def _grad(t: SymTensor) -> None:
+def _grad(t: SymTensor) -> Any:
+    is_known, found = t._tracer.gradient(t)
+    if is_known:
+        return found
     if t._value.node is None:
         if _observe(t, "grad") is not None:
             raise _untracked("the gradient of an input")
     elif not _is_leaf(t):
         t._tracer.read_gradient(t)
+    return None
+
+
+def _set_grad(t: SymTensor, value: Any) -> None:
+    if not t._tracer.assign_gradient(t, value):
+        _refuse_set("grad")(t, value)
 
 
 def _grad_fn(t: SymTensor) -> None:
@@ -250,9 +260,9 @@ _PROPERTIES: Final[dict[str, property]] = {
     "layout": _flag(torch.strided),
     "requires_grad": property(observed_grad, _set_requires_grad),
     "is_leaf": property(_is_leaf),
-    "grad": property(_grad, _refuse_set("grad")),
+    "grad": property(_grad, _set_grad),
     "grad_fn": property(_grad_fn),
-    "data": property(lambda t: t.detach(), _set_data),
+    "data": property(lambda t: current().call(DATA, (t,), {}), _set_data),
     "names": property(lambda t: (None,) * len(t._meta.shape), _refuse_set("names")),
     "name": _flag(None),
     VIEW_BASE: property(_base),
@@ -275,7 +285,7 @@ _PROPERTIES: Final[dict[str, property]] = {
     "is_quantized": _flag(False),
     "is_mkldnn": _flag(False),
     "is_nested": _flag(False),
-    "T": property(lambda t: t.permute(*reversed(range(len(t._meta.shape))))),
+    "T": property(lambda t: t.permute(tuple(reversed(range(len(t._meta.shape)))))),
     "mT": property(lambda t: t.transpose(-2, -1)),
     "H": property(lambda t: t.conj().t() if t._meta.dtype.is_complex else t.t()),
     "mH": property(lambda t: t.adjoint()),

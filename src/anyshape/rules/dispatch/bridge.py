@@ -35,6 +35,7 @@ from anyshape.torch_compat.fake_kernel import (
     enable_python_dispatcher,
     fake_kernel_of,
     returns_new_tensors,
+    returns_nothing,
     set_context,
 )
 from anyshape.torch_compat.message import has_no_kernel
@@ -228,6 +229,8 @@ def _run(func: Any, args: Any, kwargs: Any, *, is_factory: bool) -> Any:
     """Call the kernel, or the fake kernel of a custom op, which may make unbacked sizes."""
     kernel = fake_kernel_of(func)
     if kernel is None:
+        if returns_nothing(func):
+            return None
         if not is_factory:
             return func(*args, **kwargs)
         with MetaFactories():

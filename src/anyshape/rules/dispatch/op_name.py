@@ -135,5 +135,7 @@ ABOUT_AUTOGRAD: Final = frozenset(
         torch.Tensor.register_post_accumulate_grad_hook,
         torch.Tensor.retain_grad,
         torch.autograd.grad,
+        torch.Tensor.backward,
+        torch.autograd.backward,
     )
 )

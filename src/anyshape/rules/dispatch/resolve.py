@@ -278,7 +278,9 @@ def _run_inplace(found: Rule, tracer: Any, func: Any, args: Any, kwargs: Any) ->
                 f"{func.__name__} changes the shape of a tensor from outside the traced function",
             )
         tracer.mutate(func, args, kwargs, x)
-        out.device, out.requires_grad = x._meta.device, x._meta.requires_grad
+        out.device = x._meta.device
+        if out.requires_grad is None:  # all but `detach_` keep it
+            out.requires_grad = x._meta.requires_grad
         x._meta = out
         return x
     meta = meta_of(x)
@@ -349,9 +351,10 @@ def _next(tracer: Any, func: Any, args: Any, kwargs: Any) -> Any:
 
 
 def _meta_kernel(tracer: Any, func: Any, args: Any, kwargs: Any, *, misfit: bool = False) -> Any:
-    outs = kwargs.get("out")
-    rest = kwargs if outs is None else {k: v for k, v in kwargs.items() if k != "out"}
     name = op_name(func)
+    is_custom = is_op(func) and not name  # whose `out` is an operand like others
+    outs = None if is_custom else kwargs.get("out")
+    rest = kwargs if outs is None else {k: v for k, v in kwargs.items() if k != "out"}
     result, base = run_meta_kernel(func, *cast_operands(name, args, rest), misfit=misfit)
     if outs is not None:
         return _run_out(Rule(name, lambda *_, **__: result), tracer, func, args, kwargs)
@@ -359,7 +362,7 @@ def _meta_kernel(tracer: Any, func: Any, args: Any, kwargs: Any, *, misfit: bool
     if _is_inplace(name) and type(result) is Meta:
         tracer.mutate(func, args, kwargs, args[0])
         return args[0]
-    if changed and type(result) is Done:
+    if type(result) is Done and (changed or (is_custom and result.value is None)):
         tracer.emit(func, args, kwargs)
     given = tracer.record(func, args, kwargs, result)
     for x in changed:
@@ -430,7 +433,10 @@ _STATE: Final = {
 
 
 def _state(tracer: Any, x: torch.Tensor, name: str) -> Any:
-    """A part of the state of a real tensor: guarded."""
+    """A part of the state of a real tensor: guarded, or an input."""
+    given = tracer.recorder.attribute_input(x, name)
+    if given is not None:
+        return given
     found = tracer.observations.of_real(x, _STATE[name])
     if name not in ("grad_fn", VIEW_BASE):
         if name == "grad" and found is not None:
@@ -471,6 +477,9 @@ def _autograd(tracer: Any, func: Any, args: Any, kwargs: Any) -> Any:
 
 
 def _refuse(tracer: Any, func: Any, args: Any, kwargs: Any) -> Any:
+    found = tracer.with_data(func, args, kwargs)
+    if found is not NotImplemented:
+        return found
     site = capture_site()
     what, fix = REFUSED[func]
     raise refused(UnsupportedError, f"{what}" + (f" at {site}" if site else ""), fix=fix)
