@@ -175,6 +175,14 @@ def out_of_cat(x: Tensor, y: Tensor) -> Any:
     return z
 
 
+@program(matrix)
+def out_of_a_maker_without_dimensions(x: Tensor) -> Any:
+    z = x.sum()
+    torch.zeros((), out=z)
+    torch.full((x.shape[0],), 2.0, out=x.new_empty(0))
+    return z, torch.ones(x.shape, out=x)
+
+
 # ---------------------------------------------------------------------- setitem
 
 

@@ -59,13 +59,14 @@ def as_numbers(
 ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
     """The arguments with numbers for what stands for one; None if nothing does.
 
-    The first `kept` arguments stay, and without `tensors` all tensors do.
+    The first `kept` arguments stay, as does `out`, the tensor that takes the result; without
+    `tensors` all tensors do.
     """
     if args and not kept and tensors and _is_one_integer(args[0]):  # as in `torch.empty(x)`
         args = (current().call(torch.Tensor.item, (args[0],), {}), *args[1:])
         return as_numbers(args, kwargs) or (args, kwargs)
     numbers = (*args[:kept], *[_number(a, tensors) for a in args[kept:]])
-    named = {k: _number(a, tensors) for k, a in kwargs.items()}
+    named = {k: a if k == "out" else _number(a, tensors) for k, a in kwargs.items()}
     if not _differ(numbers, args) and not _differ(named.values(), kwargs.values()):
         return None
     return numbers, named
