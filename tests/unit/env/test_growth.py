@@ -2,46 +2,26 @@
 
 from __future__ import annotations
 
-import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-from anyshape.env import Env
 from anyshape.env.learning import learn as learning
-from benchmarks.growth import GOAL, PATTERNS, Pattern
-
-if TYPE_CHECKING:
-    from types import FrameType
+from benchmarks.growth import GOAL, PATTERNS, Pattern, calls, run
 
 FEW, MANY = 400, 800  # more than every budget, so that cutting scans short shows
 
 
-def calls(pattern: Pattern, n: int) -> int:
-    """How many calls it takes to tell n facts and to ask n questions; every question is proved."""
-    env = Env()
-    pairs = pattern.make(env, n)
-    count = 0
-
-    def profile(_frame: FrameType, event: str, _arg: Any) -> None:
-        nonlocal count
-        count += event in {"call", "c_call"}
-
-    before = sys.getprofile()
-    sys.setprofile(profile)
-    try:
-        for fact, _ in pairs:
-            env.assume(fact)
-        answers = [env.prove(question).answer for _, question in pairs]
-    finally:
-        sys.setprofile(before)
-    assert all(answers)
-    return count
+@pytest.mark.parametrize("pattern", PATTERNS, ids=lambda pattern: pattern.name)
+def test_growth_per_doubling(pattern: Pattern) -> None:
+    few, many = calls(pattern, FEW), calls(pattern, MANY)
+    assert many.told <= GOAL * few.told
+    assert many.asked <= GOAL * few.asked
 
 
 @pytest.mark.parametrize("pattern", PATTERNS, ids=lambda pattern: pattern.name)
-def test_growth_per_doubling(pattern: Pattern) -> None:
-    assert calls(pattern, MANY) <= GOAL * calls(pattern, FEW)
+def test_every_question_is_proved(pattern: Pattern) -> None:
+    assert run(pattern, FEW).proved == FEW
 
 
 def test_a_scan_of_all_facts_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
