@@ -48,6 +48,7 @@ def data_dependent(env: Env, p: Bool, action: str = "") -> DataDependentError:
         if unknown
         else f"{text} has no value at the sizes seen while tracing",
         fix=_fix(text, opposite, action, named=not set(unknown) & set(names)),
+        code="AS102" if action else "AS101",
     )
 
 

@@ -65,6 +65,7 @@ class Binding:
                 raise ArgumentError(
                     f"{self.program} was exported without the argument {name!r}",
                     fix="export it with an example that has the argument",
+                    code="AS301",
                 )
         return arranged, named
 
@@ -73,15 +74,20 @@ class Binding:
         order = [p.name for p in self.parameters.values() if p.kind in _POSITIONAL] or self.heads
         if len(args) > len(order):
             raise ArgumentError(
-                f"{self.program} takes {len(order)} positional arguments, not {len(args)}"
+                f"{self.program} takes {len(order)} positional arguments, not {len(args)}",
+                code="AS301",
             )
         given = dict(zip(order, args, strict=False))
         for name, value in kwargs.items():
             if name in given:
-                raise ArgumentError(f"{self.program} has two values for the argument {name!r}")
+                raise ArgumentError(
+                    f"{self.program} has two values for the argument {name!r}", code="AS301"
+                )
             p = self.parameters.get(name)
             if p is not None and p.kind not in _BY_NAME and name not in self.names:
-                raise ArgumentError(f"the argument {name!r} of {self.program} is positional")
+                raise ArgumentError(
+                    f"the argument {name!r} of {self.program} is positional", code="AS301"
+                )
             given[name] = value
         return given
 
@@ -90,7 +96,7 @@ class Binding:
             return given.pop(name)
         p = self.parameters.get(name)
         if p is None or p.default is p.empty:
-            raise ArgumentError(f"{self.program} needs the argument {name!r}")
+            raise ArgumentError(f"{self.program} needs the argument {name!r}", code="AS301")
         return p.default
 
 

@@ -170,7 +170,9 @@ class InputContract:
         self.need_inputs(flat)
         guard = self.failed_guard(flat)
         if guard is not None:
-            raise ConstraintError(f"a guard fails: {guard.text}", why=guard.describe())
+            raise ConstraintError(
+                f"a guard fails: {guard.text}", why=guard.describe(), code="AS202"
+            )
 
     def _written(self) -> tuple[Callable[[Sequence[Any]], int], list[Condition]]:
         with DisableTorchFunction():  # the examples are no values of a trace that calls this one
@@ -205,7 +207,9 @@ def flat_check(
 
 def _error(condition: Condition, flat: Sequence[Any]) -> AnyshapeError:
     violation = condition.violation(flat)
-    return (ArgumentError if violation.wrong_type else ConstraintError)(str(violation))
+    if violation.wrong_type:
+        return ArgumentError(str(violation), code="AS302")
+    return ConstraintError(str(violation), code="AS202")
 
 
 class CheckWriter:

@@ -206,10 +206,14 @@ def output_of(tracer: Tracer, leaf: Any) -> Any:
     if type(leaf) is str:
         need_plain(tracer, leaf)
     if isinstance(leaf, type) and leaf in _TRACED_TYPES:
-        raise refused(UnsupportedError, "the program returns the type of a traced value")
+        raise refused(
+            UnsupportedError, "the program returns the type of a traced value", code="AS115"
+        )
     if isinstance(leaf, _UNFINISHED):
         raise refused(
-            UnsupportedError, f"the program returns a {type(leaf).__name__}, which goes on"
+            UnsupportedError,
+            f"the program returns a {type(leaf).__name__}, which goes on",
+            code="AS115",
         )
     hidden = hidden_in(leaf, (SymTensor, *SYMBOLIC))
     if hidden is not None and type(leaf) is not type(hidden):
@@ -219,6 +223,7 @@ def output_of(tracer: Tracer, leaf: Any) -> Any:
             why="its structure is not known, so the values cannot be given back in it",
             fix="return tensors in tuples, lists and dicts, or register the class with"
             f" {pytree.REGISTER}",
+            code="AS115",
         )
     return value_of(tracer, leaf) if is_held(leaf) else Scan(tracer).freeze(leaf)
 
@@ -237,4 +242,5 @@ def need_plain(tracer: Tracer, text: str) -> None:
             f"the program returns the text {text!r} with the symbolic number {name} in it{_here()}",
             why="its value is known only when the program runs",
             fix="return the number itself, or use int(n) to specialize on its value",
+            code="AS115",
         )

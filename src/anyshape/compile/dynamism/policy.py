@@ -188,12 +188,15 @@ def _need_true(marks: Mapping[Key, Mark], names: Sequence[str], flat: Sequence[A
             raise RuntimeAssertError(
                 f"{source} is {n} and marked to be in {interval_text(low, high)}",
                 fix="mark the tensor again, with bounds that hold",
+                code="AS317",
             )
         if mark.shape_id is not None:
             first, size = by_id.setdefault(mark.shape_id, (source, n))
             if size != n:
                 raise RuntimeAssertError(
-                    _differ(first, source, mark.shape_id), why=f"they are {size} and {n}"
+                    _differ(first, source, mark.shape_id),
+                    why=f"they are {size} and {n}",
+                    code="AS317",
                 )
 
 

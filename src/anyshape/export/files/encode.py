@@ -86,6 +86,7 @@ def encode(program: ExportedProgram) -> tuple[dict[str, Any], bytes]:
         raise UnsupportedError(
             f"cannot save expressions of {written.total} characters when written out",
             why="it could not be loaded: the memory of a load is bounded by the size of the file",
+            code="AS511",
         )
     return content, data
 
@@ -243,6 +244,7 @@ class _Variant(_Graph):
                 "the program depends on state of its tensors that a file does not hold",
                 why="it read attributes, gradients or views of tensors, which are checked here",
                 fix="do not let the program depend on them",
+                code="AS511",
             )
         first, *others = v.segments if isinstance(v, Branching) else [Part(v, None)]
         content: dict[str, Any] = {

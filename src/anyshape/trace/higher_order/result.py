@@ -135,4 +135,5 @@ def refuse_results(what: str, found: list[Any]) -> NoReturn:
         UnsupportedError,
         f"a function that a higher-order call gets {what}: {' and '.join(map(str, found))}",
         why="the results of the call must have one type, whichever function runs",
+        code="AS116",
     )
