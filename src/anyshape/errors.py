@@ -7,13 +7,25 @@ torch already catch as `RuntimeError` or `ValueError` are subclasses of those to
 
 from __future__ import annotations
 
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
 from anyshape.error_codes import CODES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 def shortened(text: str, most: int = 300) -> str:
     """A text for a `repr`: one line, and no longer than `most` characters."""
     line = " ".join(text.split("\n"))
     return line if len(line) <= most else f"{line[: most - 3]}..."
+
+
+def nearest(name: object, known: Iterable[object]) -> str:
+    """A question that names what was probably meant, such as `did you mean 'x'? `, or nothing."""
+    found = get_close_matches(str(name), [str(k) for k in known], 1)
+    return f"did you mean {found[0]!r}? " if found else ""
 
 
 class AnyshapeError(Exception):
@@ -32,18 +44,19 @@ class AnyshapeError(Exception):
     is_once = False
 
     def __init__(self, what: str, *, why: str = "", fix: str = "", code: str = "") -> None:
+        super().__init__(what)
         self.what = what
-        self.why = why
         self.fix = fix
         if code:
             assert code in CODES, code
             self.code = code
-        lines = [what]
-        if why:
-            lines.append(f"  why: {why}")
-        if fix:
-            lines.append(f"  fix: {fix}")
-        super().__init__("\n".join(lines))
+        self.because(why)
+
+    def because(self, why: str) -> None:
+        """Give the error another reason."""
+        self.why = why
+        parts = (("", self.what), ("  why: ", why), ("  fix: ", self.fix))
+        self.args = ("\n".join(f"{title}{part}" for title, part in parts if part or not title),)
 
     @property
     def text(self) -> str:

@@ -106,12 +106,15 @@ class _Exported:
                 f"the function returns a {type(x).__name__} {whose}",
                 why="the program builds the containers that it returns",
                 fix="return a copy",
+                code="AS115",
             )
 
     def _need_new_leaf(self, x: Any) -> None:
         recorder = self._recorder
         if type(x) is SymTensor and (own := object.__getattribute__(x, "__dict__")):
-            raise recorder.unsupported(f"the function returns a tensor with attributes: {[*own]}")
+            raise recorder.unsupported(
+                f"the function returns a tensor with attributes: {[*own]}", code="AS115"
+            )
         if type(x) in ATOMS or isinstance(x, torch.Tensor | type) or recorder.is_outside(x):
             return
         is_number = is_array(x) and type(x).__hash__ is not None
@@ -196,6 +199,7 @@ def _one_object(recorder: Recorder, x: Any) -> UnsupportedError:
         f"the function returns a {type(x).__name__} that it made",
         why="the program would return the same object on every call",
         fix="return tensors and numbers in tuples, lists and dicts",
+        code="AS115",
     )
 
 

@@ -19,7 +19,7 @@ from anyshape.compile.dynamism.history import History
 from anyshape.compile.dynamism.specialized_mark import need_free
 from anyshape.domain import INF
 from anyshape.env.ladder.reason import interval_text
-from anyshape.errors import ArgumentError, RuntimeAssertError
+from anyshape.errors import ArgumentError, RuntimeAssertError, nearest
 from anyshape.expr import eq0
 from anyshape.symbolic.numpy_scalar import scalar_name
 from anyshape.symbolic.sym_int import SymInt
@@ -53,7 +53,8 @@ class Policy:
         if not (dynamic is None or type(dynamic) is bool or dynamic == UNBACKED):
             raise ArgumentError(
                 f"dynamic cannot be {dynamic!r}",
-                fix='None: what changes; True: everything; False: nothing; "unbacked": everything'
+                fix=nearest(dynamic, [UNBACKED])
+                + 'None: what changes; True: everything; False: nothing; "unbacked": everything'
                 " without looking at it",
             )
         self.dynamic = dynamic

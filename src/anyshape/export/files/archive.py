@@ -29,6 +29,8 @@ MEMBERS: Final = (PROGRAM, WEIGHTS, CHECKSUMS)
 MAX_PROGRAM: Final = 1 << 26
 LIMITS: Final = {PROGRAM: MAX_PROGRAM, WEIGHTS: 1 << 50, CHECKSUMS: 1 << 10}
 
+_CHANGED: Final = "its checksum is not the one that was saved: the file was changed"
+_AGAIN: Final = "copy the file again, or save the program again"
 _VERSION: Final = 45  # of the zip format: the first with 64-bit sizes
 _DATE: Final = (1 << 5) | 1  # 1980-01-01
 _WIDE: Final = 0xFFFFFFFF  # marks a size that is in the 64-bit field
@@ -157,15 +159,15 @@ def _read(
             actual = zlib.crc32(data) if len(data) == size else -1
             sums[member] = hashlib.sha256(data).hexdigest()
         if actual != crc:
-            raise LoadError(f"{member} is damaged")
+            raise LoadError(f"{member} is damaged", why=_CHANGED, fix=_AGAIN)
         members[member] = data
         entries.append((member.encode(), crc, size, offset))
         offset = start + size
     tail = _tail(entries, offset)
     if stream.read(len(tail) + 1) != tail:
-        raise LoadError("the directory at the end of the file is damaged, or something follows it")
+        raise LoadError("the end of the file is damaged, or something follows it", fix=_AGAIN)
     if not agree(members[CHECKSUMS], sums):
-        raise LoadError("the checksums are not those of the content", why="the file was changed")
+        raise LoadError("the content is damaged", why=_CHANGED, fix=_AGAIN)
     return members, sizes
 
 
@@ -201,5 +203,5 @@ def _head(stream: IO[bytes], member: str, offset: int, length: int) -> tuple[int
     if size > LIMITS[member]:
         raise LoadError(f"{member} has {size} bytes", why=f"at most {LIMITS[member]} are allowed")
     if size > length - offset - head_size:
-        raise LoadError(f"the file ends inside {member}", why="it is truncated")
+        raise LoadError(f"the file ends inside {member}", why="it is truncated", fix=_AGAIN)
     return size, crc, offset + head_size

@@ -93,7 +93,7 @@ def encode(program: ExportedProgram) -> tuple[dict[str, Any], bytes]:
 
 def _refused(refused: Refused, sites: Sites, written: WrittenOut) -> dict[str, Any]:
     first = refused.guards[0]
-    scope = ScopeWriter(first.condition.pool, first._knowledge.sources, sites, None, written)
+    scope = ScopeWriter(first.condition.pool, first.knowledge.sources, sites, None, written)
     guards = [scope.obligation(o) for o in refused.guards]
     kind = type(refused.error).__name__
     return {"error": [kind, str(refused.error)], "guards": guards, "terms": scope.terms()}

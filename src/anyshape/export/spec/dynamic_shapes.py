@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from anyshape.errors import ArgumentError, ConstraintError
+from anyshape.errors import ArgumentError, ConstraintError, nearest
 from anyshape.export.spec import dim as dims
 from anyshape.export.spec.dim import Derived, Dim, Hint, from_text, from_torch
 from anyshape.torch_compat import pytree
@@ -82,7 +82,8 @@ class _Reader:
             if unknown:
                 raise ArgumentError(
                     f"dynamic_shapes names {unknown[0]!r}, which is not an argument of this call",
-                    fix=f"the arguments are {', '.join(map(repr, names)) or 'none'}",
+                    fix=nearest(unknown[0], names)
+                    + f"the arguments are {', '.join(map(repr, names)) or 'none'}",
                     code="AS221",
                 )
             need_all(names, found, "dynamic_shapes")
@@ -131,7 +132,7 @@ class _Reader:
             if unknown:
                 raise ArgumentError(
                     f"dynamic_shapes of {path} names {unknown[0]!r}, which is not in it",
-                    fix=f"it has {', '.join(map(repr, keys))}",
+                    fix=nearest(unknown[0], keys) + f"it has {', '.join(map(repr, keys))}",
                     code="AS221",
                 )
             if is_dict:
