@@ -201,19 +201,20 @@ class ExportedProgram(Stateful):
     def _no_variant(self, flat: list[Any]) -> ConstraintError:
         guard = self._first.contract.failed_guard(flat)
         assert guard is not None
-        sizes = self._first.contract.describe(flat)
-        values = self._first.contract.values(flat)
+        contract = self._first.contract
+        values = contract.values(flat)
         branch = next((r for r in self.refused if r.holds(values)), None)
         if branch is not None:
             error = branch.error
             verb = "could not be exported" if branch.is_refusal else "raises"
             return ConstraintError(
-                f"{self.name} {verb} for {sizes}",
+                f"{self.name} {verb} for {contract.describe(flat, branch.guards)}",
                 why=f"{type(error).__name__}: {str(error).splitlines()[0]}",
                 code="AS202",
             )
         return ConstraintError(
-            f"{self.name} was not exported for {sizes}: {guard.text} does not hold",
+            f"{self.name} was not exported for {contract.describe(flat, [guard])}:"
+            f" {guard.text} does not hold",
             why=guard.describe(),
             code="AS202",
         )
