@@ -56,9 +56,8 @@ def written_conversion(site: Site | None) -> str:
 
 def assigned_name(site: Site | None) -> str:
     """The variable that gets the number made at a place; empty if the line does more than that."""
-    text = "" if site is None else site.text
     try:
-        (statement,) = ast.parse(text).body if text else ()
+        (statement,) = ast.parse("" if site is None else site.text).body
     except (SyntaxError, ValueError):
         return ""
     if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
