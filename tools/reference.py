@@ -14,6 +14,7 @@ from anyshape import errors
 from anyshape.cli import schema
 from anyshape.cli.main import COMMANDS
 from anyshape.config import LOGS, SETTINGS
+from anyshape.error_codes import CODES
 from anyshape.events import KINDS
 from anyshape.observe import trace_schema
 
@@ -78,6 +79,12 @@ def errors_() -> str:
         names = ", ".join(f"`{c.__name__}`" for c in [*parents, *built_in])
         rows.append([f"`{error.__name__}`", names, _prose(error)])
     return table(["error", "is a", "when"], rows)
+
+
+def codes() -> str:
+    """The codes of the failures, each with its page."""
+    rows = [[f"[{c}]({c}.md)", f"`{row.error}`", row.title] for c, row in CODES.items()]
+    return table(["code", "error", "what"], rows)
 
 
 def events() -> str:
@@ -153,6 +160,7 @@ def _prose(documented: object) -> str:
 TABLES = {
     "settings": settings,
     "errors": errors_,
+    "codes": codes,
     "events": events,
     "logs": logs,
     "trace_header": trace_header,

@@ -34,5 +34,7 @@ shown = subprocess.run([*command, "--version"], capture_output=True, text=True, 
 assert anyshape.__version__ in shown, shown
 told = subprocess.run([*command, "info", file], capture_output=True, text=True, check=True).stdout
 assert "float32[batch, 3]" in told, told
+page = subprocess.run([*command, "errors", "AS101"], capture_output=True, text=True, check=True)
+assert "AS101" in page.stdout, page
 python = sys.version.split()[0]
 print(f"anyshape {anyshape.__version__} on Python {python}, torch {torch.__version__}: works")

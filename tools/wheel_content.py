@@ -31,6 +31,8 @@ def _of_wheel(path: Path) -> list[str]:
         for file in (ROOT / "src" / "anyshape").rglob("*")
         if file.is_file() and "__pycache__" not in file.parts
     }
+    pages = (ROOT / "docs/reference/errors").glob("*.md")
+    source |= {f"anyshape/cli/error_pages/{page.name}" for page in pages}
     package = {name for name in names if not name.startswith(info.split("/")[0])}
     found = [f"the wheel lacks {name}" for name in sorted(source - package)]
     found += [f"the wheel holds {name}" for name in sorted(package - source)]

@@ -48,6 +48,7 @@ from anyshape.errors import ParseError as ParseError
 from anyshape.errors import RecompileLimitError as RecompileLimitError
 from anyshape.errors import RuleSignatureWarning as RuleSignatureWarning
 from anyshape.errors import RuntimeAssertError as RuntimeAssertError
+from anyshape.errors import SaveError as SaveError
 from anyshape.errors import ShapeError as ShapeError
 from anyshape.errors import StateError as StateError
 from anyshape.errors import UnsupportedError as UnsupportedError

@@ -32,7 +32,7 @@ from typing import (
     overload,
 )
 
-from anyshape.errors import ConfigError
+from anyshape.errors import ConfigError, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -435,7 +435,10 @@ SETTINGS: Final[dict[str, Setting[Any]]] = {
 
 
 def _unknown(name: str) -> ConfigError:
-    return ConfigError(f"no setting {name!r}", fix=f"the settings are {', '.join(SETTINGS)}")
+    return ConfigError(
+        f"no setting {name!r}",
+        fix=nearest(name, SETTINGS) + f"the settings are {', '.join(SETTINGS)}",
+    )
 
 
 def _setting(name: str) -> Setting[Any]:

@@ -27,7 +27,7 @@ from contextvars import ContextVar
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
-from anyshape.errors import AnyshapeError, ArgumentError, shortened
+from anyshape.errors import AnyshapeError, ArgumentError, shortened, text_of
 from anyshape.refusal import forgive
 
 if TYPE_CHECKING:
@@ -229,7 +229,7 @@ class Lowering(NamedTuple):
     nanoseconds: int
 
     def __str__(self) -> str:
-        end = "" if self.error is None else f" failed: {self.error}"
+        end = "" if self.error is None else f" failed: {text_of(self.error)}"
         return f"{self.backend}: {len(self.graph.nodes)} calls{end}, {_ms(self.nanoseconds)}"
 
 

@@ -30,9 +30,9 @@ running = _Running()
 """The trace that runs in this thread; `tensor.current` enters and leaves it."""
 
 
-def refused(kind: type[_E], what: str, *, why: str = "", fix: str = "") -> _E:
+def refused(kind: type[_E], what: str, *, why: str = "", fix: str = "", code: str = "") -> _E:
     """The error to raise. The trace that runs in this thread keeps it."""
-    error = kind(what, why=why, fix=fix)
+    error = kind(what, why=why, fix=fix, code=code)
     error.is_refusal = True
     if running.trace is not None:
         running.trace.refusals.append(error)

@@ -216,7 +216,8 @@ def test_an_error_of_ours_has_no_traceback(call: Any, monkeypatch: pytest.Monkey
         raise ConfigError("no setting 'x'", fix="use another")
 
     monkeypatch.setattr(demo_program, "run", fail)
-    assert call("demo") == (ERROR, "", "anyshape: no setting 'x'\n  fix: use another\n")
+    message = ConfigError("no setting 'x'", fix="use another")
+    assert call("demo") == (ERROR, "", f"anyshape: {message}\n")
     assert "Traceback" in call("demo --debug")[2]
 
 
@@ -259,7 +260,7 @@ def test_an_error_is_one_message(line: str, said: str, call: Any) -> None:
     found = json.loads(out)
     assert status == ERROR
     assert set(found) == {"schema", "version", "error"}
-    assert set(found["error"]) == {"type", "what", "why", "fix"}
+    assert set(found["error"]) == {"type", "what", "why", "fix", "code"}
 
 
 def test_an_interrupt_is_quiet(call: Any) -> None:

@@ -27,6 +27,7 @@ COMMANDS: Final[dict[str, str]] = {  # each in the module of its name
     "export": "Export a program and write it to a file.",
     "infer": "Print the dynamic_shapes that several calls show.",
     "info": "Tell what a saved program accepts and holds.",
+    "errors": "Print the page of an error code, or list all codes.",
     "explain": "Explain a saved program, or one of its symbols.",
     "report": "Write an HTML report of a saved program, or of trace files.",
     "run": "Run a saved program.",
@@ -96,5 +97,5 @@ def _run(output: Output, arguments: list[str]) -> int:
     except AnyshapeError as error:
         if output.debug:
             traceback.print_exc()
-        output.error(type(error).__name__, error.what, error.why, error.fix)
+        output.error(error)
         return ERROR

@@ -12,6 +12,8 @@ from anyshape.cli.schema import VERSION
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from anyshape.errors import AnyshapeError
+
 T = TypeVar("T")
 _WIDE: Final = 10_000  # columns where the output is not a terminal: nothing is wrapped or cut
 
@@ -56,11 +58,11 @@ class Output:
             head = {"schema": f"anyshape-{self.command}", "version": VERSION}
             print(json.dumps({**head, **members}, indent=2))
 
-    def error(self, kind: str, what: str, why: str = "", fix: str = "") -> None:
+    def error(self, error: AnyshapeError) -> None:
         """Print an error: on stderr, and with `json` also as an object."""
-        self.result(error={"type": kind, "what": what, "why": why, "fix": fix})
-        parts = (("", what), ("  why: ", why), ("  fix: ", fix))
-        print("anyshape: " + "\n".join(f"{t}{text}" for t, text in parts if text), file=sys.stderr)
+        parts = {"what": error.what, "why": error.why, "fix": error.fix, "code": error.code}
+        self.result(error={"type": type(error).__name__, **parts})
+        print(f"anyshape: {error}", file=sys.stderr)
 
     @contextlib.contextmanager
     def for_user(self) -> Iterator[None]:

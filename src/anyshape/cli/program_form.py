@@ -6,20 +6,14 @@ import os
 from typing import TYPE_CHECKING, Any
 
 import anyshape
-from anyshape.errors import LoadError
 
 if TYPE_CHECKING:
     from anyshape.export import ExportedProgram
 
 
 def load_program(file: str) -> ExportedProgram:
-    """The program in a file; an error names the file."""
-    try:
-        return anyshape.load(file)
-    except LoadError as e:
-        if file in e.what:
-            raise
-        raise LoadError(f"{file}: {e.what}", why=e.why, fix=e.fix) from e
+    """The program in a file."""
+    return anyshape.load(file)
 
 
 def members_of(program: ExportedProgram, file: str) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import click
 from anyshape.cli.command import command
 from anyshape.cli.made_input import SIZE_HELP, each_choice, made_call, read_sizes
 from anyshape.cli.program_form import load_program
-from anyshape.errors import ArgumentError
+from anyshape.errors import ArgumentError, SaveError
 
 if TYPE_CHECKING:
     from anyshape.cli.output import Output
@@ -101,4 +101,4 @@ def _write_tensors(path: str, leaves: list[Any]) -> None:
     try:
         save_file(tensors, path)
     except OSError as e:
-        raise ArgumentError(f"{path} cannot be written", why=str(e)) from e
+        raise SaveError(f"{path} cannot be written", why=str(e)) from e

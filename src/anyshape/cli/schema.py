@@ -86,6 +86,10 @@ SCHEMAS: Final[dict[str, dict[str, str]]] = {
         "dynamic_shapes": 'object: for each argument its spec; a dynamic size is "DYNAMIC"',
         "code": "string: the same as Python",
     },
+    "errors": {
+        "codes": "object: for each code `error` (the name of the class) and `title`",
+        "page": "string or null: the page of the code, in Markdown",
+    },
     "explain": {
         "text": "string: the explanation of the program or the symbol",
         "symbols": "array: objects with `variant`, `name`, `label`, `kind`, `site`, `least`,"

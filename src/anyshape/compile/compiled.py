@@ -35,6 +35,7 @@ from anyshape.errors import (
     RuntimeAssertError,
     ShapeError,
     UnsupportedError,
+    text_of,
 )
 from anyshape.events import Fallback, Recompilation, emit, listeners
 from anyshape.interop.backend import EAGER, Lowered, find_backend
@@ -284,19 +285,18 @@ class Compiled(Described):
         try:
             result = self._eagerly(call.args, call.kwargs)
             if not self._cuts.at_error(error):
-                self._give_up(f"it cannot be traced: {error}")
+                self._give_up(f"it cannot be traced: {text_of(error)}")
         finally:
             made.drop_places()
         return result
 
     def _refuse(self, error: Exception, call: Arguments) -> NoReturn:
         """Raise for a call that cannot be traced whole; an error of the function's own is its."""
-        is_ours = isinstance(error, AnyshapeError)
-        if is_ours and not isinstance(error, ShapeError):
+        if isinstance(error, AnyshapeError) and not isinstance(error, ShapeError):
             raise error
         if not getattr(error, "is_refusal", False):
             self._eagerly(call.args, call.kwargs)  # raises, unless the function handles it
-        text = str(error) if is_ours else f"{type(error).__name__}: {error}"
+        text = f"{type(error).__name__}: {text_of(error)}"
         raise refused(UnsupportedError, f"an error that eager execution lacks: {text}") from error
 
     # ------------------------------------------------------------------ pieces
@@ -468,7 +468,7 @@ class Compiled(Described):
             before.restore()
         elif tracer.outer_version or tracer.draws:
             raise UnsupportedError(
-                f"{name_of(self.fn)} cannot be traced beyond a branch of this call: {error}",
+                f"{name_of(self.fn)} cannot be traced beyond a branch of this call: {error.text}",
                 why="it has changed tensors or drawn random numbers before, so it cannot be run"
                 " again",
                 fix="reset() and call it with force_eager, or compile the parts of it",
@@ -477,7 +477,7 @@ class Compiled(Described):
         if self._cuts.at_error(error):
             self._drop(entry)
         else:
-            self._give_up(f"a branch of it cannot be traced: {error}")
+            self._give_up(f"a branch of it cannot be traced: {error.text}")
         return result
 
     # ------------------------------------------------------------------ what there is

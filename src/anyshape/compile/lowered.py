@@ -32,7 +32,7 @@ def lower_program(
     except BackendError as e:
         if strict and not e.is_refusal:
             raise
-        warnings.warn(f"{name} runs as plain Python: {e}", AnyshapeWarning, stacklevel=6)
+        warnings.warn(f"{name} runs as plain Python: {e.text}", AnyshapeWarning, stacklevel=6)
     return lower(captured, find_backend(EAGER), flat)
 
 

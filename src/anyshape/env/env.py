@@ -25,7 +25,7 @@ from anyshape.domain import INF, NINF, Interval
 from anyshape.env import fact as origin
 from anyshape.env.announce import tell_equalities, tell_symbol, timed
 from anyshape.env.asker import Asker
-from anyshape.env.data_dependence import data_dependent
+from anyshape.env.data_dependence import data_dependent, without_value
 from anyshape.env.fact import Fact
 from anyshape.env.knowledge.equality import form, form_bool
 from anyshape.env.knowledge.knowledge import Knowledge, atom_interval
@@ -159,6 +159,8 @@ class Env:
         self.symbols[name] = _new(Symbol, described)
         if source:
             self.sources[name] = source
+        elif site is not None:
+            self.knowledge.births[name] = site
         if size:
             self._sizes.append(e)
         if listeners and SymbolCreation in listeners:
@@ -259,7 +261,7 @@ class Env:
         backed = simple if simple.hint is not None else e
         value = backed.hint
         if value is None:
-            raise data_dependent(self, eq0(simple), f"turn {self.text(e)} into a Python int")
+            raise without_value(self, simple, "a Python int")
         if not self.guard(eq0(backed.shift(-value))):
             raise ConstraintError(
                 f"{self.text(e)} is {value} while tracing, and cannot be that",
@@ -272,7 +274,7 @@ class Env:
         """The value of a real: its hint, which is then guarded with its sign, or an error."""
         value: float | None = r.hint
         if value is None:
-            raise data_dependent(self, equals(r, 0.0), f"turn {self.text(r)} into a float")
+            raise without_value(self, r, "a float")
         if r.op != CONST:
             self.guard(equals(r, value))
             if not value:

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 class Obligation:
     """One condition with its origin, the user's line and message; text is made when asked for."""
 
-    __slots__ = ("_knowledge", "_message", "condition", "origin", "recorded", "site")
+    __slots__ = ("_message", "condition", "knowledge", "origin", "recorded", "site")
 
     def __init__(self, fact: Fact, knowledge: Knowledge, recorded: Sequence[Fact] = ()) -> None:
         self.recorded = recorded
@@ -54,7 +54,7 @@ class Obligation:
         self.origin = fact.origin
         self.site: Site | None = fact.site
         self._message = fact.message
-        self._knowledge = knowledge
+        self.knowledge = knowledge
 
     @property
     def message(self) -> str | None:
@@ -69,7 +69,7 @@ class Obligation:
     @property
     def text(self) -> str:
         """The condition as Python over the sources."""
-        return self._knowledge.text(self.condition)
+        return self.knowledge.text(self.condition)
 
     def first_failing(self, values: Mapping[str, Any]) -> tuple[Obligation, bool]:
         """The first recorded condition that fails at the values of the symbols that are known.
@@ -82,7 +82,7 @@ class Obligation:
                 if any(name not in values for name in names_of(part.condition)):
                     is_open = True
                 elif not _holds(part.condition, values):
-                    return Obligation(part, self._knowledge), is_open
+                    return Obligation(part, self.knowledge), is_open
         return self, False
 
     def describe(self) -> str:
@@ -123,7 +123,7 @@ def numbered(listed: Iterable[Obligation]) -> list[tuple[int, Obligation]]:
         elif not found:
             for i, fact in enumerate(o.recorded):
                 for part in _parts(fact):
-                    made = Obligation(part, o._knowledge, o.recorded)
+                    made = Obligation(part, o.knowledge, o.recorded)
                     found.setdefault(part.condition, (i, made))
     return [*found.values(), *alone]
 

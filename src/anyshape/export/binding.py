@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from anyshape.errors import ArgumentError
+from anyshape.errors import ArgumentError, nearest
 from anyshape.trace.condition import same_value
 
 if TYPE_CHECKING:
@@ -62,8 +62,8 @@ class Binding:
         for name, value in given.items():
             p = self.parameters.get(name)
             if p is None or type(p.default) is not type(value) or not same_value(value, p.default):
-                raise ArgumentError(
-                    f"{self.program} was exported without the argument {name!r}",
+                raise self._error(
+                    f"was exported without the argument {name!r}",
                     fix="export it with an example that has the argument",
                 )
         return arranged, named
@@ -72,16 +72,17 @@ class Binding:
         """The arguments by name."""
         order = [p.name for p in self.parameters.values() if p.kind in _POSITIONAL] or self.heads
         if len(args) > len(order):
-            raise ArgumentError(
-                f"{self.program} takes {len(order)} positional arguments, not {len(args)}"
-            )
+            raise self._error(f"takes {len(order)} positional arguments, not {len(args)}")
         given = dict(zip(order, args, strict=False))
         for name, value in kwargs.items():
             if name in given:
-                raise ArgumentError(f"{self.program} has two values for the argument {name!r}")
+                raise self._error(f"has two values for the argument {name!r}")
             p = self.parameters.get(name)
             if p is not None and p.kind not in _BY_NAME and name not in self.names:
-                raise ArgumentError(f"the argument {name!r} of {self.program} is positional")
+                raise self._error(f"takes the argument {name!r} by position")
+            if name not in (*order, *self.names) and self.has_no(name):
+                known = [*order, *self.names]
+                raise self._error(f"has no argument {name!r}", fix=nearest(name, known))
             given[name] = value
         return given
 
@@ -90,8 +91,18 @@ class Binding:
             return given.pop(name)
         p = self.parameters.get(name)
         if p is None or p.default is p.empty:
-            raise ArgumentError(f"{self.program} needs the argument {name!r}")
+            raise self._error(f"is called without the argument {name!r}")
         return p.default
+
+    def has_no(self, name: str) -> bool:
+        """Whether the function cannot have an argument; a loaded program has no function."""
+        kinds = {p.kind for p in self.parameters.values()}
+        return name not in self.parameters and inspect.Parameter.VAR_KEYWORD not in kinds
+
+    def _error(self, what: str, fix: str = "") -> ArgumentError:
+        call = ", ".join([*self.heads, *(f"{name}=..." for name in self.names)])
+        usage = f"call it as {self.program}({call})"
+        return ArgumentError(f"{self.program} {what}", fix=f"{fix or usage}", code="AS301")
 
 
 def _parameters(function: Any) -> dict[str, inspect.Parameter]:

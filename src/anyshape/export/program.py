@@ -6,7 +6,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from anyshape.env.fact import DECLARED
-from anyshape.errors import AnyshapeError, ArgumentError, ConstraintError, UnsupportedError
+from anyshape.errors import AnyshapeError, ArgumentError, ConstraintError, UnsupportedError, text_of
 from anyshape.export.binding import Binding
 from anyshape.export.branches.branching import branches_of
 from anyshape.export.constant import Constant, constants_of
@@ -201,19 +201,22 @@ class ExportedProgram(Stateful):
     def _no_variant(self, flat: list[Any]) -> ConstraintError:
         guard = self._first.contract.failed_guard(flat)
         assert guard is not None
-        sizes = self._first.contract.describe(flat)
-        values = self._first.contract.values(flat)
+        contract = self._first.contract
+        values = contract.values(flat)
         branch = next((r for r in self.refused if r.holds(values)), None)
         if branch is not None:
             error = branch.error
             verb = "could not be exported" if branch.is_refusal else "raises"
             return ConstraintError(
-                f"{self.name} {verb} for {sizes}",
+                f"{self.name} {verb} for {contract.describe(flat, branch.guards)}",
                 why=f"{type(error).__name__}: {str(error).splitlines()[0]}",
+                code="AS202",
             )
         return ConstraintError(
-            f"{self.name} was not exported for {sizes}: {guard.text} does not hold",
+            f"{self.name} was not exported for {contract.describe(flat, [guard])}:"
+            f" {guard.text} does not hold",
             why=guard.describe(),
+            code="AS202",
         )
 
     # ------------------------------------------------------------------ what it is
@@ -280,7 +283,7 @@ class ExportedProgram(Stateful):
 def _unhandled(name: str, error: Exception) -> UnsupportedError:
     """The error of a run that the function itself may have handled."""
     return UnsupportedError(
-        f"{name} raised {type(error).__name__}, which the function may handle: {error}",
+        f"{name} raised {type(error).__name__}, which the function may handle: {text_of(error)}",
         why="the program was traced where nothing raised, and has no handlers",
         fix="check for the condition in place of handling the error",
     )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import torch
 
-from anyshape.errors import ArgumentError
+from anyshape.errors import ArgumentError, nearest
 from anyshape.events import Lowering, emit, listeners
 from anyshape.interop.compiler_turn import turn_of
 from anyshape.torch_compat.dynamo import lookup_backend
@@ -101,9 +101,10 @@ def _find_backend(backend: str | Compiler) -> Backend:
         return Backend(backend)
     known = torch.compiler.list_backends(exclude_tags=())
     if backend not in known:
+        listed = dict.fromkeys([EAGER, INDUCTOR, *known])
         raise ArgumentError(
             f"there is no backend {backend!r}",
-            fix=f"one of {', '.join(dict.fromkeys([EAGER, INDUCTOR, *known]))}, or a function",
+            fix=f"{nearest(backend, listed)}one of {', '.join(listed)}, or a function",
         )
     return Backend(backend, lookup_backend(backend))
 

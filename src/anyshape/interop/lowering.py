@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch.fx import Interpreter
 
-from anyshape.errors import BackendError, UnsupportedError
+from anyshape.errors import BackendError, UnsupportedError, text_of
 from anyshape.interop.backend import Backend, Lowered
 from anyshape.interop.compiler_turn import is_of_torch
 from anyshape.interop.fakes import actual_hints, choose_hints, make_fakes
@@ -58,7 +58,8 @@ def lower_graph(captured: Captured, backend: Backend, flat: list[Any]) -> Lowere
             raise UnsupportedError(broken)
     except Exception as e:
         raise BackendError(
-            f"the backend {backend.name!r} failed on the program", why=f"{type(e).__name__}: {e}"
+            f"the backend {backend.name!r} failed on the program",
+            why=f"{type(e).__name__}: {text_of(e)}",
         ) from e
     return lowered
 

@@ -64,7 +64,9 @@ def _check(
     root = value.root
     if offset is None:
         if value is not root:
-            raise UnsupportedError(f"as_strided of a view without an offset, at {node.site}")
+            raise UnsupportedError(
+                f"as_strided of a view without an offset, at {node.site}", code="AS404"
+            )
         offset = 0
     count: Any = 1
     for n in root.meta.shape:
@@ -75,7 +77,7 @@ def _check(
     elif root.kind == INPUT:
         bounds.whole.append(root)
     elif root.meta.layout.found().strides is not None:
-        raise UnsupportedError(f"as_strided of a tensor with gaps, at {node.site}")
+        raise UnsupportedError(f"as_strided of a tensor with gaps, at {node.site}", code="AS404")
     last = offset
     for n, step in zip(size, stride, strict=True):
         last = last + (n - 1) * step

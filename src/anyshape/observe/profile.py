@@ -13,7 +13,7 @@ from pathlib import Path
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, Final
 
-from anyshape.errors import ArgumentError
+from anyshape.errors import ArgumentError, SaveError
 from anyshape.events import Answer, OpCall, Phase, subscribe
 from anyshape.observe.profile_report import OP, PHASE, QUESTION, Node, Part, Report
 from anyshape.rules.dispatch.table import Rule
@@ -175,5 +175,5 @@ def _folder(folder: Any) -> Path:
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as e:
-        raise ArgumentError(f"cannot create the folder profile={str(folder)!r}", why=str(e)) from e
+        raise SaveError(f"cannot create the folder profile={str(folder)!r}", why=str(e)) from e
     return path

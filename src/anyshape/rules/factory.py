@@ -245,7 +245,9 @@ def _nested(data: Any) -> tuple[tuple[Any, ...], torch.dtype]:
         shape, dtype = parts[0]
         for other, found in parts[1:]:
             if len(other) != len(shape):
-                raise ArgumentError("nested lists of different depths do not make a tensor")
+                raise ArgumentError(
+                    "nested lists of different depths do not make a tensor", code="AS123"
+                )
             for n, m in zip(other, shape, strict=True):
                 expect_equal(n, m, lambda: "rows of different lengths do not make a tensor")
             dtype = promote_types(dtype, found)

@@ -60,7 +60,7 @@ def matmul(x: Any, other: Any) -> Any:
 
 def _need_dtype(op: str, dtype: Any) -> None:
     if dtype is not None and type(dtype) is not torch.dtype:
-        raise ArgumentError(f"{op}: out_dtype is {type(dtype).__name__}, not a dtype")
+        raise ArgumentError(f"{op}: out_dtype is {type(dtype).__name__}, not a dtype", code="AS123")
 
 
 @rule("mm")

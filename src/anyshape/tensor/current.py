@@ -22,6 +22,7 @@ def outside() -> UnsupportedError:
         UnsupportedError,
         "a traced tensor was used outside the trace that made it",
         fix="return it from the traced function, or keep what it is for inside",
+        code="AS114",
     )
 
 

@@ -52,6 +52,7 @@ def expect_grad(t: torch.Tensor, answer: bool) -> None:
         raise RuntimeAssertError(
             f"requires_grad of a tensor is {t.requires_grad}; it was {answer} while tracing",
             fix="run the program in the grad mode of the trace, or do not read requires_grad",
+            code="AS316",
         )
 
 
@@ -62,6 +63,7 @@ def expect_strides(t: torch.Tensor, strides: tuple[int, ...]) -> None:
             f"a tensor of shape {tuple(t.shape)} has strides {t.stride()};"
             f" they were {strides} while tracing",
             fix="call contiguous() before reading the layout",
+            code="AS316",
         )
 
 
@@ -72,6 +74,7 @@ def expect_dim_order(t: torch.Tensor, order: tuple[int, ...]) -> None:
             f"dim_order() of a tensor of shape {tuple(t.shape)} is {t.dim_order()};"
             f" it was {tuple(order)} while tracing",
             fix="do not let the program depend on it",
+            code="AS316",
         )
 
 
@@ -81,6 +84,7 @@ def expect_offset(t: torch.Tensor, offset: int) -> None:
         raise RuntimeAssertError(
             f"a tensor has storage offset {t.storage_offset()}; it was {offset} while tracing",
             fix="call contiguous() before reading the layout",
+            code="AS316",
         )
 
 
@@ -91,4 +95,5 @@ def expect_contiguity(t: torch.Tensor, memory_format: torch.memory_format, answe
             f"is_contiguous() of a tensor of shape {tuple(t.shape)} is {not answer}; it was"
             f" {answer} while tracing",
             fix="call contiguous() instead of is_contiguous()",
+            code="AS316",
         )

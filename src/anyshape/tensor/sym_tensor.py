@@ -122,6 +122,7 @@ class SymTensor(torch.Tensor):
             why="the call went around the tracer, as inside vmap, torch.jit.script or autograd; a"
             " traced tensor has no data to compute with",
             fix="call the op on the tensors directly, or keep this code out of the traced function",
+            code="AS114",
         )
 
 

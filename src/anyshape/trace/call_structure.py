@@ -98,7 +98,8 @@ def flatten_call(
     if found is not None:
         place, expected, actual, *_ = found
         raise ArgumentError(
-            f"the inputs of {program} have another structure: {place} is {actual}, not {expected}"
+            f"the inputs of {program} have another structure: {place} is {actual}, not {expected}",
+            code="AS301",
         )
     return walk.leaves
 

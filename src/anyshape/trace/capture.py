@@ -21,6 +21,7 @@ from anyshape.trace.arguments import Arguments
 from anyshape.trace.autograd_function import need_remembered
 from anyshape.trace.call_structure import flatten_call
 from anyshape.trace.codegen import Program
+from anyshape.trace.error_place import add_place
 from anyshape.trace.escape import escapes_named
 from anyshape.trace.input_contract import InputContract
 from anyshape.trace.inputs import Inputs
@@ -244,6 +245,7 @@ def trace_call(
             try:
                 result = recorder.hooks.ready(recorder.outside(fn))(*args, **kwargs)
             except Exception as e:
+                add_place(e)
                 if raised is None:
                     raise
                 result = raised(e)

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from anyshape.env.fact import BY_RULE, ERRORS
+from anyshape.env.failure import describe_failure
 from anyshape.env.obligation import last_unbacked, numbered
 from anyshape.errors import RuntimeAssertError
 from anyshape.expr.atom import can_raise
@@ -299,7 +300,7 @@ class _OrderedChecks:
 
     def _lines(self, place: int) -> list[str]:
         due = self._due.get(place, ())
-        return [f"if not {truth(self.asserts[i])}: fail(asserts[{i}])" for i in due]
+        return [f"if not {truth(self.asserts[i])}: fail(asserts[{i}], seen=locals())" for i in due]
 
 
 class _Checks:
@@ -416,22 +417,25 @@ def defined(condition: Callable[[], bool]) -> bool:
         return False
 
 
-def fail(o: Obligation, values: Mapping[str, Any] | None = None, waits: bool = False) -> Obligation:
+def fail(
+    o: Obligation,
+    values: Mapping[str, Any] | None = None,
+    waits: bool = False,
+    seen: Mapping[str, Any] | None = None,
+) -> Obligation:
     """Raise the error of a runtime assert, a subclass of the error that Python itself would raise.
 
-    With the values of symbols, the first recorded condition that fails is reported. With `waits`,
-    return the assert instead if an earlier condition has a symbol whose value is missing.
+    `seen` are values for the message. With the values of symbols, the first recorded condition that
+    fails is reported. With `waits`, return the assert instead if an earlier condition has a symbol
+    whose value is missing.
     """
     if values is not None:
         first, is_open = o.first_failing(values)
         if is_open and waits:
             return o
         o = first
-    raise ERRORS.get(o.origin, RuntimeAssertError)(
-        o.message or f"{o.text} does not hold",
-        why=f"{o.text} is needed" + (f" at {o.site}" if o.site else ""),
-        by_rule=o.origin in BY_RULE,
-    )
+    what, why = describe_failure(o, values or seen or {})
+    raise ERRORS.get(o.origin, RuntimeAssertError)(what, why=why, by_rule=o.origin in BY_RULE)
 
 
 def guard_function(guards: Sequence[Obligation], symbols: Sequence[str]) -> FunctionType:

@@ -334,7 +334,7 @@ class Holds(NamedTuple):
     """
 
     guard: Obligation
-    describe: Callable[[Sequence[Any]], str]  # the values of the symbols for flat inputs
+    describe: Callable[[Sequence[Any], Sequence[Obligation]], str]  # values for flat inputs
     exact: bool = False
 
     def source(self, scope: Scope) -> str:
@@ -343,7 +343,7 @@ class Holds(NamedTuple):
 
     def violation(self, flat: Sequence[Any]) -> Violation:
         """See `Condition`."""
-        sentence = f"{self.guard.text} does not hold ({self.describe(flat)})"
+        sentence = f"{self.guard.text} does not hold ({self.describe(flat, [self.guard])})"
         return Violation(self.guard.text, sentence=sentence)
 
 

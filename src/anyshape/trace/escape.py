@@ -42,6 +42,7 @@ def escapes_named() -> Iterator[None]:
             why="the call went around the tracer, as inside torch.jit.script; a traced tensor has"
             " no data to compute with",
             fix="call the ops on the tensors directly, or keep this code out of the function",
+            code="AS114",
         ) from e
 
 

@@ -131,7 +131,7 @@ def set_flag(name: str, args: tuple[Any, ...], named: dict[str, Any]) -> None:
     exception the call is run again from where it began.
     """
     if name not in FLAG_SETTERS:
-        raise LoadError(f"{name!r} is not a setting of this release of torch")
+        raise LoadError(f"{name!r} is not a setting of this release of torch", code="AS504")
     if _callers.kept and _callers.kept[-1].flags is None:
         _callers.kept[-1].flags = read_flags()
     FLAG_SETTERS[name](*args, **named)
@@ -146,6 +146,7 @@ def need_flag(getter: str, args: tuple[Any, ...], value: Any) -> None:
             f" {value!r} when the program was exported",
             why="the program sets it, and then what it was",
             fix="set it as it was, or export again",
+            code="AS202",
         )
 
 

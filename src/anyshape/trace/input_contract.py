@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from anyshape.errors import ArgumentError, ConstraintError
 from anyshape.expr.text.python import function
+from anyshape.expr.traverse import names_of
 from anyshape.torch_compat.torch_function import DisableTorchFunction
 from anyshape.trace.codegen import guard_function
 from anyshape.trace.condition import (
@@ -138,11 +139,13 @@ class InputContract:
         """The values of the symbols that the inputs bind, in order."""
         return [bind.read(flat) for bind in self.inputs.binds]
 
-    def describe(self, flat: Sequence[Any]) -> str:
-        """The values of the symbols by the user's names."""
+    def describe(self, flat: Sequence[Any], guards: Sequence[Obligation]) -> str:
+        """The values of the symbols in some guards, by the user's names."""
         sources = self.tracer.env.sources
+        asked = {name for o in guards for name in names_of(o.condition)}
         pairs = zip(self.names, self.values(flat), strict=True)
-        return ", ".join(f"{sources.get(name, name)} = {value}" for name, value in pairs)
+        shown = [f"{sources.get(name, name)} = {value}" for name, value in pairs if name in asked]
+        return ", ".join(shown)
 
     def violated(self, flat: Sequence[Any]) -> Condition | None:
         """The first condition, guards aside, that the inputs violate."""
@@ -170,7 +173,9 @@ class InputContract:
         self.need_inputs(flat)
         guard = self.failed_guard(flat)
         if guard is not None:
-            raise ConstraintError(f"a guard fails: {guard.text}", why=guard.describe())
+            raise ConstraintError(
+                f"a guard fails: {guard.text}", why=guard.describe(), code="AS202"
+            )
 
     def _written(self) -> tuple[Callable[[Sequence[Any]], int], list[Condition]]:
         with DisableTorchFunction():  # the examples are no values of a trace that calls this one
@@ -205,7 +210,13 @@ def flat_check(
 
 def _error(condition: Condition, flat: Sequence[Any]) -> AnyshapeError:
     violation = condition.violation(flat)
-    return (ArgumentError if violation.wrong_type else ConstraintError)(str(violation))
+    if violation.wrong_type:
+        return ArgumentError(str(violation), code="AS302")
+    fix = ""
+    if type(condition) is StaticSize:
+        dim = condition.dim
+        fix = f'to let it vary, give dimension {dim} a name in dynamic_shapes, as {{{dim}: "n"}}'
+    return ConstraintError(str(violation), fix=fix, code="AS202")
 
 
 class CheckWriter:

@@ -181,13 +181,17 @@ class Inputs:
 
     def _tensor(self, tracer: Tracer, i: int, t: torch.Tensor, choose: SizeChooser) -> SymTensor:
         if type(t) is SymTensor:
-            raise ArgumentError(f"{self.names[i]} is a traced tensor of another trace")
+            raise ArgumentError(
+                f"{self.names[i]} is a traced tensor of another trace", code="AS302"
+            )
         wraps = is_wrapper(type(t)) and type(t) is not SymTensor
         taken = wraps or (tracer.options.effects != REPLAYED and is_fake(t))
         taken = taken and t.layout is torch.strided  # the sizes of jagged tensors are no numbers
         why = None if taken else untraceable(t)
         if why is not None:
-            raise ArgumentError(f"{self.names[i]} {why}; only plain strided tensors can be traced")
+            raise ArgumentError(
+                f"{self.names[i]} {why}; only plain strided tensors can be traced", code="AS302"
+            )
         shape = tuple(
             self._size(tracer, Spot(i, f"{self.names[i]}.size({d})", d, n), choose)
             for d, n in enumerate(t.shape)

@@ -68,13 +68,17 @@ def _equal(a: Any, b: Any) -> bool:
 def expect_state(t: torch.Tensor, name: str, expected: Any) -> None:
     """Raise unless a part of the state of a tensor is what the program was told while tracing."""
     if not has_state(t, name, expected):
-        raise RuntimeAssertError(_violation("a tensor", name, expected, state_of(t, name)).sentence)
+        raise RuntimeAssertError(
+            _violation("a tensor", name, expected, state_of(t, name)).sentence, code="AS316"
+        )
 
 
 def expect_same(t: torch.Tensor, other: torch.Tensor, expected: bool) -> None:
     """Raise unless two tensors are, or are not, one object as the program was told."""
     if (t is other) is not expected:
-        raise RuntimeAssertError(f"an input is {'another' if expected else 'the same'} tensor")
+        raise RuntimeAssertError(
+            f"an input is {'another' if expected else 'the same'} tensor", code="AS316"
+        )
 
 
 def _violation(who: str, name: str, expected: Any, actual: Any) -> Violation:

@@ -106,12 +106,15 @@ class _Exported:
                 f"the function returns a {type(x).__name__} {whose}",
                 why="the program builds the containers that it returns",
                 fix="return a copy",
+                code="AS115",
             )
 
     def _need_new_leaf(self, x: Any) -> None:
         recorder = self._recorder
         if type(x) is SymTensor and (own := object.__getattribute__(x, "__dict__")):
-            raise recorder.unsupported(f"the function returns a tensor with attributes: {[*own]}")
+            raise recorder.unsupported(
+                f"the function returns a tensor with attributes: {[*own]}", code="AS115"
+            )
         if type(x) in ATOMS or isinstance(x, torch.Tensor | type) or recorder.is_outside(x):
             return
         is_number = is_array(x) and type(x).__hash__ is not None
@@ -196,6 +199,7 @@ def _one_object(recorder: Recorder, x: Any) -> UnsupportedError:
         f"the function returns a {type(x).__name__} that it made",
         why="the program would return the same object on every call",
         fix="return tensors and numbers in tuples, lists and dicts",
+        code="AS115",
     )
 
 
@@ -206,10 +210,14 @@ def output_of(tracer: Tracer, leaf: Any) -> Any:
     if type(leaf) is str:
         need_plain(tracer, leaf)
     if isinstance(leaf, type) and leaf in _TRACED_TYPES:
-        raise refused(UnsupportedError, "the program returns the type of a traced value")
+        raise refused(
+            UnsupportedError, "the program returns the type of a traced value", code="AS115"
+        )
     if isinstance(leaf, _UNFINISHED):
         raise refused(
-            UnsupportedError, f"the program returns a {type(leaf).__name__}, which goes on"
+            UnsupportedError,
+            f"the program returns a {type(leaf).__name__}, which goes on",
+            code="AS115",
         )
     hidden = hidden_in(leaf, (SymTensor, *SYMBOLIC))
     if hidden is not None and type(leaf) is not type(hidden):
@@ -219,6 +227,7 @@ def output_of(tracer: Tracer, leaf: Any) -> Any:
             why="its structure is not known, so the values cannot be given back in it",
             fix="return tensors in tuples, lists and dicts, or register the class with"
             f" {pytree.REGISTER}",
+            code="AS115",
         )
     return value_of(tracer, leaf) if is_held(leaf) else Scan(tracer).freeze(leaf)
 
@@ -237,4 +246,5 @@ def need_plain(tracer: Tracer, text: str) -> None:
             f"the program returns the text {text!r} with the symbolic number {name} in it{_here()}",
             why="its value is known only when the program runs",
             fix="return the number itself, or use int(n) to specialize on its value",
+            code="AS115",
         )

@@ -119,6 +119,7 @@ def _foreign() -> UnsupportedError:
         "a traced tensor of another trace",
         why="it is not a value of this graph",
         fix="pass it as an argument, or trace both programs as one",
+        code="AS114",
     )
 
 

@@ -45,7 +45,8 @@ class WrapperForm:
         if found is not None:
             raise ConstraintError(
                 f"an input that wraps other tensors is {found[0]}; the program was traced for"
-                f" {found[1]}"
+                f" {found[1]}",
+                code="AS202",
             )
 
     def difference(self, x: Any) -> tuple[str, str] | None:

@@ -132,7 +132,7 @@ def test_both_sides_are_shown_with_both_lines() -> None:
     assert 'check(u <= 3, "at most three")' in error.what
     assert "known before: 5 <= mask.sum() (checked condition at test_contradictions.py" in error.why
     assert "check(u >= 5)" in error.why
-    assert str(error) == f"{error.what}\n  why: {error.why}"
+    assert error.text == f"{error.what}\n  why: {error.why}"
 
 
 @pytest.mark.parametrize(("facts", "impossible"), IMPOSSIBLE)

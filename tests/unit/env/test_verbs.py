@@ -294,5 +294,5 @@ def test_an_error_names_no_variable_that_holds_something_else(scene: Scene) -> N
     with pytest.raises(DataDependentError, match="into a Python int") as caught:
         env.value(hits)
     assert caught.value.why.startswith("hits: known only when the program runs; hits was made at")
-    assert "add torch._check(n == <value>)" in caught.value.fix
+    assert "add torch._check(hits == <value>)" in caught.value.fix
     assert (twice.width, other.width) == (1, 1)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import torch
 
-from anyshape.errors import ArgumentError
+from anyshape.errors import ArgumentError, SaveError
 from anyshape.events import Answer, OpCall, emit, listeners
 from anyshape.export import export
 from anyshape.observe.profile import Profiled, Recorder
@@ -188,7 +188,7 @@ def test_a_profile_inside_another(tmp_path: Path) -> None:
 
 def test_what_is_no_folder(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
-    with pytest.raises(ArgumentError, match="folder"):
+    with pytest.raises(SaveError, match="folder"):
         export(program, inputs(), profile=tmp_path / "file")
     with pytest.raises(ArgumentError, match="folder"):
         export(program, inputs(), profile=3)  # type: ignore[arg-type]

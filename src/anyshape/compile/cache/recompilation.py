@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+import re
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from anyshape.errors import shortened
+from anyshape.expr.traverse import names_of
 from anyshape.trace.condition import Holds, SameValue, StaticSize
 
 if TYPE_CHECKING:
     from anyshape.trace.condition import Condition, Violation
+
+
+_SIZE: Final = re.compile(r"(.+)\.size\((\d+)\)")
+_MARK: Final = r"anyshape.mark_unbacked(\1, \2)"
 
 
 class Reason(NamedTuple):
@@ -48,8 +54,12 @@ class Reason(NamedTuple):
     def fix(self) -> str:
         """What to mark so that one program serves both."""
         match self.condition:
-            case Holds():
-                return "mark the size unbacked, or write the branch without the size"
+            case Holds(guard=guard):
+                sources = guard.knowledge.sources
+                labels = [sources.get(name, "") for name in sorted(names_of(guard.condition))]
+                marks = [_SIZE.sub(_MARK, text) for text in labels if _SIZE.fullmatch(text)]
+                wanted = " and ".join(marks) or "mark the size unbacked"
+                return f"{wanted}, or write the branch without the size"
             case StaticSize(leaf=leaf, dim=dim):
                 return f"anyshape.mark_dynamic({leaf.name}, {dim}), or mark_unbacked"
             case SameValue(leaf=leaf) if type(leaf.example) in (int, float):

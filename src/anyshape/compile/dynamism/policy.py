@@ -19,7 +19,7 @@ from anyshape.compile.dynamism.history import History
 from anyshape.compile.dynamism.specialized_mark import need_free
 from anyshape.domain import INF
 from anyshape.env.ladder.reason import interval_text
-from anyshape.errors import ArgumentError, RuntimeAssertError
+from anyshape.errors import ArgumentError, RuntimeAssertError, nearest
 from anyshape.expr import eq0
 from anyshape.symbolic.numpy_scalar import scalar_name
 from anyshape.symbolic.sym_int import SymInt
@@ -53,7 +53,8 @@ class Policy:
         if not (dynamic is None or type(dynamic) is bool or dynamic == UNBACKED):
             raise ArgumentError(
                 f"dynamic cannot be {dynamic!r}",
-                fix='None: what changes; True: everything; False: nothing; "unbacked": everything'
+                fix=nearest(dynamic, [UNBACKED])
+                + 'None: what changes; True: everything; False: nothing; "unbacked": everything'
                 " without looking at it",
             )
         self.dynamic = dynamic
@@ -188,12 +189,15 @@ def _need_true(marks: Mapping[Key, Mark], names: Sequence[str], flat: Sequence[A
             raise RuntimeAssertError(
                 f"{source} is {n} and marked to be in {interval_text(low, high)}",
                 fix="mark the tensor again, with bounds that hold",
+                code="AS317",
             )
         if mark.shape_id is not None:
             first, size = by_id.setdefault(mark.shape_id, (source, n))
             if size != n:
                 raise RuntimeAssertError(
-                    _differ(first, source, mark.shape_id), why=f"they are {size} and {n}"
+                    _differ(first, source, mark.shape_id),
+                    why=f"they are {size} and {n}",
+                    code="AS317",
                 )
 
 

@@ -19,6 +19,7 @@ from anyshape.compile.pieces.outline import (
     marker,
     statement_at,
 )
+from anyshape.errors import text_of
 from anyshape.torch_compat.module_attribute import CALL_IMPL, calls_forward, has_plain_call
 from anyshape.trace.record.territory import is_twinned
 from anyshape.trace.twin.private_name import PrivateNames
@@ -70,7 +71,7 @@ class Pieces:
     ) -> Pieces:
         """A function in pieces, cut where its trace raised an error."""
         site = break_site(error, target_of(fn)[0].__code__)
-        return cls(fn, str(error), make, site=site, about=about)
+        return cls(fn, text_of(error), make, site=site, about=about)
 
     @classmethod
     def at_question(

@@ -46,7 +46,7 @@ def lower_segment(
             enter_modes(part.modes)
             lowered = lower(part.captured, backend, part.frame)
     except BackendError as e:
-        warnings.warn(f"a part of the program runs as plain Python: {e}", AnyshapeWarning, 6)
+        warnings.warn(f"a part of the program runs as plain Python: {e.text}", AnyshapeWarning, 6)
         return
     run, holds = lowered.run, lowered.holds
     if holds is None:

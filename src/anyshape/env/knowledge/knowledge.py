@@ -18,6 +18,7 @@ anything, writes none.
     told               conditions that facts state word for word, with their truth
     links              pointers along chains of additions, see `spine.py`
     sources            how to show a symbol to the user
+    births             where a symbol without a source was made, for messages
 
 What is derived from these tables on demand is memoized with a stamp, see `memo.py`. There are two
 counters. `version` rises with everything learnt, and stamps answers, reductions and definedness;
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from anyshape.env.knowledge.direction import Direction
     from anyshape.env.knowledge.relation import Relation
     from anyshape.env.knowledge.spine import Link
+    from anyshape.env.site import Site
     from anyshape.expr import Bool, Pool
     from anyshape.expr.node import Atom, Operand
 
@@ -68,6 +70,7 @@ class Knowledge:
     __slots__ = (
         "agenda",
         "atom_forms",
+        "births",
         "blame",
         "clauses",
         "definedness",
@@ -97,6 +100,7 @@ class Knowledge:
     def __init__(self, pool: Pool) -> None:
         self.pool = pool
         self.sources: dict[str, str] = {}
+        self.births: dict[str, Site] = {}
         self.journal: list[tuple[Any, Any, Any]] = []
         self.former: list[tuple[Expr, Bound, Bound]] = []
         self.blame: dict[tuple[Atom, bool], Fact] = {}

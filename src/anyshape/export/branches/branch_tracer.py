@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from anyshape.config import config
-from anyshape.env.data_dependence import data_dependent
+from anyshape.env.data_dependence import data_dependent, without_value
 from anyshape.env.site import capture as capture_site
 from anyshape.errors import AnyshapeError, ConstraintError
 from anyshape.export.branches.branch_env import BranchEnv
@@ -19,9 +19,8 @@ from anyshape.export.branches.carried import Carried
 from anyshape.export.branches.liveness import Liveness
 from anyshape.export.branches.waypoint import Waypoint, comes_before, differing, form_of, met
 from anyshape.export.branches.widening import FEW, ROUNDS, Widening, texts_of, widen, widening_of
-from anyshape.expr import eq0, negate
+from anyshape.expr import negate
 from anyshape.expr.boolean import Bool
-from anyshape.expr.constructor.comparison import equals
 from anyshape.expr.node import Expr
 from anyshape.expr.traverse import names_of
 from anyshape.symbolic.sym_bool import SymBool
@@ -232,10 +231,8 @@ class BranchTracer(SegmentTracer):
     def _undecided(self, question: Any) -> AnyshapeError:
         if type(question) is Bool:
             return data_dependent(self.env, question)
-        text = self.env.text(question)
-        if type(question) is Expr:
-            return data_dependent(self.env, eq0(question), f"turn {text} into a Python int")
-        return data_dependent(self.env, equals(question, 0.0), f"turn {text} into a float")
+        kind = "a Python int" if type(question) is Expr else "a float"
+        return without_value(self.env, question, kind)
 
     def _learn_answer(self, question: Any, answer: Any) -> None:
         try:

@@ -239,4 +239,5 @@ def _too_many(tree: Tree, failed: Exception | None) -> AnyshapeError:
         why=why,
         fix="keep results of rounds in tensors, such as torch.cat([out, new]), not in lists; use"
         " torch.where(...), which does not branch; or raise config.segment_limit",
+        code="AS103",
     )

@@ -14,7 +14,8 @@ import zlib
 from collections.abc import Callable, Collection
 from typing import IO, TYPE_CHECKING, Any, Final
 
-from anyshape.errors import AnyshapeError, LoadError
+from anyshape.errors import LoadError, SaveError
+from anyshape.export.files.foreign import HEAD, foreign
 from anyshape.export.files.skim import skim
 from anyshape.regular_file import open_to_read, replace_file
 
@@ -28,6 +29,8 @@ MEMBERS: Final = (PROGRAM, WEIGHTS, CHECKSUMS)
 MAX_PROGRAM: Final = 1 << 26
 LIMITS: Final = {PROGRAM: MAX_PROGRAM, WEIGHTS: 1 << 50, CHECKSUMS: 1 << 10}
 
+_CHANGED: Final = "its checksum is not the one that was saved: the file was changed"
+_AGAIN: Final = "copy the file again, or save the program again"
 _VERSION: Final = 45  # of the zip format: the first with 64-bit sizes
 _DATE: Final = (1 << 5) | 1  # 1980-01-01
 _WIDE: Final = 0xFFFFFFFF  # marks a size that is in the 64-bit field
@@ -105,7 +108,7 @@ def write_file(path: str | os.PathLike[str], members: Mapping[str, bytes]) -> No
     try:
         replace_file(path, lambda stream: write(stream, members))
     except OSError as e:
-        raise AnyshapeError(f"cannot save to {os.fspath(path)}", why=str(e)) from e
+        raise SaveError(f"cannot save to {os.fspath(path)}", why=str(e)) from e
 
 
 # ---------------------------------------------------------------------- reading
@@ -130,7 +133,7 @@ def skim_file(
         with open_to_read(path) as stream:
             return _read(stream, os.fstat(stream.fileno()).st_size, wanted)
     except OSError as e:
-        raise LoadError(f"cannot read {path}", why=str(e)) from e
+        raise LoadError(f"cannot read {path}", why=str(e), code="AS505") from e
 
 
 def read(stream: IO[bytes], length: int) -> dict[str, bytes]:
@@ -146,6 +149,7 @@ def _read(
     sizes: dict[str, int] = {}
     entries = []
     offset = 0
+    _need_ours(stream)
     for member in MEMBERS:
         size, crc, start = _head(stream, member, offset, length)
         if member == WEIGHTS and wanted is not None:
@@ -155,15 +159,15 @@ def _read(
             actual = zlib.crc32(data) if len(data) == size else -1
             sums[member] = hashlib.sha256(data).hexdigest()
         if actual != crc:
-            raise LoadError(f"{member} is damaged")
+            raise LoadError(f"{member} is damaged", why=_CHANGED, fix=_AGAIN)
         members[member] = data
         entries.append((member.encode(), crc, size, offset))
         offset = start + size
     tail = _tail(entries, offset)
     if stream.read(len(tail) + 1) != tail:
-        raise LoadError("the directory at the end of the file is damaged, or something follows it")
+        raise LoadError("the end of the file is damaged, or something follows it", fix=_AGAIN)
     if not agree(members[CHECKSUMS], sums):
-        raise LoadError("the checksums are not those of the content", why="the file was changed")
+        raise LoadError("the content is damaged", why=_CHANGED, fix=_AGAIN)
     return members, sizes
 
 
@@ -172,15 +176,23 @@ def agree(found: bytes, sums: Mapping[str, str]) -> bool:
     return found == dumps({name: sums[name] for name in (PROGRAM, WEIGHTS)})
 
 
+def _need_ours(stream: IO[bytes]) -> None:
+    """Refuse a file of another kind, which is told by how it starts."""
+    found = foreign(stream.read(HEAD), PROGRAM.encode())
+    if found is not None:
+        raise LoadError("this is not a saved program", why=found[0], fix=found[1], code="AS502")
+    stream.seek(0)
+
+
 def _head(stream: IO[bytes], member: str, offset: int, length: int) -> tuple[int, int, int]:
     """The size of the next member, its checksum, and where its content starts."""
     name = member.encode()
     head_size = _LOCAL.size + len(name) + _LOCAL_EXTRA.size
     head = stream.read(head_size)
     if len(head) < head_size:
-        raise LoadError(f"the file ends before {member}", why="it is truncated, or not a program")
+        raise LoadError(f"the file ends before {member}", why="it is truncated")
     if head[:4] != b"PK\3\4":
-        raise LoadError(f"no {member} at byte {offset}", why="this is not a saved program")
+        raise LoadError(f"no {member} at byte {offset}", why="the file is damaged")
     found = head[_LOCAL.size : _LOCAL.size + len(name)]
     if found != name:
         raise LoadError(f"the file has {found!r} in place of {member}")
@@ -191,5 +203,5 @@ def _head(stream: IO[bytes], member: str, offset: int, length: int) -> tuple[int
     if size > LIMITS[member]:
         raise LoadError(f"{member} has {size} bytes", why=f"at most {LIMITS[member]} are allowed")
     if size > length - offset - head_size:
-        raise LoadError(f"the file ends inside {member}", why="it is truncated")
+        raise LoadError(f"the file ends inside {member}", why="it is truncated", fix=_AGAIN)
     return size, crc, offset + head_size

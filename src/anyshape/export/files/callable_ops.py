@@ -127,14 +127,17 @@ def name_of(func: Any) -> str:
             f"cannot save a program that calls {getattr(func, '__name__', func)!r}",
             why="only functions of torch and registered ops are found again when it is loaded",
             fix="make it an op with torch.library.custom_op",
+            code="AS511",
         )
     try:
         same = find(name) == func
     except LoadError as e:
-        raise UnsupportedError(f"cannot save a program that calls {name}", why=e.what) from e
+        raise UnsupportedError(
+            f"cannot save a program that calls {name}", why=e.what, code="AS511"
+        ) from e
     if not same:
         raise UnsupportedError(
-            f"cannot save a program that calls {name}", why="its name is ambiguous"
+            f"cannot save a program that calls {name}", why="its name is ambiguous", code="AS511"
         )
     return name
 
@@ -176,6 +179,7 @@ def _registered(name: str) -> Any:
         raise LoadError(
             f"the op {full} is not registered in this process",
             fix=f"import the library that defines the ops of {library!r} before loading",
+            code="AS504",
         )
     packet = getattr(getattr(torch.ops, library), op)
     found = getattr(packet, overload) if overload else packet
@@ -185,4 +189,6 @@ def _registered(name: str) -> Any:
 
 
 def _not_in_table(name: str) -> LoadError:
-    return LoadError(f"the program calls {name[:200]!r}, which is not in the table of ops")
+    return LoadError(
+        f"the program calls {name[:200]!r}, which is not in the table of ops", code="AS504"
+    )

@@ -192,7 +192,7 @@ class GraphReader:
         try:
             return find(checked.text(name, where))
         except LoadError as e:
-            raise LoadError(f"{where}: {e.what}", why=e.why, fix=e.fix) from None
+            raise LoadError(f"{where}: {e.what}", why=e.why, fix=e.fix, code=e.code) from None
 
     def _outs(self, data: Any, node: Node, where: str, depth: int) -> Any:
         if data is None:

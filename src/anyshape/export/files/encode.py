@@ -86,13 +86,14 @@ def encode(program: ExportedProgram) -> tuple[dict[str, Any], bytes]:
         raise UnsupportedError(
             f"cannot save expressions of {written.total} characters when written out",
             why="it could not be loaded: the memory of a load is bounded by the size of the file",
+            code="AS511",
         )
     return content, data
 
 
 def _refused(refused: Refused, sites: Sites, written: WrittenOut) -> dict[str, Any]:
     first = refused.guards[0]
-    scope = ScopeWriter(first.condition.pool, first._knowledge.sources, sites, None, written)
+    scope = ScopeWriter(first.condition.pool, first.knowledge.sources, sites, None, written)
     guards = [scope.obligation(o) for o in refused.guards]
     kind = type(refused.error).__name__
     return {"error": [kind, str(refused.error)], "guards": guards, "terms": scope.terms()}
@@ -243,6 +244,7 @@ class _Variant(_Graph):
                 "the program depends on state of its tensors that a file does not hold",
                 why="it read attributes, gradients or views of tensors, which are checked here",
                 fix="do not let the program depend on them",
+                code="AS511",
             )
         first, *others = v.segments if isinstance(v, Branching) else [Part(v, None)]
         content: dict[str, Any] = {

@@ -6,7 +6,7 @@ import io
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from anyshape.errors import LoadError
+from anyshape.errors import LoadError, text_of
 from anyshape.export.files import archive, checked
 from anyshape.export.files.decode import decode, wanted_weights
 from anyshape.export.files.stand_in import Classes
@@ -57,12 +57,11 @@ def _decoded(members: dict[str, bytes], sizes: dict[str, int], known: Classes) -
 
 @contextmanager
 def _only_load_errors(what: str) -> Iterator[None]:
-    """Let all errors of a file be LoadErrors, such as contradictory facts in a hostile file."""
+    """Let all errors of a file be LoadErrors that name it, such as contradictory facts in it."""
     try:
         yield
-    except LoadError:
-        raise
+    except LoadError as e:
+        named = e.what if what in e.what else f"{what}: {e.what}"
+        raise LoadError(named, why=e.why, fix=e.fix, code=e.code) from e.__cause__
     except Exception as e:
-        raise LoadError(
-            f"{what} is not a program", why=f"{type(e).__name__}: {str(e)[:300]}"
-        ) from e
+        raise LoadError(f"{what} is damaged", why=f"{type(e).__name__}: {text_of(e)[:300]}") from e

@@ -49,6 +49,7 @@ def encode_state(state: State, numbers: dict[int, int]) -> dict[str, Any]:
             raise UnsupportedError(
                 f"cannot save a tensor with the name {e.name[:60]}...",
                 why=f"at most {_MAX_NAME} characters and {_MAX_DEPTH} parts are allowed",
+                code="AS511",
             )
     entries = [[e.name, e.kind, numbers[id(e.tensor)]] for e in state.entries]
     return {"entries": entries, "mutated": sorted(state.mutated)}

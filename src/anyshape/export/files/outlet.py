@@ -123,6 +123,7 @@ def _unsaved(node: Node, why: str) -> UnsupportedError:
         f"cannot save what the program says at {node.site}",
         why=why,
         fix="say it with text, numbers and tensors, and a logger that logging.getLogger finds",
+        code="AS511",
     )
 
 

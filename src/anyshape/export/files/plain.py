@@ -36,7 +36,9 @@ def encode(x: Any, where: str, part: Callable[[Any], Any] | None = None) -> Any:
         return x
     if kind is int:
         if abs(x) > checked.MAX_INT:
-            raise UnsupportedError(f"cannot save an integer beyond 64 bits, in {where}")
+            raise UnsupportedError(
+                f"cannot save an integer beyond 64 bits, in {where}", code="AS511"
+            )
         return x
     if kind is float:
         return x if math.isfinite(x) else {"float": repr(x)}
@@ -64,6 +66,7 @@ def _rare(x: Any, kind: type, where: str) -> Any:
     raise UnsupportedError(
         f"cannot save a program with {where} that is a {kind.__module__}.{kind.__qualname__}",
         why="the file format has no form for it",
+        code="AS511",
     )
 
 

@@ -34,6 +34,7 @@ def _members(program: ExportedProgram) -> dict[str, bytes]:
         raise UnsupportedError(
             f"cannot save a program of {len(data)} bytes, without its weights",
             why=f"at most {archive.MAX_PROGRAM} are allowed",
+            code="AS511",
         )
     members = {archive.PROGRAM: data, archive.WEIGHTS: weights}
     members[archive.CHECKSUMS] = archive.checksums(members)

@@ -116,7 +116,9 @@ class ScopeWriter:
         self.written.append(operand)
         found = self.namer.text(operand)
         if len(found) > checked.MAX_TEXT:
-            raise UnsupportedError(f"cannot save an expression of {len(found)} characters")
+            raise UnsupportedError(
+                f"cannot save an expression of {len(found)} characters", code="AS511"
+            )
         self.length.stored += len(found)
         self.length.add(operand)
         return found
@@ -307,7 +309,7 @@ class ScopeReader:
         try:
             found = parse(self.env.pool, text)
         except AnyshapeError as e:
-            raise LoadError(f"{self.where} has {text[:60]!r} in it", why=str(e)[:300]) from e
+            raise LoadError(f"{self.where} has {text[:60]!r} in it", why=e.text[:300]) from e
         if type(found) is not kind:
             raise LoadError(f"{self.where} has {text[:60]!r}, which is not of type {kind.__name__}")
         if self.length is not None:

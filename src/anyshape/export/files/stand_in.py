@@ -120,7 +120,7 @@ class Member:
 def member_of(x: Enum) -> Member:
     """A member of an enum by its names."""
     if not isinstance(x.name, str):
-        raise UnsupportedError(f"{x!r}, a member of an enum without a name")
+        raise UnsupportedError(f"{x!r}, a member of an enum without a name", code="AS511")
     return Member(qualified(type(x)), x.name)
 
 

@@ -101,6 +101,7 @@ def encode(spec: Any) -> Any:
             raise UnsupportedError(
                 f"cannot save a defaultdict of {factory!r}",
                 fix=f"use one of {', '.join(_FACTORIES)}",
+                code="AS511",
             )
         return {"default_dict": [_NAMES[factory], _pairs(keys, parts)]}
     if kind is deque:
@@ -123,7 +124,7 @@ def encode(spec: Any) -> Any:
 def _pairs(keys: Any, parts: list[Any]) -> list[Any]:
     for key in keys:
         if type(key) not in plain.KEYS:
-            raise UnsupportedError(f"cannot save a dict with the key {key!r} in it")
+            raise UnsupportedError(f"cannot save a dict with the key {key!r} in it", code="AS511")
     return [list(pair) for pair in zip(keys, parts, strict=True)]
 
 
@@ -139,6 +140,7 @@ def foreign(kind: Any, context: Any, count: int) -> Foreign | None:
         raise UnsupportedError(
             f"cannot save a {context[0].__qualname__}, a subclass of a container of Python",
             fix=f"return a plain container, or register the class with {pytree.REGISTER}",
+            code="AS511",
         )
     if kind in _PYTHON or kind in _RETURNED.values():
         return None
@@ -213,6 +215,7 @@ def _not_made(kind: Any, why: str) -> UnsupportedError:
         f"cannot rebuild a {kind.__qualname__} from a saved program",
         why=why,
         fix="load the program with classes=() to get stand-ins",
+        code="AS511",
     )
 
 

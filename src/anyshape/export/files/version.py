@@ -28,6 +28,7 @@ def version_of(data: Any) -> int:
         raise LoadError(
             f"the file has format version {version}; this anyshape reads up to {FORMAT}",
             fix="load it with a newer anyshape",
+            code="AS503",
         )
     return version
 

@@ -62,12 +62,15 @@ def _plain(t: torch.Tensor, name: str) -> torch.Tensor:
     """The tensor without autograd, with a pending conjugation or negation resolved."""
     if t.device.type == "meta" or t.is_quantized or t.layout is not torch.strided:
         raise UnsupportedError(
-            f"cannot save the constant {name}", why=f"it is {t.dtype}, {t.layout}, on {t.device}"
+            f"cannot save the constant {name}",
+            why=f"it is {t.dtype}, {t.layout}, on {t.device}",
+            code="AS511",
         )
     if not is_plain(type(t)):
         raise UnsupportedError(
             f"cannot save the constant {name}",
             why=f"it is a {type(t).__name__}, and a file holds no code of classes",
+            code="AS511",
         )
     return t.detach().resolve_conj().resolve_neg()
 

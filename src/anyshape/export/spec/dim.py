@@ -32,7 +32,9 @@ def need_bounds(what: str, lo: object, hi: object) -> None:
     """Raise for bounds of a size that are not integers, are negative, or exclude every size."""
     for name, value in (("min", lo), ("max", hi)):
         if value is not None and type(value) is not int:
-            raise ArgumentError(f"{name} of {what} must be an int, not {type(value).__name__}")
+            raise ArgumentError(
+                f"{name} of {what} must be an int, not {type(value).__name__}", code="AS222"
+            )
         if type(value) is int and value < 0:
             raise ConstraintError(f"{name} of {what} is {value}", why="a size is not negative")
     if type(lo) is int and type(hi) is int and lo > hi:
@@ -54,7 +56,7 @@ class Hint:
         """The same with bounds."""
         if self.kind == STATIC:
             raise ArgumentError(
-                "Dim.STATIC takes no bounds", fix="give the size itself, as a number"
+                "Dim.STATIC takes no bounds", fix="give the size itself, as a number", code="AS222"
             )
         return Hint(self.kind, min, max)
 
@@ -128,9 +130,13 @@ class Dim(_Algebra):
 
     def __init__(self, name: str, *, min: int | None = None, max: int | None = None) -> None:
         if not isinstance(name, str):
-            raise ArgumentError(f"the name of a Dim must be a str, not {type(name).__name__}")
+            raise ArgumentError(
+                f"the name of a Dim must be a str, not {type(name).__name__}", code="AS222"
+            )
         if not name.isidentifier() or name in RESERVED:
-            raise ArgumentError(f"{name!r} cannot be the name of a Dim", fix="use an identifier")
+            raise ArgumentError(
+                f"{name!r} cannot be the name of a Dim", fix="use an identifier", code="AS222"
+            )
         need_bounds(f"Dim {name!r}", min, max)
         self.name = name
         self.min = min
@@ -178,9 +184,13 @@ def read(text: str, dims: dict[str, Dim]) -> Expr:
     try:
         found = parse(pool, text)
     except ParseError as e:
-        raise ArgumentError(f"{text!r} is not an expression of sizes", why=e.what) from e
+        raise ArgumentError(
+            f"{text!r} is not an expression of sizes", why=e.what, code="AS222"
+        ) from e
     if type(found) is not Expr:
-        raise ArgumentError(f"{text!r} is not a size", fix="write an integer expression of names")
+        raise ArgumentError(
+            f"{text!r} is not a size", fix="write an integer expression of names", code="AS222"
+        )
     return found
 
 
@@ -196,7 +206,9 @@ def from_text(text: str, known: dict[str, Dim]) -> Dim | Derived:
         return known.get(text) or Dim(text)
     names = _names_in(text)
     if not names:
-        raise ArgumentError(f"{text!r} names no size", fix='write a name such as "batch"')
+        raise ArgumentError(
+            f"{text!r} names no size", fix='write a name such as "batch"', code="AS222"
+        )
     return Derived(text, {n: known.get(n) or Dim(n) for n in names})
 
 
@@ -204,7 +216,9 @@ def _names_in(text: str) -> list[str]:
     try:
         tree = ast.parse(text, mode="eval")
     except SyntaxError as e:
-        raise ArgumentError(f"{text!r} is not an expression of sizes", why=str(e)) from e
+        raise ArgumentError(
+            f"{text!r} is not an expression of sizes", why=str(e), code="AS222"
+        ) from e
     calls = {id(n.func) for n in ast.walk(tree) if isinstance(n, ast.Call)}
     names = [n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and id(n) not in calls]
     return list(dict.fromkeys(names))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from anyshape.errors import ArgumentError, ConstraintError
+from anyshape.errors import ArgumentError, ConstraintError, nearest
 from anyshape.export.spec import dim as dims
 from anyshape.export.spec.dim import Derived, Dim, Hint, from_text, from_torch
 from anyshape.torch_compat import pytree
@@ -82,7 +82,9 @@ class _Reader:
             if unknown:
                 raise ArgumentError(
                     f"dynamic_shapes names {unknown[0]!r}, which is not an argument of this call",
-                    fix=f"the arguments are {', '.join(map(repr, names)) or 'none'}",
+                    fix=nearest(unknown[0], names)
+                    + f"the arguments are {', '.join(map(repr, names)) or 'none'}",
+                    code="AS221",
                 )
             need_all(names, found, "dynamic_shapes")
             return found
@@ -93,10 +95,12 @@ class _Reader:
                     f"dynamic_shapes has {len(given)} entries for {len(names)} arguments",
                     fix=f"give one entry for each of {', '.join(map(repr, names))}, in this order,"
                     " or a dict by name",
+                    code="AS221",
                 )
             return dict(zip(names, given, strict=True))
         raise ArgumentError(
-            f"dynamic_shapes must be a dict, a list or a tuple, not {type(given).__name__}"
+            f"dynamic_shapes must be a dict, a list or a tuple, not {type(given).__name__}",
+            code="AS222",
         )
 
     # ------------------------------------------------------------------ one input
@@ -128,7 +132,8 @@ class _Reader:
             if unknown:
                 raise ArgumentError(
                     f"dynamic_shapes of {path} names {unknown[0]!r}, which is not in it",
-                    fix=f"it has {', '.join(map(repr, keys))}",
+                    fix=nearest(unknown[0], keys) + f"it has {', '.join(map(repr, keys))}",
+                    code="AS221",
                 )
             if is_dict:
                 need_all(keys, given, f"dynamic_shapes of {path}")
@@ -136,12 +141,14 @@ class _Reader:
         if isinstance(given, tuple | list):
             if len(given) != len(keys):
                 raise ArgumentError(
-                    f"dynamic_shapes of {path} has {len(given)} entries for {len(keys)} parts"
+                    f"dynamic_shapes of {path} has {len(given)} entries for {len(keys)} parts",
+                    code="AS221",
                 )
             return list(given)
         raise ArgumentError(
             f"dynamic_shapes of {path} is {given!r}, and {path} is a container",
             fix="mirror the container with a dict, list or tuple of specs",
+            code="AS221",
         )
 
     def _number(self, value: Any, given: Any, path: str) -> None:
@@ -151,7 +158,9 @@ class _Reader:
                 plain = type(value) in (float, bool) and isinstance(entry, Hint)
                 if type(value) is not int and not plain:
                     kind = type(value).__name__
-                    raise ArgumentError(f"{path} is a {kind}, which cannot be {entry!r}")
+                    raise ArgumentError(
+                        f"{path} is a {kind}, which cannot be {entry!r}", code="AS221"
+                    )
                 self._put(self.count, None, entry, value, path)
         self.count += 1
 
@@ -164,20 +173,25 @@ class _Reader:
                     raise ArgumentError(
                         f"dynamic_shapes of {path} has dimension {d!r}, and {path} has rank {rank}",
                         fix=f"dimensions are 0 to {rank - 1}" if rank else "it has no dimensions",
+                        code="AS221",
                     )
                 if d % rank in entries:
-                    raise ArgumentError(f"dynamic_shapes of {path} has dimension {d} twice")
+                    raise ArgumentError(
+                        f"dynamic_shapes of {path} has dimension {d} twice", code="AS221"
+                    )
                 entries[d % rank] = entry
         elif isinstance(given, tuple | list):
             if len(given) != rank:
                 raise ArgumentError(
-                    f"dynamic_shapes of {path} has {len(given)} entries, and {path} has rank {rank}"
+                    f"dynamic_shapes of {path} has {len(given)} entries, and it has rank {rank}",
+                    code="AS221",
                 )
             entries = dict(enumerate(given))
         elif given is not None:
             raise ArgumentError(
                 f"dynamic_shapes of {path} is {given!r}",
                 fix="write {0: Dim('batch')}, or a list with one entry for each dimension",
+                code="AS222",
             )
         marks = marks_of(t)
         for d in range(rank):
@@ -205,6 +219,7 @@ class _Reader:
                 raise ArgumentError(
                     f"{where} cannot be {given!r}",
                     fix="use a Dim, a string, a number, None, or Dim.DYNAMIC and the like",
+                    code="AS222",
                 )
             given = ours
         if isinstance(given, Dim | Derived):
@@ -225,7 +240,9 @@ class _Reader:
     def _put(self, leaf: int, d: int | None, entry: Entry, value: int, where: str) -> None:
         if type(entry) is int:
             if entry != value:
-                raise ConstraintError(f"{where} is {value} in the example, not {entry}")
+                raise ConstraintError(
+                    f"{where} is {value} in the example, not {entry}", code="AS203"
+                )
             return
         if isinstance(entry, Hint | Dim):
             lo, hi = entry.min, entry.max
@@ -233,6 +250,7 @@ class _Reader:
                 raise ConstraintError(
                     f"{where} is {value} in the example, outside of {entry!r}",
                     fix="give an example within the bounds, or other bounds",
+                    code="AS203",
                 )
         self.spec.entries[leaf, d] = entry
         self.spec.places[leaf, d] = where
@@ -243,7 +261,9 @@ def _of_collection(given: Any, fn: Any, args: tuple[Any, ...], kwargs: dict[str,
     try:
         return given.dynamic_shapes(fn, args, kwargs)
     except (TypeError, ValueError, AssertionError, RuntimeError) as e:
-        raise ArgumentError(f"the {type(given).__name__} does not fit the arguments: {e}") from e
+        raise ArgumentError(
+            f"the {type(given).__name__} does not fit the arguments: {e}", code="AS221"
+        ) from e
 
 
 def _key(path: Any) -> Any:
@@ -274,6 +294,7 @@ def need_all(names: Iterable[Any], given: Mapping[Any, Any], where: str) -> None
         raise ArgumentError(
             f"{where} leaves out {listed}",
             fix=f"add {missing[0]!r}: None if its sizes are static",
+            code="AS221",
         )
 
 
@@ -287,7 +308,9 @@ def _spread(fn: Any, names: list[str], given: dict[str, Any]) -> dict[str, Any]:
         if p.kind is inspect.Parameter.VAR_POSITIONAL:
             own = [n for n in names if n.startswith(f"{p.name}[")]
             if not isinstance(entries, tuple | list) or len(entries) != len(own):
-                raise ArgumentError(f"dynamic_shapes[{p.name!r}] needs {len(own)} entries")
+                raise ArgumentError(
+                    f"dynamic_shapes[{p.name!r}] needs {len(own)} entries", code="AS221"
+                )
             found.update(zip(own, entries, strict=True))
         elif p.kind is inspect.Parameter.VAR_KEYWORD and isinstance(entries, dict):
             found.update(entries)

@@ -82,6 +82,7 @@ class SizeSymbols:
                     f" spec is {wanted}",
                     why=", ".join(values),
                     fix="give an example that the spec allows, or another name",
+                    code="AS203",
                 )
 
     def _solved(self, name: str, entry: Derived, value: int) -> int:
@@ -90,10 +91,13 @@ class SizeSymbols:
             raise ConstraintError(
                 f"{name} occurs only in {entry.text!r}, which cannot be solved for it",
                 fix=f"name {name} itself as the size of some dimension",
+                code="AS203",
             )
         _, factor, constant = found
         if (value - constant) % factor or value < constant:
-            raise ConstraintError(f"a size of {value} in the example is not {entry.text}")
+            raise ConstraintError(
+                f"a size of {value} in the example is not {entry.text}", code="AS203"
+            )
         return (value - constant) // factor
 
     def __call__(self, spot: Spot) -> Chosen:

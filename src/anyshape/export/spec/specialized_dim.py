@@ -98,6 +98,7 @@ def _refused(found: Exploration, hole: Hole, labels: frozenset[str]) -> Constrai
         f" it has {count} variants" + "".join(f", {text}" for text in served),
         why="; ".join(why),
         fix=f"{', '.join(ways)}, or use allow_partial=True for a program that refuses these sizes",
+        code="AS212",
     )
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
-from anyshape.errors import ArgumentError, UnsupportedError
+from anyshape.errors import ArgumentError, UnsupportedError, text_of
 from anyshape.export.state.root import root_of
 from anyshape.trace import tree
 
@@ -75,13 +75,16 @@ def converted(name: str, origin: Origin | None, state: State, target: Target) ->
             why="a conversion exports the module again, and "
             + ("this program has no function" if origin is None else "it is no module"),
             fix="convert the module, and export it",
+            code="AS522",
         )
     fn = origin.fn
     if root is not None:
         try:
             made = copy.deepcopy(root)
         except Exception as e:  # any error of the user's classes
-            raise UnsupportedError(f"cannot copy the module of {name}", why=str(e)) from e
+            raise UnsupportedError(
+                f"cannot copy the module of {name}", why=text_of(e), code="AS522"
+            ) from e
         _load(made, state)
         made.to(device=target.device, dtype=target.dtype)
         fn = made if fn is root else types.MethodType(fn.__func__, made)

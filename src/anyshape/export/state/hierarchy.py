@@ -51,6 +51,7 @@ class Submodule(torch.nn.Module):
             f"{self.anyshape_path} is a place for tensors in the module of a program",
             why="the program is one graph, without a function for each module",
             fix="call the whole module",
+            code="AS522",
         )
 
     def train(self, mode: bool = True) -> Any:
@@ -60,6 +61,7 @@ class Submodule(torch.nn.Module):
                 f"the program was traced in {_MODES[self.anyshape_mode]} mode",
                 why="dropout and batch norms in the graph are those of that mode",
                 fix=f"export the module after module.{'train' if mode else 'eval'}()",
+                code="AS522",
             )
         return self
 

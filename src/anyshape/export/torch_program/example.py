@@ -33,6 +33,7 @@ def example_of(program: ExportedProgram, values: Sequence[Any], sizes: dict[Plac
             "the inputs of the program have other parts here than in torch",
             why="a class among them is a container for one of the two only",
             fix=f"register the class with {pytree.REGISTER}",
+            code="AS404",
         )
     return args, kwargs
 

@@ -71,6 +71,7 @@ def _without_levels(program: torch.export.ExportedProgram) -> torch.export.Expor
             "a program of torch with a function of torch.func in it, which torch cannot decompose",
             why=f"{type(e).__name__}: {(str(e).splitlines() or [''])[0][:200]}",
             fix="export the model itself with anyshape.export",
+            code="AS404",
         ) from e
 
 

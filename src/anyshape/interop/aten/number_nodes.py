@@ -159,6 +159,7 @@ def _no_function(e: Any) -> UnsupportedError:
     return UnsupportedError(
         f"the program computes {e}, for which torch has no function",
         fix="run it as it is, or keep this number out of the exported function",
+        code="AS404",
     )
 
 

@@ -242,4 +242,6 @@ def _end(bound: Any) -> Any:
 def refuse(what: str, node: Any = None, why: str = "", fix: str = "") -> UnsupportedError:
     """The error for what a program of torch cannot say."""
     place = f" at {node.site}" if node is not None and node.site is not None else ""
-    return UnsupportedError(f"no program of torch for {what}{place}", why=why, fix=fix)
+    return UnsupportedError(
+        f"no program of torch for {what}{place}", why=why, fix=fix, code="AS404"
+    )

@@ -41,6 +41,7 @@ def trace_report(path: str | os.PathLike[str]) -> ReportData:
         raise LoadError(
             f"there is no trace file in {str(path)!r}",
             fix="ANYSHAPE_TRACE=folder python your_program.py writes one",
+            code="AS506",
         )
     report = ReportData(where.name or str(where), "trace")
     reading = _Reading(report)
@@ -57,21 +58,25 @@ def _records(file: Path) -> Iterator[dict[str, Any]]:
             broken = 0
             for number, line in enumerate(stream, 1):
                 if broken:
-                    raise LoadError(f"{file.name}:{broken} is not a line of a trace file")
+                    raise LoadError(
+                        f"{file.name}:{broken} is not a line of a trace file", code="AS506"
+                    )
                 try:
                     record = json.loads(line)
                 except (ValueError, RecursionError):
                     broken = number
                     continue
                 if not isinstance(record, dict):
-                    raise LoadError(f"{file.name}:{number} is not a line of a trace file")
+                    raise LoadError(
+                        f"{file.name}:{number} is not a line of a trace file", code="AS506"
+                    )
                 if number == 1 and record.get("schema") != SCHEMA:
-                    raise LoadError(f"{file.name} is not a trace file of anyshape")
+                    raise LoadError(f"{file.name} is not a trace file of anyshape", code="AS506")
                 yield record
             if broken == 1:
-                raise LoadError(f"{file.name} is not a trace file of anyshape")
+                raise LoadError(f"{file.name} is not a trace file of anyshape", code="AS506")
     except OSError as e:
-        raise LoadError(f"{str(file)!r} cannot be read", why=str(e)) from e
+        raise LoadError(f"{str(file)!r} cannot be read", why=str(e), code="AS506") from e
 
 
 class _Reading:
@@ -90,7 +95,7 @@ class _Reading:
         records = _records(file)
         header = next(records, None)
         if header is None:
-            raise LoadError(f"{file.name} is empty")
+            raise LoadError(f"{file.name} is empty", code="AS506")
         about = [f"{key} {header[key]}" for key in ("anyshape", "python") if key in header]
         started = [f"started {header['started']}"] if "started" in header else []
         self.report.overview.append(

@@ -7,7 +7,7 @@ import json
 from importlib import resources
 from typing import TYPE_CHECKING, Final
 
-from anyshape.errors import ArgumentError
+from anyshape.errors import SaveError
 from anyshape.regular_file import replace_text
 
 if TYPE_CHECKING:
@@ -69,4 +69,4 @@ def write(report: ReportData, path: str | os.PathLike[str]) -> None:
     try:
         replace_text(path, render(report))
     except OSError as e:
-        raise ArgumentError(f"the report cannot be written to {str(path)!r}", why=str(e)) from e
+        raise SaveError(f"the report cannot be written to {str(path)!r}", why=str(e)) from e

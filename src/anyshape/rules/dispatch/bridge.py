@@ -207,7 +207,7 @@ def run_meta_kernel(
         raise _unsupported(name, _brief(e)) from e
     except (RuntimeError, ValueError, IndexError, TypeError, AttributeError, AssertionError) as e:
         if misfit and isinstance(e, TypeError):
-            raise ArgumentError(f"{name}: {_brief(e)}") from e
+            raise ArgumentError(f"{name}: {_brief(e)}", code="AS123") from e
         strange = isinstance(e, TypeError | AttributeError | AssertionError)
         if strange or has_no_kernel(str(e)):
             raise _unsupported(name, _brief(e)) from e

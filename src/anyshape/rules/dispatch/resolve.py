@@ -257,7 +257,9 @@ def _run_reflected(found: Rule, tracer: Any, func: Any, args: Any, kwargs: Any) 
 def _run_inplace(found: Rule, tracer: Any, func: Any, args: Any, kwargs: Any) -> Any:
     x = _first(args, kwargs)
     if not is_tensor(x):
-        raise ArgumentError(f"{func.__name__}: expected a tensor, got {type(x).__name__}")
+        raise ArgumentError(
+            f"{func.__name__}: expected a tensor, got {type(x).__name__}", code="AS123"
+        )
     out = _call(found, args, kwargs)
     if out is NotImplemented:
         return _meta_kernel(tracer, func, args, kwargs)

@@ -26,7 +26,7 @@ def meta_of(x: Any) -> Meta:
             raise outside()
         return x._meta
     if not isinstance(x, torch.Tensor):
-        raise ArgumentError(f"expected a tensor, got {type(x).__name__}")
+        raise ArgumentError(f"expected a tensor, got {type(x).__name__}", code="AS123")
     meta: Meta = current().lift(x).meta
     return meta
 

@@ -143,12 +143,14 @@ def trace_body(
             UnsupportedError,
             f"a function that {name} calls changes something outside of it",
             fix="return what it computes",
+            code="AS116",
         )
     if len(tracer.deviations) != deviations:
         del tracer.deviations[deviations:]
         raise refused(
             UnsupportedError,
             f"a function that {name} calls differs from eager execution at some sizes",
+            code="AS116",
         )
     graph = Graph()
     graph.nodes = nodes
@@ -184,6 +186,7 @@ def _own(tracer: Tracer, name: str, flat: Iterable[Any], start: int, handed: set
                 UnsupportedError,
                 f"a function that {name} calls returns a {type(x).__name__}",
                 fix="return tensors and numbers in tuples, lists and dicts",
+                code="AS116",
             )
         results.append(found)
     return results
@@ -196,6 +199,7 @@ def _need_unchanged(name: str, outer: Iterable[Any], epoch: int) -> None:
             UnsupportedError,
             f"a function that {name} calls changes a tensor from outside of it",
             fix="return the new value",
+            code="AS116",
         )
 
 

@@ -77,7 +77,7 @@ def _carried(tracer: Tracer, x: Any) -> Any:
         )
     if type(x) in (int, SymInt):
         return number_parameter(tracer)
-    raise refused(UnsupportedError, f"a loop of torch carries a {type(x).__name__}")
+    raise refused(UnsupportedError, f"a loop of torch carries a {type(x).__name__}", code="AS116")
 
 
 def _need_same(name: str, carried: list[Any], results: list[Any]) -> None:
@@ -131,7 +131,7 @@ def one_of(tracer: Tracer, x: torch.Tensor, place: int = 0) -> SymTensor:
 def _need_rows(xs: list[Any], say: Callable[[], str]) -> Any:
     """The number of rows, which all have and which is not 0."""
     if not xs or any(not isinstance(x, torch.Tensor) or not meta_of(x).shape for x in xs):
-        raise refused(UnsupportedError, say())
+        raise refused(UnsupportedError, say(), code="AS116")
     count = meta_of(xs[0]).shape[0]
     for x in xs[1:]:
         expect_equal(count, meta_of(x).shape[0], say)

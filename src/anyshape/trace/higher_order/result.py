@@ -133,6 +133,8 @@ def refuse_results(what: str, found: list[Any]) -> NoReturn:
     """Raise for results that one program cannot give."""
     raise refused(
         UnsupportedError,
-        f"a function that a higher-order call gets {what}: {' and '.join(map(str, found))}",
+        f"a function that a call such as torch.cond gets {what}: {' and '.join(map(str, found))}",
         why="the results of the call must have one type, whichever function runs",
+        fix="let all functions return the same: containers, dtypes, devices and dimensions",
+        code="AS116",
     )

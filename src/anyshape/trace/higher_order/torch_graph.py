@@ -24,4 +24,5 @@ def refuse_level(_: Recorder, *args: Any, **kwargs: Any) -> Any:
         UnsupportedError,
         "a graph of torch with a function of torch.func in it",
         fix="take exported.run_decompositions({}), which has the ops that it transforms to",
+        code="AS116",
     )

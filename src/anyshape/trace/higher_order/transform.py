@@ -236,7 +236,7 @@ class _Variables:
         self._args = args
         self.flat, self.spec = tree.flatten(tuple(parts))
         if any(not isinstance(x, torch.Tensor) for x in self.flat):
-            raise refused(UnsupportedError, "a derivative by what is no tensor")
+            raise refused(UnsupportedError, "a derivative by what is no tensor", code="AS116")
         self.inner = [_variable(tracer, x) for x in self.flat]
 
     def arguments(self) -> list[Any]:
@@ -282,7 +282,9 @@ def _derive(tracer: Tracer, name: str, f: Any, options: Any, args: Any, kwargs: 
         out = tree.unflatten(rows, value)
         return (out, tree.unflatten(made[len(metas) :], aux)) if options["has_aux"] else out
     if count != 1:
-        raise refused(UnsupportedError, f"torch.func.{name} of a function with {count} results")
+        raise refused(
+            UnsupportedError, f"torch.func.{name} of a function with {count} results", code="AS116"
+        )
     slopes = [_like(x) for x in variables.flat]
     made = record(tracer, run.grad, given, slopes + results)
     grads = variables.build(made[: len(slopes)])
@@ -458,4 +460,5 @@ def dual_level(_: Recorder, *__: Any, **___: Any) -> NoReturn:
         UnsupportedError,
         "a level of forward differentiation inside a traced function",
         fix="use torch.func.jvp, or open the level around the call",
+        code="AS116",
     )

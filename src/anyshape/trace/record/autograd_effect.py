@@ -56,6 +56,7 @@ def gradient_of(t: torch.Tensor) -> tuple[torch.Tensor, ...]:
         raise RuntimeAssertError(
             "a backward pass gave a tensor no gradient, which it had while tracing",
             fix="do not read the gradient inside the function",
+            code="AS316",
         )
     return (t.grad,)
 

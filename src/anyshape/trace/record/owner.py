@@ -275,10 +275,13 @@ class Owners(Reader):
             f"an object of class {type(x).__name__} that the function made is stored"
         )
 
-    def unsupported(self, what: str, why: str = "", fix: str = "") -> UnsupportedError:
+    def unsupported(
+        self, what: str, why: str = "", fix: str = "", code: str = ""
+    ) -> UnsupportedError:
         """The refusal of something that cannot be part of a program."""
         site = capture_site()
-        return refused(UnsupportedError, what + (f" at {site}" if site else ""), why=why, fix=fix)
+        what += f" at {site}" if site else ""
+        return refused(UnsupportedError, what, why=why, fix=fix, code=code)
 
     def first_call(self, m: Any) -> UnsupportedError:
         """The refusal of the first call of a lazy module, which runs eagerly."""

@@ -143,7 +143,7 @@ def test_the_example_decides_nothing() -> None:
         ({"x": {2: "n"}}, ArgumentError, "has dimension 2, and x has rank 2"),
         ({"x": {"a": "n"}}, ArgumentError, "has dimension 'a'"),
         ({"x": {0: "n", -2: "n"}}, ArgumentError, "twice"),
-        ({"x": ["n"]}, ArgumentError, "1 entries, and x has rank 2"),
+        ({"x": ["n"]}, ArgumentError, "1 entries, and it has rank 2"),
         ({"x": "n"}, ArgumentError, "dynamic_shapes of x is 'n'"),
         ({"x": {0: 2.5}}, ArgumentError, r"x.size\(0\) cannot be 2.5"),
         ({"x": {0: 5}}, ConstraintError, r"x\.size\(0\) is 4 in the example, not 5"),

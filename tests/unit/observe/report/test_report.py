@@ -13,7 +13,7 @@ from torch import nn
 
 import anyshape
 from anyshape.compile.report import report_data as of_compiled
-from anyshape.errors import ArgumentError, LoadError
+from anyshape.errors import LoadError, SaveError
 from anyshape.export.report import report_data as of_exported
 from anyshape.observe.report import page
 from anyshape.observe.report.data import Place, ReportData
@@ -229,9 +229,9 @@ def test_text_that_is_not_escaped_is_found(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_path_that_cannot_be_written(program: Any, tmp_path: Path) -> None:
-    with pytest.raises(ArgumentError, match="cannot be written"):
+    with pytest.raises(SaveError, match="cannot be written"):
         program.report(tmp_path / "absent" / "a.html")
-    with pytest.raises(ArgumentError, match="cannot be written"):
+    with pytest.raises(SaveError, match="cannot be written"):
         program.report(tmp_path)
 
 

@@ -1,0 +1,111 @@
+"""What the user wrote at an instruction: conditions, conversions, variables that get numbers."""
+
+from __future__ import annotations
+
+import dis
+import linecache
+from typing import TYPE_CHECKING
+
+import pytest
+
+from anyshape.env.site import Origin, Site, origins
+from anyshape.env.written import assigned_name, written_condition, written_conversion
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import CodeType
+
+
+def compiled(source: str) -> CodeType:
+    """The code of a source that `linecache` knows."""
+    file = f"<written {source}>"
+    linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
+    return compile(source, file, "exec")
+
+
+def sites(source: str) -> Iterator[Site]:
+    """The places that ask for a truth or call something."""
+    code = compiled(source)
+    for i in dis.get_instructions(code):
+        if i.opname.startswith(("POP_JUMP", "JUMP_IF", "TO_BOOL", "CALL", "UNARY_NOT")):
+            yield Site(code, i.offset)
+
+
+@pytest.mark.parametrize(
+    ("source", "condition"),
+    [
+        ("if n > 3:\n    pass\n", "n > 3"),
+        ("if not (n > 3):\n    pass\n", "n > 3"),
+        ("x = not n\n", "n"),
+        ("x = 1 if n else 2\n", "n"),
+        ("é = 1; x = 1 if n > 3 else 2\n", "n > 3"),
+    ],
+)
+def test_a_condition(source: str, condition: str) -> None:
+    assert {written_condition(s, is_tensor=False) for s in sites(source)} == {condition}
+
+
+@pytest.mark.parametrize(
+    ("source", "conversion"),
+    [
+        ("x = int(n + 1)\n", "int(n + 1)"),
+        ("f(int(n), float(n))\n", ""),
+        ("f(n)\n", ""),
+        (f"x = int({'n + ' * 40}n)\n", ""),
+    ],
+)
+def test_a_conversion(source: str, conversion: str) -> None:
+    assert written_conversion([*sites(source)][-1]) == conversion
+
+
+def test_a_call_is_a_condition_if_it_makes_a_tensor() -> None:
+    (*_, site) = sites("if x.any():\n    pass\n")
+    assert written_condition(site, is_tensor=True) == "x.any()"
+    assert written_condition(site, is_tensor=False) == ""
+
+
+@pytest.mark.parametrize(
+    ("line", "condition"),
+    [
+        ("if n > 3:", "n > 3"),
+        ("elif (n):", "n"),
+        ("not n > 3", "n > 3"),
+        ("x = 1 if n else 2 if k else 3", ""),
+        ("if (n >", ""),
+        ("n >", ""),
+        ("n\n > 3", "n > 3"),
+    ],
+)
+def test_a_line_of_generated_code(
+    line: str, condition: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code = compiled("x = 1\n")
+    monkeypatch.setitem(origins, code.co_filename, {1: Origin("user.py", 7, "f", line)})
+    assert written_condition(Site(code, 2), is_tensor=False) == condition
+
+
+def test_nothing_is_said_without_a_source() -> None:
+    code = compiled("x = 1 if n else 2\n")
+    for site in (None, Site(code.replace(co_linetable=b""), 2), Site(code, 10**6)):
+        assert written_conversion(site) == ""
+    assert written_condition(None, is_tensor=True) == ""
+    assert assigned_name(None) == ""
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ("n = x.sum().item()", "n"),
+        ("n = int(x.sum())", "n"),
+        ("n = x.sum().item() + 1", ""),
+        ("n = f(x)", ""),
+        ("a = b = x.item()", ""),
+        ("self.n = x.item()", ""),
+        ("return x.item()", ""),
+        ("if x.item():", ""),
+    ],
+)
+def test_the_variable_of_a_number(line: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    code = compiled("x = 1\n")
+    monkeypatch.setitem(origins, code.co_filename, {1: Origin("user.py", 7, "f", line)})
+    assert assigned_name(Site(code, 2)) == name
