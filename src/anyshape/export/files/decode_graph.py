@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from anyshape.errors import AnyshapeError, LoadError
 from anyshape.events import Deviation
-from anyshape.export.files import body, checked, plain
+from anyshape.export.files import body, checked, plain, structure
 from anyshape.export.files.callable_ops import find, need_types
 from anyshape.export.files.defined import need, need_defined
 from anyshape.export.files.guarded_op import guarded
@@ -23,6 +23,7 @@ from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.layout import CONTIGUOUS
 from anyshape.tensor.meta import Meta, meta_of_real
 from anyshape.torch_compat.torch_function import DisableTorchFunction
+from anyshape.trace.call_signature import PLAIN, CallSignature
 from anyshape.trace.capture import Captured
 from anyshape.trace.graph import CONSTANT, RESULT, SYMBOLIC, Name, Node, Value
 from anyshape.trace.graph import leaves as leaves_of
@@ -81,6 +82,8 @@ class GraphReader:
             self.graph.nodes.append(self.node(node, f"{where}, node {i}"))
         outputs = checked.items(part["outputs"], f"{where}, outputs")
         self.graph.outputs = [self._returned(x, f"{where}, outputs") for x in outputs]
+        for i, x in enumerate(checked.items(part.get("signatures", []), f"{where}, signatures")):
+            self.graph.signatures.append(self._signature(x, f"{where}, signature {i}"))
         self._deviations(part["deviations"])
         if out_spec is not None and out_spec.num_leaves != len(outputs):
             raise LoadError(
@@ -169,6 +172,30 @@ class GraphReader:
         node = Node(guarded(func, kwargs), args, kwargs, self.scope.site(at), 0, call)
         node.outs = self._outs(outs, node, where, 0)
         return node
+
+    def _signature(self, data: Any, where: str) -> CallSignature:
+        """The arguments and results of a call of a module."""
+        names = ("call", "in_tree", "inputs", "out_tree", "outputs")
+        number, in_tree, inputs_, out_tree, outputs_ = checked.fields(data, names, where)
+        call = self._call(number, where)
+        if call is None or not call.path:
+            raise LoadError(f"{where} is that of no module")
+        inputs, outputs = self._leaves(inputs_, where), self._leaves(outputs_, where)
+        in_spec = structure.decode(in_tree, f"{where}, in_tree", self.classes)
+        out_spec = structure.decode(out_tree, f"{where}, out_tree", self.classes)
+        if (in_spec.num_leaves, out_spec.num_leaves) != (len(inputs), len(outputs)):
+            raise LoadError(f"{where} has other leaves than its structures")
+        parts = in_spec.children() if in_spec.type is tuple else []
+        if [part.type for part in parts] != [tuple, dict]:
+            raise LoadError(f"{where} has a structure that is not that of arguments")
+        return CallSignature(call, inputs, in_spec, outputs, out_spec)
+
+    def _leaves(self, data: Any, where: str) -> list[Any]:
+        found = [self.arg(x, where) for x in checked.items(data, where)]
+        for x in found:
+            if type(x) is not Value and type(x) not in PLAIN:
+                checked.refuse(where, "a tensor or a plain value", x)
+        return found
 
     def _call(self, number: Any, where: str) -> ModuleCall | None:
         calls = self.shared.calls

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from anyshape.export.program import ExportedProgram
     from anyshape.export.region import Refused
     from anyshape.tensor.meta import Meta
+    from anyshape.trace.call_signature import CallSignature
     from anyshape.trace.capture import Captured
     from anyshape.trace.inputs import Leaf
 
@@ -114,7 +115,7 @@ class _Graph:
         """The fields that a program and a segment ending in `branch` share."""
         part, scope = self.part, self.scope
         asserts = [scope.obligation(o) for o in part.runtime_asserts]
-        return {
+        found = {
             "asserts": asserts,
             "branch": None if branch is None else self._branch(branch),
             "constants": [self.numbers[id(t)] for _, t in part.graph.constants],
@@ -131,6 +132,19 @@ class _Graph:
             "out_tree": None if branch is not None else structure.encode(part.out_spec),
             "outputs": [self._output(leaf) for leaf in part.graph.outputs],
             "recorded": self._recorded(asserts),
+        }
+        if part.graph.signatures:
+            found["signatures"] = [self._signature(s) for s in part.graph.signatures]
+        return found
+
+    def _signature(self, signature: CallSignature) -> dict[str, Any]:
+        """The arguments and results of a call of a module."""
+        return {
+            "call": self.shared.calls.number(signature.call),
+            "in_tree": structure.encode(signature.in_spec),
+            "inputs": list(map(self._arg, signature.inputs)),
+            "out_tree": structure.encode(signature.out_spec),
+            "outputs": list(map(self._arg, signature.outputs)),
         }
 
     def _branch(self, branch: Branch) -> dict[str, Any]:
