@@ -9,6 +9,7 @@ import sys
 from typing import Any, Final
 
 _FRAMES: Final = "torch._dynamo.eval_frame"
+_RULES: Final = "torch._dynamo.trace_rules"
 
 
 def lookup_backend(name: str) -> Any:
@@ -61,3 +62,11 @@ def original_of(f: Any) -> Any:
 def is_disabled(f: Any) -> bool:
     """Whether a function is kept out of compiled programs, by `torch.compiler.disable`."""
     return bool(getattr(f, "_torchdynamo_disable", False))
+
+
+def is_allowed_in_graph(f: Any) -> bool:
+    """Whether a function is a call of its own in programs, by `torch.compiler.allow_in_graph`; who
+    has called that has imported the module.
+    """
+    module: Any = sys.modules.get(_RULES)
+    return module is not None and id(f) in module._allowed_callable_ids

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from anyshape.errors import AnyshapeError, LoadError
 from anyshape.events import Deviation
-from anyshape.export.files import body, checked, plain, structure
+from anyshape.export.files import allowed_call, body, checked, plain, structure
 from anyshape.export.files.callable_ops import find, need_types
 from anyshape.export.files.defined import need, need_defined
 from anyshape.export.files.guarded_op import guarded
@@ -30,6 +30,7 @@ from anyshape.trace.graph import leaves as leaves_of
 from anyshape.trace.higher_order.body import parameter
 from anyshape.trace.higher_order.run import linearize, vjp
 from anyshape.trace.inputs import Inputs
+from anyshape.trace.opaque_call import OpaqueCall
 from anyshape.trace.tracer import Tracer
 
 if TYPE_CHECKING:
@@ -169,8 +170,12 @@ class GraphReader:
                 checked.refuse(where, "the name of an argument", name)
             kwargs[name] = self.arg(x, where)
         need_types(func, args, kwargs, where)
-        node = Node(guarded(func, kwargs), args, kwargs, self.scope.site(at), 0, call)
+        is_opaque = type(func) is OpaqueCall
+        func = func if is_opaque else guarded(func, kwargs)
+        node = Node(func, args, kwargs, self.scope.site(at), 0, call)
         node.outs = self._outs(outs, node, where, 0)
+        if is_opaque and len([*leaves_of(node.outs or ())]) != len(func.taken):
+            raise LoadError(f"{where} takes other results than {func.__name__} gives")
         return node
 
     def _signature(self, data: Any, where: str) -> CallSignature:
@@ -216,6 +221,8 @@ class GraphReader:
         return made
 
     def _op(self, name: Any, where: str) -> Any:
+        if type(name) is dict:
+            return allowed_call.decode(name, where, self.classes)
         try:
             return find(checked.text(name, where))
         except LoadError as e:

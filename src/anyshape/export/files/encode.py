@@ -10,7 +10,15 @@ import torch
 from anyshape.env.obligation import in_program_order
 from anyshape.errors import UnsupportedError
 from anyshape.export.branches.branching import Branching, Part
-from anyshape.export.files import body, modules, outlet, plain, structure, weights
+from anyshape.export.files import (
+    allowed_call,
+    body,
+    modules,
+    outlet,
+    plain,
+    structure,
+    weights,
+)
 from anyshape.export.files.callable_ops import name_of
 from anyshape.export.files.modules import CallWriter
 from anyshape.export.files.scope import ScopeWriter, Sites
@@ -24,6 +32,7 @@ from anyshape.symbolic.sym_int import SymInt
 from anyshape.trace.condition import class_of
 from anyshape.trace.graph import SYMBOLIC, Name, Value, names_object, operand_of
 from anyshape.trace.higher_order.body import Body
+from anyshape.trace.opaque_call import OpaqueCall
 from anyshape.trace.record.effect import build, set_attribute, set_item
 
 if TYPE_CHECKING:
@@ -195,7 +204,9 @@ class _Graph:
             "at": self.sites.number(node.site),
             "call": self.shared.calls.number(node.module_call),
             "kwargs": [[name, self._arg(a)] for name, a in node.kwargs.items()],
-            "op": name_of(node.func),
+            "op": allowed_call.encode(node.func)
+            if type(node.func) is OpaqueCall
+            else name_of(node.func),
             "outs": self._outs(node.outs),
         }
 
