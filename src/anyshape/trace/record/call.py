@@ -19,7 +19,7 @@ from anyshape.env.site import in_package
 from anyshape.tensor import current
 from anyshape.tensor.sym_tensor import SymTensor
 from anyshape.torch_compat.aten_op import is_op
-from anyshape.torch_compat.dynamo import is_allowed_in_graph
+from anyshape.torch_compat.dynamo import is_allowed_in_graph, is_disabled
 from anyshape.torch_compat.module_attribute import (
     CALL_HOOKS,
     CALL_IMPL,
@@ -37,6 +37,7 @@ from anyshape.trace.opaque_call import call_opaque
 from anyshape.trace.record import read as reads
 from anyshape.trace.record.atom import ATOMS, CONTAINERS, HEAP, SYMBOLIC, Function
 from anyshape.trace.record.builtin import Builtins
+from anyshape.trace.record.disabled import need_enabled
 from anyshape.trace.record.setting import is_setting, may_set
 from anyshape.trace.record.territory import is_twinned
 from anyshape.trace.twin.twin import is_twin
@@ -118,7 +119,7 @@ class Calls:
         if type(raw) is Function and (id(o), name) not in self._known:
             twin = self._twins.get(raw)
             is_own = is_twinned(raw.__code__) and id(raw) not in self._substitutes
-            if twin is None and is_own and not is_allowed_in_graph(raw):
+            if twin is None and is_own and not (is_allowed_in_graph(raw) or is_disabled(raw)):
                 twin = self._recorder.twin(raw)
             own = getattr(o, "__dict__", None)
             if type(twin) is Function and type(own) is dict and name not in own:
@@ -206,6 +207,8 @@ class Calls:
         substitute = self._substitutes.get(id(f))
         if substitute is not None:
             return substitute
+        if is_disabled(f):
+            need_enabled(self._recorder, f)
         if is_allowed_in_graph(f):
             opaque = functools.partial(call_opaque, self._recorder, f)
             shadows = self._recorder.shadows
