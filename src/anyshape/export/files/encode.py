@@ -63,6 +63,12 @@ class _Shared(NamedTuple):
 
 def encode(program: ExportedProgram) -> tuple[dict[str, Any], bytes]:
     """The data of a program, and its weights."""
+    if program.state.is_incomplete:
+        raise UnsupportedError(
+            f"cannot save the constant {program.state.missing()[0]}",
+            why="the program was loaded without weights",
+            fix="call load_state_dict first",
+        )
     sites = Sites()
     written = WrittenOut()
     constants: dict[int, torch.Tensor] = {}

@@ -192,12 +192,11 @@ class _Bound:
         forms = [Form(tuple(t.shape), t.dtype, t.device) for t in found]
         pairs = zip(self._places, forms, self._forms, strict=True)
         name, actual, form = next((n, a, f) for (n, _), a, f in pairs if a != f)
-        if actual.device.type == "meta":
+        if actual.device.type == "meta" and self._program.state.entry(name).is_missing:
             return missing_error(self._program.name, [name])
-        return StateError(
-            f"{name} is {actual}, and the program was traced for {form}",
-            fix="export the converted module",
-        )
+        target = f"{str(actual.device)!r}" if actual.dtype is form.dtype else f"{actual.dtype}"
+        fix = "" if actual.shape != form.shape else f"convert the program: program.to({target})"
+        return StateError(f"{name} is {actual}, and the program was traced for {form}", fix=fix)
 
 
 def _getter(module: ProgramModule, name: str) -> Callable[[], torch.Tensor]:
