@@ -9,12 +9,13 @@ that it was traced for, and tied ones must still be tied.
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import torch
 
-from anyshape.errors import StateError, UnsupportedError
+from anyshape.errors import StateError
 from anyshape.export.state.naming import PARAMETER
+from anyshape.export.state.place import Submodule, class_named, need_alike
 from anyshape.export.state.state import Form
 from anyshape.export.state.state_dict import have_equal_values, need_apart
 from anyshape.torch_compat.module_attribute import (
@@ -30,42 +31,7 @@ if TYPE_CHECKING:
     from anyshape.export.program import ExportedProgram
     from anyshape.export.state.state import State
 
-_MODES: Final = {True: "training", False: "evaluation", None: "no single"}
-
-
-class Submodule(torch.nn.Module):
-    """A place in the hierarchy of a program's module: it holds tensors, and cannot be called.
-
-    Its own attributes begin with `anyshape_`, so that the user's names are free.
-    """
-
-    def __init__(self, mode: bool | None, path: str) -> None:
-        super().__init__()
-        self.anyshape_mode, self.anyshape_path = mode, path
-        self.anyshape_class = ""
-        self.training = bool(mode)
-
-    def forward(self, *_: Any, **__: Any) -> Any:
-        """Raise: only the whole program can be called."""
-        raise UnsupportedError(
-            f"{self.anyshape_path} is a place for tensors in the module of a program",
-            why="the program is one graph, without a function for each module",
-            fix="call the whole module",
-        )
-
-    def train(self, mode: bool = True) -> Any:
-        """Do nothing in the mode that the program was traced in; raise for the other."""
-        if mode is not self.anyshape_mode:
-            raise UnsupportedError(
-                f"the program was traced in {_MODES[self.anyshape_mode]} mode",
-                why="dropout and batch norms in the graph are those of that mode",
-                fix=f"export the module after module.{'train' if mode else 'eval'}()",
-            )
-        return self
-
-    def extra_repr(self) -> str:
-        """The class of the module in whose place it is."""
-        return self.anyshape_class
+_Module = torch.nn.Module
 
 
 class ProgramModule(Submodule):
@@ -76,10 +42,13 @@ class ProgramModule(Submodule):
 
     def __init__(self, program: ExportedProgram) -> None:
         super().__init__(program.state.training, "")
+        owners = {e.name.rpartition(".")[0] for e in program.state.entries if e.is_registered}
+        self.anyshape_calls = {c.path: c for c in program.module_calls if c.path in owners}
         self._anyshape_build(program.state)
         for call in program.module_calls:
             if call.path is not None and "[" not in call.path:
                 self._anyshape_at(call.path, program.state).anyshape_class = call.class_name
+        del self.anyshape_calls
         self.anyshape_bound = _Bound(self, copy.copy(program))
 
     def _anyshape_build(self, state: State) -> None:
@@ -112,7 +81,10 @@ class ProgramModule(Submodule):
             if path in state.shared:
                 found = self._anyshape_at(state.shared[path], state)
             else:
-                found = Submodule(state.training, path)
+                call = self.anyshape_calls.get(path)
+                kind = Submodule if call is None else class_named(call.class_name)
+                found = kind(state.training, path)
+                found.anyshape_resemble(None if call is None else call.module)
             vars(owner)[MODULES][name] = found
         assert isinstance(found, Submodule)
         return found
@@ -131,6 +103,12 @@ class ProgramModule(Submodule):
             if last in registry and tensor is not same and have_equal_values(tensor, same):
                 registry[last] = same
         return keys
+
+    register_forward_hook = _Module.register_forward_hook
+    register_forward_pre_hook = _Module.register_forward_pre_hook
+    register_full_backward_hook = _Module.register_full_backward_hook
+    register_full_backward_pre_hook = _Module.register_full_backward_pre_hook
+    register_backward_hook = _Module.register_backward_hook
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Run the program."""
@@ -201,11 +179,17 @@ class _Bound:
 
 def _getter(module: ProgramModule, name: str) -> Callable[[], torch.Tensor]:
     """Reads a tensor from its place; one that is parametrized is an attribute."""
-    owner, last = module.anyshape_place(name)
-    registries = [vars(owner)[PARAMETERS], vars(owner)[BUFFERS]]
+    *path, last = name.split(".")
+    places = [module.anyshape_place(".".join([*path[: i + 1], ""]))[0] for i in range(len(path))]
 
     def get() -> torch.Tensor:
-        for registry in registries:
+        owner: torch.nn.Module = module
+        for part, known in zip(path, places, strict=True):
+            own = vars(owner)[MODULES].get(part)
+            if own is not known:
+                need_alike(own, known)
+            owner = own
+        for registry in (vars(owner)[PARAMETERS], vars(owner)[BUFFERS]):
             if last in registry:
                 found = registry[last]
                 break
