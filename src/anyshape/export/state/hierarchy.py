@@ -16,6 +16,7 @@ import torch
 from anyshape.errors import StateError
 from anyshape.export.state.naming import PARAMETER
 from anyshape.export.state.place import Submodule, class_named, need_alike
+from anyshape.export.state.root import root_of
 from anyshape.export.state.state import Form
 from anyshape.export.state.state_dict import have_equal_values, need_apart
 from anyshape.torch_compat.module_attribute import (
@@ -43,12 +44,12 @@ class ProgramModule(Submodule):
     def __init__(self, program: ExportedProgram) -> None:
         super().__init__(program.state.training, "")
         owners = {e.name.rpartition(".")[0] for e in program.state.entries if e.is_registered}
-        self.anyshape_calls = {c.path: c for c in program.module_calls if c.path in owners}
+        self.anyshape_origins = _origins(program, owners)
         self._anyshape_build(program.state)
         for call in program.module_calls:
             if call.path is not None and "[" not in call.path:
                 self._anyshape_at(call.path, program.state).anyshape_class = call.class_name
-        del self.anyshape_calls
+        del self.anyshape_origins
         self.anyshape_bound = _Bound(self, copy.copy(program))
 
     def _anyshape_build(self, state: State) -> None:
@@ -81,10 +82,10 @@ class ProgramModule(Submodule):
             if path in state.shared:
                 found = self._anyshape_at(state.shared[path], state)
             else:
-                call = self.anyshape_calls.get(path)
-                kind = Submodule if call is None else class_named(call.class_name)
-                found = kind(state.training, path)
-                found.anyshape_resemble(None if call is None else call.module)
+                kind, original = self.anyshape_origins.get(path, ("", None))
+                found = class_named(kind)(state.training, path)
+                found.anyshape_class = kind
+                found.anyshape_resemble(original)
             vars(owner)[MODULES][name] = found
         assert isinstance(found, Submodule)
         return found
@@ -175,6 +176,21 @@ class _Bound:
         target = f"{str(actual.device)!r}" if actual.dtype is form.dtype else f"{actual.dtype}"
         fix = "" if actual.shape != form.shape else f"convert the program: program.to({target})"
         return StateError(f"{name} is {actual}, and the program was traced for {form}", fix=fix)
+
+
+def _origins(
+    program: ExportedProgram, owners: set[str]
+) -> dict[str, tuple[str, torch.nn.Module | None]]:
+    """The names of the classes of modules with tensors, and the modules, where they still are."""
+    found: dict[str, tuple[str, torch.nn.Module | None]] = {}
+    root = None if program.origin is None else root_of(program.origin.fn)
+    for path, m in () if root is None else root.named_modules(remove_duplicate=False):
+        if path in owners:
+            found[path] = (f"{type(m).__module__}.{type(m).__qualname__}", m)
+    for call in program.module_calls:
+        if call.path and call.path in owners:
+            found.setdefault(call.path, (call.class_name, call.module))
+    return found
 
 
 def _getter(module: ProgramModule, name: str) -> Callable[[], torch.Tensor]:
