@@ -78,8 +78,8 @@ def _entry(group: list[torch.Tensor]) -> tuple[torch.Tensor, list[tuple[Any, int
     """The entry for tensors of one storage; for each its strides (None: the entry's) and offset."""
     first = group[0]
     if first.is_meta:
-        size = torch.tensor([first.untyped_storage().nbytes()])
-        return size, [(list(t.stride()), t.storage_offset()) for t in group]
+        count = torch.tensor([first.untyped_storage().nbytes()])
+        return count, [(list(t.stride()), int(t.storage_offset())) for t in group]
     if len(group) == 1 and first.dtype in _STORED and first.is_contiguous():
         return first.cpu().clone(), [(None, 0)]
     itemsizes = [t.element_size() for t in group]
