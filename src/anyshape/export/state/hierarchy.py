@@ -196,7 +196,8 @@ def _origins(
 def _getter(module: ProgramModule, name: str) -> Callable[[], torch.Tensor]:
     """Reads a tensor from its place; one that is parametrized is an attribute."""
     *path, last = name.split(".")
-    places = [module.anyshape_place(".".join([*path[: i + 1], ""]))[0] for i in range(len(path))]
+    paths = [".".join(path[: i + 1]) for i in range(len(path))]
+    places: list[Any] = [module.anyshape_place(f"{at}.")[0] for at in paths]
 
     def get() -> torch.Tensor:
         owner: torch.nn.Module = module
