@@ -39,7 +39,7 @@ SCREEN_COLUMNS: Final = 120
 
 
 class Input(NamedTuple):
-    """One input: its kind, and the sizes of a tensor by the user's names.
+    """One input: its kind, and the sizes and the device of a tensor, by the user's names.
 
     `value`: of a number that varies its symbol or expression as text, of another fixed input that
     is not a tensor its value.
@@ -50,6 +50,7 @@ class Input(NamedTuple):
     shape: tuple[str, ...] | None
     value: Any
     varies: bool = False
+    device: str | None = None
 
 
 class Contract(NamedTuple):
@@ -131,7 +132,8 @@ class Contract(NamedTuple):
 def _rest(i: Input) -> str:
     """What follows the kind of an input."""
     if i.shape is not None:
-        return f"[{', '.join(i.shape)}]"
+        device = "" if i.device in (None, "cpu") else f" on {i.device}"
+        return f"[{', '.join(i.shape)}]{device}"
     return "" if i.varies and i.value == i.name else f" = {_shown(i.value)}"
 
 
@@ -149,8 +151,7 @@ def contract_of(program: ExportedProgram) -> Contract:
         if isinstance(example, torch.Tensor):
             shape = tuple([text(n) for n in leaf.shape])
             kind = str(example.dtype).removeprefix("torch.")
-            device = "" if example.device.type == "cpu" else f" on {example.device}"
-            inputs.append(Input(leaf.name, kind + device, shape, None))
+            inputs.append(Input(leaf.name, kind, shape, None, device=str(example.device)))
         elif i in numbers:
             inputs.append(Input(leaf.name, _kind(example), None, numbers[i], varies=True))
         else:

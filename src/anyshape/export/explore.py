@@ -31,7 +31,7 @@ from anyshape.trace.codegen import guard_function
 from anyshape.trace.options import REFUSED, TraceOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from anyshape.env import Obligation
     from anyshape.export.draft import Problem
@@ -77,7 +77,7 @@ class Exploration:
         self.is_complete = False
 
 
-def explore(
+def explore(  # noqa: PLR0913  each is an option of its own
     fn: Any,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
@@ -87,6 +87,7 @@ def explore(
     branches: bool = True,
     lists_deviations: bool = True,
     lists_effects: bool = False,
+    preserved: Mapping[int, str] | None = None,
 ) -> Exploration:
     """Trace the program for the example, and for the sizes that the guards exclude.
 
@@ -94,7 +95,13 @@ def explore(
     `TraceOptions`.
     """
     found = Exploration()
-    options = TraceOptions(REFUSED, lists_deviations, is_export=True, lists_effects=lists_effects)
+    options = TraceOptions(
+        REFUSED,
+        lists_deviations,
+        is_export=True,
+        lists_effects=lists_effects,
+        preserved=preserved or {},
+    )
     trace_of = functools.partial(VariantTrace, fn, args, kwargs, branches=branches, options=options)
     chooser = functools.partial(SizeSymbols, spec, {})
     try:

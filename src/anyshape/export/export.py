@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 import torch
 
 from anyshape.config import config
-from anyshape.errors import ArgumentError, UnsupportedError
+from anyshape.errors import ArgumentError
 from anyshape.events import phase
 from anyshape.export.draft import problems_of
 from anyshape.export.explore import explore
@@ -22,6 +22,7 @@ from anyshape.export.state.call_path import name_calls
 from anyshape.export.state.conversion import Origin
 from anyshape.export.state.identifier import name_values
 from anyshape.export.state.naming import Naming
+from anyshape.export.state.preserved_call import need_one_graph, paths_of, preserved_modules
 from anyshape.export.state.state import state_of
 from anyshape.observe import wanted
 from anyshape.observe.profile import Profiled
@@ -69,8 +70,9 @@ def export(  # noqa: PLR0913  each is an option of its own
     The others are arguments of `torch.export`. `strict` changes nothing: the program runs as
     Python, as with `strict=False`, and what it does besides is seen, as with `strict=True`. With
     `prefer_deferred_runtime_asserts_over_guards`, sizes that the program refuses are refused when
-    it is called and not by `export`, as with `allow_partial`. `preserve_module_call_signature` must
-    be empty: a program knows the calls of its modules (`module_calls`), but not their arguments.
+    it is called and not by `export`, as with `allow_partial`. `preserve_module_call_signature` are
+    the paths of modules whose calls keep their arguments and results: `torch.export.unflatten` of
+    `program.to_torch()` has modules there that are called as the original ones, and can be swapped.
     """
     if not callable(fn):
         raise ArgumentError(f"export takes a function or a module, not {type(fn).__name__}")
@@ -80,15 +82,10 @@ def export(  # noqa: PLR0913  each is an option of its own
     for option, value in (("strict", strict), (_DEFERRED, deferred)):
         if type(value) is not bool:
             raise ArgumentError(f"{option} is True or False, not {value!r}")
-    if preserve_module_call_signature:
-        raise UnsupportedError(
-            f"the signature of {', '.join(map(str, preserve_module_call_signature))} is not kept",
-            why="a program knows the calls of its modules, but not their arguments",
-            fix="leave preserve_module_call_signature out; program.module_calls has the calls",
-        )
     wanted.follow_environment()
     allowed = allow_partial or deferred
-    request = Request(_name(fn), on_deviation, allowed, control_flow, draft, profile)
+    kept = paths_of(preserve_module_call_signature)
+    request = Request(_name(fn), on_deviation, allowed, control_flow, draft, profile, kept)
     request.need_valid()
     args, kwargs = tuple(args), kwargs or {}  # a named tuple too
     initialize_lazy_modules(fn, args, kwargs)
@@ -116,6 +113,7 @@ class Request(NamedTuple):
     control_flow: str = "tree"
     draft: bool = False
     profile: str | os.PathLike[str] | None = None
+    preserved: tuple[str, ...] = ()
 
     def need_valid(self) -> None:
         """Raise for an option that does not exist."""
@@ -149,7 +147,9 @@ def build(
             branches=request.control_flow == "tree",
             lists_deviations=follows,
             lists_effects=draft,
+            preserved=preserved_modules(fn, request.preserved),
         )
+        need_one_graph(found.variants, request.preserved)
         if not request.allow_partial and not draft:
             need_no_violation(found, spec)
         warn_of_ties(found, spec)

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from anyshape.export.coverage import Size
     from anyshape.export.explore import Exploration
+    from anyshape.trace.call_signature import CallSignature
     from anyshape.trace.capture import Captured
 
 _PLAIN: Final = (int, bool, str, bytes, type(None), type(...), Name, torch.dtype, torch.device)
@@ -152,7 +153,18 @@ class _Comparison:
             is_same = x.func == y.func and self._equal(x.args, y.args)
             if not (is_same and self._equal(x.kwargs, y.kwargs) and self._bind(x.outs, y.outs)):
                 return False
-        return self._equal(a.outputs, b.outputs) and self._assumptions()
+        if not self._equal(a.outputs, b.outputs) or len(a.signatures) != len(b.signatures):
+            return False
+        pairs = zip(a.signatures, b.signatures, strict=True)
+        return all(self._same_call(x, y) for x, y in pairs) and self._assumptions()
+
+    def _same_call(self, mine: CallSignature, other: CallSignature) -> bool:
+        """Whether two calls of modules whose signatures are kept are the same."""
+        if mine.call.module is not other.call.module or mine.call.number != other.call.number:
+            return False
+        if (mine.in_spec, mine.out_spec) != (other.in_spec, other.out_spec):
+            return False
+        return self._equal(mine.inputs, other.inputs) and self._equal(mine.outputs, other.outputs)
 
     def _assumptions(self) -> bool:
         """Whether the asserts and the deviations are the same."""

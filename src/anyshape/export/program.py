@@ -171,6 +171,7 @@ class ExportedProgram(Stateful):
         """Run the program on inputs that the contract allows."""
         if self.state.is_incomplete:
             raise missing_error(self.name, self.state.missing())
+        self.state.need_dtypes()
         args, kwargs = self._binding.arranged(args, kwargs)
         flat = flatten_call(self._first.inputs.spec, args, kwargs, self.name, ACCEPTED)
         for i in self._members:

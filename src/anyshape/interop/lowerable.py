@@ -26,6 +26,7 @@ from anyshape.trace.birth import make_leaf, make_parameter
 from anyshape.trace.execution_modes import need_flag, set_flag, set_inference, set_saved_hooks
 from anyshape.trace.graph import INPUT, SYMBOLIC, Graph, Node, Value, leaves, op_name, values_in
 from anyshape.trace.higher_order.run import RUNNERS
+from anyshape.trace.opaque_call import OpaqueCall
 from anyshape.trace.record.read import is_array
 
 if TYPE_CHECKING:
@@ -73,6 +74,8 @@ def need_lowerable(graph: Graph) -> None:
         func = node.func
         if any(map(_is_array, leaves((*node.args, *node.kwargs.values())))):
             raise _refusal(f"{op_name(func)} is given an array or truth value of NumPy")
+        if type(func) is OpaqueCall:
+            raise _refusal(f"{op_name(func)} is called as it is, by torch.compiler.allow_in_graph")
         if func in RUNNERS:
             raise _refusal(f"{op_name(func)} is a call with bodies, which runs as it is")
         if func in _EAGER_ONLY or (func in _ABOUT_LEAVES and _changes_leaf(node)):

@@ -9,6 +9,7 @@ import sys
 from typing import Any, Final
 
 _FRAMES: Final = "torch._dynamo.eval_frame"
+_RULES: Final = "torch._dynamo.trace_rules"
 
 
 def lookup_backend(name: str) -> Any:
@@ -59,5 +60,28 @@ def original_of(f: Any) -> Any:
 
 
 def is_disabled(f: Any) -> bool:
-    """Whether a function is kept out of compiled programs, by `torch.compiler.disable`."""
-    return bool(getattr(f, "_torchdynamo_disable", False))
+    """Whether a function is kept out of compiled programs, by `torch.compiler.disable`.
+
+    A function that has the attributes of another, by `functools.wraps`, is none.
+    """
+    if not getattr(f, "_torchdynamo_disable", False):
+        return False
+    return bool(getattr(f, "_torchdynamo_wrapper_id", id(f)) == id(f))
+
+
+def is_disabled_alone(f: Any) -> bool:
+    """Whether what a disabled function calls may be compiled: `disable(recursive=False)`."""
+    return is_disabled(f) and not getattr(f, "_torchdynamo_disable_recursive", True)
+
+
+def disabled_because(f: Any) -> str:
+    """The `reason` that was given to `torch.compiler.disable`; empty if there was none."""
+    return str(getattr(f, "_torchdynamo_disable_msg", None) or "")
+
+
+def is_allowed_in_graph(f: Any) -> bool:
+    """Whether a function is a call of its own in programs, by `torch.compiler.allow_in_graph`; who
+    has called that has imported the module.
+    """
+    module: Any = sys.modules.get(_RULES)
+    return module is not None and id(f) in module._allowed_callable_ids

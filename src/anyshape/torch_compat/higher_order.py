@@ -51,7 +51,7 @@ functions that make the copies and call the ops."""
 LEVELS: Final = tuple(
     getattr(predispatch, name)
     for name in ("_vmap_increment_nesting", "_jvp_increment_nesting")
-    if hasattr(predispatch, name)  # torch 2.11 lacks the second
+    if hasattr(predispatch, name)  # torch before 2.13 lacks the second
 )
 """Calls, in graphs of torch, that begin a transform: those of the graph are transformed until it
 ends."""

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from anyshape.env import Fact
     from anyshape.env.site import Site
     from anyshape.tensor.meta import Meta
+    from anyshape.trace.call_signature import CallSignature
     from anyshape.trace.module_call import ModuleCall
 
 INPUT: Final = "input"
@@ -128,21 +129,26 @@ class Node:
 
 
 class Graph:
-    """The nodes in order, the inputs, the constants with their tensors, and the outputs."""
+    """The nodes in order, the inputs, the constants with their tensors, and the outputs.
 
-    __slots__ = ("constants", "inputs", "nodes", "outputs")
+    `signatures` are those of calls of modules that were asked for, in the order of their returns.
+    """
+
+    __slots__ = ("constants", "inputs", "nodes", "outputs", "signatures")
 
     def __init__(self) -> None:
         self.nodes: list[Node] = []
         self.inputs: list[Value] = []
         self.constants: list[tuple[Value, torch.Tensor]] = []
         self.outputs: list[Any] = []
+        self.signatures: list[CallSignature] = []
 
     def rebound(self, tensors: Mapping[int, torch.Tensor]) -> Graph:
         """The same graph over other constants, which are given by the ids of those here."""
         graph = Graph()
         graph.nodes, graph.inputs, graph.outputs = self.nodes, self.inputs, self.outputs
         graph.constants = [(value, tensors.get(id(t), t)) for value, t in self.constants]
+        graph.signatures = self.signatures
         return graph
 
     def verify(self) -> None:
@@ -163,7 +169,8 @@ class Graph:
                     if made in names:
                         raise AnyshapeError(f"{node} defines {made}, which is already defined")
                     names.add(made)
-        for leaf in leaves(self.outputs):
+        given = [s.inputs + s.outputs for s in self.signatures]
+        for leaf in leaves([self.outputs, *given]):
             if type(leaf) is Value and leaf not in known:
                 raise AnyshapeError(f"the output {leaf} is not defined in the graph")
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 import weakref
 from typing import TYPE_CHECKING, Any
 
+from anyshape.trace.call_signature import CallSignature, frozen
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -77,9 +79,15 @@ def call_module(tracer: Any, module: torch.nn.Module, ready: Any, /, *args: Any,
     """Call `ready`, which does what calling `module` does, as a call of the module."""
     outer, counts, key = tracer.module_call, tracer.module_calls, id(module)
     counts[key] = number = counts.get(key, -1) + 1
-    tracer.module_call = ModuleCall(module, outer, number)
+    tracer.module_call = call = ModuleCall(module, outer, number)
+    is_kept = key in tracer.options.preserved
+    inputs = frozen(tracer, tracer.options.preserved[key], (args, kw)) if is_kept else None
     try:
-        return ready(*args, **kw)
+        result = ready(*args, **kw)
+        if inputs is not None:
+            outputs = frozen(tracer, tracer.options.preserved[key], result)
+            tracer.graph.signatures.append(CallSignature(call, *inputs, *outputs))
+        return result
     finally:
         tracer.module_call = outer
 

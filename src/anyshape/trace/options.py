@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 DONE: Final = "done"
 REFUSED: Final = "refused"
 REPLAYED: Final = "replayed"
+_NONE: Final[Mapping[int, str]] = MappingProxyType({})
 
 
 class TraceOptions(NamedTuple):
@@ -20,6 +25,7 @@ class TraceOptions(NamedTuple):
     program leaves them out.
     `has_draws`: random numbers of Python and NumPy, and clocks, are calls of the graph.
     `keeps_autograd`: the program builds the autograd graph of eager execution, and may ask for it.
+    `preserved`: the paths of the modules whose calls keep their signatures, by the ids of these.
     """
 
     effects: str = DONE
@@ -28,3 +34,4 @@ class TraceOptions(NamedTuple):
     lists_effects: bool = False
     has_draws: bool = True
     keeps_autograd: bool = False
+    preserved: Mapping[int, str] = _NONE

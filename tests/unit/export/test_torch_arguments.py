@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from anyshape import ArgumentError, ConstraintError, ConstraintViolation, UnsupportedError, export
+from anyshape import ArgumentError, ConstraintError, ConstraintViolation, export
 
 SHAPES = ({0: "n"},)
 
@@ -40,14 +40,6 @@ def test_deferred_asserts_accept_sizes_that_the_program_refuses():
         assert torch.equal(program(x), Halves()(x)) if n else program(x).numel() == 0
     with pytest.raises(ConstraintError):
         program(torch.randn(5))
-
-
-def test_signatures_of_submodules_are_not_kept():
-    net = torch.nn.Sequential(torch.nn.Linear(3, 3))
-    call = (torch.randn(4, 3),)
-    export(net, call, preserve_module_call_signature=())
-    with pytest.raises(UnsupportedError, match="signature of 0 is not kept"):
-        export(net, call, preserve_module_call_signature=("0",))
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ class CompiledInside(Layer):
 
 
 class DisabledInside(Layer):
-    @torch.compiler.disable
+    @torch.compiler.disable(recursive=False)
     def inner(self, x):
         return self.linear(x)
 

@@ -29,7 +29,7 @@ METHODS = set(
     __bool__ __float__ __getitem__ __index__ __int__ __setitem__ _is_view as_tensor asarray bfloat16
     bool broadcast_shapes byte cdouble cfloat char cpu dim double fill_diagonal float half int
     is_contiguous is_shared long manual_seed ndimension new_tensor numel seed short tensor tolist
-    type unique F.logsigmoid F.one_hot F.prelu
+    storage_offset type unique F.logsigmoid F.one_hot F.prelu
     """.split()  # noqa: SIM905  a table of names
 )
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import functools
 import subprocess
 import sys
 
@@ -74,3 +75,28 @@ def test_global_state_sees_a_setting():
     finally:
         torch.use_deterministic_algorithms(False)
     assert state.check()
+
+
+def test_functions_that_are_disabled():
+    def f(x):
+        return x
+
+    whole, alone = (
+        torch.compiler.disable(f, reason="why"),
+        torch.compiler.disable(recursive=False)(f),
+    )
+    assert dynamo.is_disabled(whole)
+    assert not dynamo.is_disabled_alone(whole)
+    assert dynamo.disabled_because(whole) == "why"
+    assert dynamo.is_disabled_alone(alone)
+    assert dynamo.disabled_because(alone) == ""
+    assert not dynamo.is_disabled(functools.wraps(alone)(lambda x: x))
+
+
+def test_functions_that_are_allowed():
+    def f(x):
+        return x
+
+    assert not dynamo.is_allowed_in_graph(f)
+    torch.compiler.allow_in_graph(f)
+    assert dynamo.is_allowed_in_graph(f)

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
+from anyshape.compile.pieces.routed import routed
 from anyshape.env.site import in_package
+from anyshape.torch_compat.dynamo import is_disabled, is_disabled_alone, original_of
 from anyshape.trace.record.territory import is_twinned
 from anyshape.trace.twin.twin import twin_code
 
@@ -29,11 +31,14 @@ class Callees:
     def __init__(self, make: Callable[[Any], Any]) -> None:
         self._make = make
         self._known: dict[tuple[int, int], tuple[Any, Any]] = {}
+        self._as_python: dict[int, tuple[Any, Any]] = {}
         self._counts: Counter[Any] = Counter()
 
     def __call__(self, f: Any) -> Any:
         """The callable in place of `f`."""
         kind = type(f)
+        if is_disabled_alone(f):
+            return self._routed(f)
         if kind is types.FunctionType:
             return self._of(f, f, f, _MOST_FUNCTIONS, f.__code__) if _is_compiled(f) else f
         if kind is types.MethodType and type(f.__func__) is types.FunctionType:
@@ -50,6 +55,18 @@ class Callees:
         """The compiled functions so far."""
         return [made for _, made in self._known.values()]
 
+    def _routed(self, f: Any) -> Any:
+        """A function that runs as Python; what it calls is compiled in turn."""
+        method = type(f) is types.MethodType
+        original = original_of(f)
+        if type(original) is not types.FunctionType:
+            return f
+        if id(original) not in self._as_python:
+            made = routed(original, self) if is_twinned(original.__code__) else None
+            self._as_python[id(original)] = (original, made or original)
+        found = self._as_python[id(original)][1]
+        return types.MethodType(found, f.__self__) if method else found
+
     def _of(self, owner: Any, function: Any, f: Any, most: int, group: Any) -> Any:
         key = (id(owner), id(function))
         found = self._known.get(key)
@@ -63,6 +80,8 @@ class Callees:
 
 def _is_compiled(f: types.FunctionType) -> bool:
     code = f.__code__
+    if is_disabled(f):
+        return False
     if code.co_flags & _UNFIT or not _FRAMES.isdisjoint(code.co_names):
         return False
     return is_twinned(code) and twin_code(code) is not None

@@ -204,7 +204,7 @@ class Outline:
     def _kept(self, s: ast.stmt, bound: Names | None, place: Place) -> list[ast.stmt]:
         """A statement that stays, with pieces in its bodies."""
         if not isinstance(s, _BODIES):
-            return [_Routed().visit(copy.deepcopy(s))]
+            return [Routed().visit(copy.deepcopy(s))]
         inside = place._replace(in_loop=place.in_loop or isinstance(s, _LOOPS))
         start = None if bound is None else bound | self._heads(s)
         if isinstance(s, ast.Try):
@@ -218,11 +218,11 @@ class Outline:
             new.orelse = self._block(s.orelse, start, inside) if s.orelse else []
         match new:
             case ast.If() | ast.While():
-                new.test = _Routed().visit(copy.deepcopy(new.test))
+                new.test = Routed().visit(copy.deepcopy(new.test))
             case ast.For():
-                new.iter = _Routed().visit(copy.deepcopy(new.iter))
+                new.iter = Routed().visit(copy.deepcopy(new.iter))
             case ast.With():
-                new.items = [_Routed().visit(copy.deepcopy(item)) for item in new.items]
+                new.items = [Routed().visit(copy.deepcopy(item)) for item in new.items]
         return [new]
 
     def _may_swallow(self, manager: ast.expr) -> bool:
@@ -258,10 +258,11 @@ class Outline:
         return new
 
 
-class _Routed(ast.NodeTransformer):
+class Routed(ast.NodeTransformer):
     """Calls of a statement that stays: what they call may be compiled in turn."""
 
     def visit_Call(self, n: ast.Call) -> Any:
+        """A call of what `CALLEE` finds; what looks at its caller is called as it is."""
         self.generic_visit(n)
         if not (isinstance(n.func, ast.Name) and n.func.id in ("super", "locals")):
             found = ast.Call(standing_for(CALLEE), [n.func], [])

@@ -20,6 +20,7 @@ from anyshape.compile.pieces.outline import (
     statement_at,
 )
 from anyshape.errors import text_of
+from anyshape.compile.pieces.routed import cells_of, with_constants
 from anyshape.torch_compat.module_attribute import CALL_IMPL, calls_forward, has_plain_call
 from anyshape.trace.record.territory import is_twinned
 from anyshape.trace.twin.private_name import PrivateNames
@@ -122,13 +123,13 @@ class Pieces:
         for number, piece in enumerate(cut.pieces):
             made = compiled(piece, code)
             register_source(made, piece)
-            inner = _Function(made, f.__globals__, f.__name__, None, _cells(f, made))
+            inner = _Function(made, f.__globals__, f.__name__, None, cells_of(f, made))
             inner.__qualname__ = f"{f.__qualname__}[{piece.lineno}]"
             inner.__module__ = f.__module__
             found[marker(number)] = compiled_piece = make(inner)
             self._pieces.append(compiled_piece)
-        new = _with_constants(compiled(node, code, cut.body), found)
-        made_function = _Function(new, f.__globals__, f.__name__, f.__defaults__, _cells(f, new))
+        new = with_constants(compiled(node, code, cut.body), found)
+        made_function = _Function(new, f.__globals__, f.__name__, f.__defaults__, cells_of(f, new))
         made_function.__kwdefaults__ = f.__kwdefaults__
         made_function.__qualname__ = f.__qualname__
         made_function.__module__ = f.__module__
@@ -178,21 +179,3 @@ def _as_function(node: ast.Lambda) -> ast.FunctionDef:
     """A lambda as a function with one statement."""
     returned = ast.copy_location(ast.Return(node.body), node.body)
     return function_node("<lambda>", node.args, [returned], node)
-
-
-def _cells(f: types.FunctionType, code: CodeType) -> tuple[types.CellType, ...]:
-    cells = dict(zip(f.__code__.co_freevars, f.__closure__ or (), strict=True))
-    return tuple([cells[n] for n in code.co_freevars])
-
-
-def _with_constants(code: CodeType, found: dict[Any, Any]) -> CodeType:
-    """A code in which objects stand for their markers."""
-    constants = [
-        _with_constants(c, found) if isinstance(c, types.CodeType) else _at(c, found)
-        for c in code.co_consts
-    ]
-    return code.replace(co_consts=tuple(constants))
-
-
-def _at(constant: Any, found: dict[Any, Any]) -> Any:
-    return found.get(constant, constant) if type(constant) is bytes else constant

@@ -46,6 +46,7 @@ _VARIANT: Final = (
     "nodes", "out_tree", "outputs", "recorded", "relations", "replacements", "segments", "terms",
 )  # fmt: skip
 _ADDED: Final = {"recorded": 3}  # keys of a variant, and the version that added each
+_OPTIONAL: Final = ("signatures",)
 _EXAMPLE: Final = ("device", "dtype", "grad", "offset", "shape", "strides")
 _MAX_VARIANTS: Final = 64
 
@@ -129,6 +130,7 @@ class _Variant(GraphReader):
     def __init__(self, data: Any, shared: Shared, number: int) -> None:
         where = f"variant {number}"
         keys = tuple([key for key in _VARIANT if _ADDED.get(key, 1) <= shared.version])
+        keys += tuple([key for key in _OPTIONAL if type(data) is dict and key in data])
         part = dict(zip(keys, checked.fields(data, keys, where), strict=True))
         super().__init__(part["terms"], shared, where)
         self._inputs(part)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from anyshape.errors import AnyshapeError, LoadError
 from anyshape.events import Deviation
-from anyshape.export.files import body, checked, plain
+from anyshape.export.files import allowed_call, body, checked, plain, structure
 from anyshape.export.files.callable_ops import find, need_types
 from anyshape.export.files.defined import need, need_defined
 from anyshape.export.files.guarded_op import guarded
@@ -23,12 +23,14 @@ from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.layout import CONTIGUOUS
 from anyshape.tensor.meta import Meta, meta_of_real
 from anyshape.torch_compat.torch_function import DisableTorchFunction
+from anyshape.trace.call_signature import PLAIN, CallSignature
 from anyshape.trace.capture import Captured
 from anyshape.trace.graph import CONSTANT, RESULT, SYMBOLIC, Name, Node, Value
 from anyshape.trace.graph import leaves as leaves_of
 from anyshape.trace.higher_order.body import parameter
 from anyshape.trace.higher_order.run import linearize, vjp
 from anyshape.trace.inputs import Inputs
+from anyshape.trace.opaque_call import OpaqueCall
 from anyshape.trace.tracer import Tracer
 
 if TYPE_CHECKING:
@@ -81,6 +83,8 @@ class GraphReader:
             self.graph.nodes.append(self.node(node, f"{where}, node {i}"))
         outputs = checked.items(part["outputs"], f"{where}, outputs")
         self.graph.outputs = [self._returned(x, f"{where}, outputs") for x in outputs]
+        for i, x in enumerate(checked.items(part.get("signatures", []), f"{where}, signatures")):
+            self.graph.signatures.append(self._signature(x, f"{where}, signature {i}"))
         self._deviations(part["deviations"])
         if out_spec is not None and out_spec.num_leaves != len(outputs):
             raise LoadError(
@@ -166,9 +170,37 @@ class GraphReader:
                 checked.refuse(where, "the name of an argument", name)
             kwargs[name] = self.arg(x, where)
         need_types(func, args, kwargs, where)
-        node = Node(guarded(func, kwargs), args, kwargs, self.scope.site(at), 0, call)
+        is_opaque = type(func) is OpaqueCall
+        func = func if is_opaque else guarded(func, kwargs)
+        node = Node(func, args, kwargs, self.scope.site(at), 0, call)
         node.outs = self._outs(outs, node, where, 0)
+        if is_opaque and len([*leaves_of(node.outs or ())]) != len(func.taken):
+            raise LoadError(f"{where} takes other results than {func.__name__} gives")
         return node
+
+    def _signature(self, data: Any, where: str) -> CallSignature:
+        """The arguments and results of a call of a module."""
+        names = ("call", "in_tree", "inputs", "out_tree", "outputs")
+        number, in_tree, inputs_, out_tree, outputs_ = checked.fields(data, names, where)
+        call = self._call(number, where)
+        if call is None or not call.path:
+            raise LoadError(f"{where} is that of no module")
+        inputs, outputs = self._leaves(inputs_, where), self._leaves(outputs_, where)
+        in_spec = structure.decode(in_tree, f"{where}, in_tree", self.classes)
+        out_spec = structure.decode(out_tree, f"{where}, out_tree", self.classes)
+        if (in_spec.num_leaves, out_spec.num_leaves) != (len(inputs), len(outputs)):
+            raise LoadError(f"{where} has other leaves than its structures")
+        parts = in_spec.children() if in_spec.type is tuple else []
+        if [part.type for part in parts] != [tuple, dict]:
+            raise LoadError(f"{where} has a structure that is not that of arguments")
+        return CallSignature(call, inputs, in_spec, outputs, out_spec)
+
+    def _leaves(self, data: Any, where: str) -> list[Any]:
+        found = [self.arg(x, where) for x in checked.items(data, where)]
+        for x in found:
+            if type(x) is not Value and type(x) not in PLAIN:
+                checked.refuse(where, "a tensor or a plain value", x)
+        return found
 
     def _call(self, number: Any, where: str) -> ModuleCall | None:
         calls = self.shared.calls
@@ -189,6 +221,8 @@ class GraphReader:
         return made
 
     def _op(self, name: Any, where: str) -> Any:
+        if type(name) is dict:
+            return allowed_call.decode(name, where, self.classes)
         try:
             return find(checked.text(name, where))
         except LoadError as e:

@@ -43,6 +43,8 @@ def need_defined(
     outputs = [tuple(x) if isinstance(x, tuple) else x for x in graph.outputs]
     rest = [operand_of(x) for x in leaves(outputs) if type(x) in SYMBOLIC]
     need(where, rest, names, "the outputs")
+    called = leaves([[s.inputs, s.outputs] for s in graph.signatures])
+    need(where, [operand_of(x) for x in called if type(x) in SYMBOLIC], names, "the signatures")
     need(where, [p for left in due.values() for p in left], names, "the asserts")
 
 

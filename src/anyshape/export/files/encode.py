@@ -10,7 +10,15 @@ import torch
 from anyshape.env.obligation import in_program_order
 from anyshape.errors import UnsupportedError
 from anyshape.export.branches.branching import Branching, Part
-from anyshape.export.files import body, modules, outlet, plain, structure, weights
+from anyshape.export.files import (
+    allowed_call,
+    body,
+    modules,
+    outlet,
+    plain,
+    structure,
+    weights,
+)
 from anyshape.export.files.callable_ops import name_of
 from anyshape.export.files.modules import CallWriter
 from anyshape.export.files.scope import ScopeWriter, Sites
@@ -24,6 +32,7 @@ from anyshape.symbolic.sym_int import SymInt
 from anyshape.trace.condition import class_of
 from anyshape.trace.graph import SYMBOLIC, Name, Value, names_object, operand_of
 from anyshape.trace.higher_order.body import Body
+from anyshape.trace.opaque_call import OpaqueCall
 from anyshape.trace.record.effect import build, set_attribute, set_item
 
 if TYPE_CHECKING:
@@ -31,6 +40,7 @@ if TYPE_CHECKING:
     from anyshape.export.program import ExportedProgram
     from anyshape.export.region import Refused
     from anyshape.tensor.meta import Meta
+    from anyshape.trace.call_signature import CallSignature
     from anyshape.trace.capture import Captured
     from anyshape.trace.inputs import Leaf
 
@@ -53,6 +63,12 @@ class _Shared(NamedTuple):
 
 def encode(program: ExportedProgram) -> tuple[dict[str, Any], bytes]:
     """The data of a program, and its weights."""
+    if program.state.is_incomplete:
+        raise UnsupportedError(
+            f"cannot save the constant {program.state.missing()[0]}",
+            why="the program was loaded without weights",
+            fix="call load_state_dict first",
+        )
     sites = Sites()
     written = WrittenOut()
     constants: dict[int, torch.Tensor] = {}
@@ -115,7 +131,7 @@ class _Graph:
         """The fields that a program and a segment ending in `branch` share."""
         part, scope = self.part, self.scope
         asserts = [scope.obligation(o) for o in part.runtime_asserts]
-        return {
+        found = {
             "asserts": asserts,
             "branch": None if branch is None else self._branch(branch),
             "constants": [self.numbers[id(t)] for _, t in part.graph.constants],
@@ -132,6 +148,19 @@ class _Graph:
             "out_tree": None if branch is not None else structure.encode(part.out_spec),
             "outputs": [self._output(leaf) for leaf in part.graph.outputs],
             "recorded": self._recorded(asserts),
+        }
+        if part.graph.signatures:
+            found["signatures"] = [self._signature(s) for s in part.graph.signatures]
+        return found
+
+    def _signature(self, signature: CallSignature) -> dict[str, Any]:
+        """The arguments and results of a call of a module."""
+        return {
+            "call": self.shared.calls.number(signature.call),
+            "in_tree": structure.encode(signature.in_spec),
+            "inputs": list(map(self._arg, signature.inputs)),
+            "out_tree": structure.encode(signature.out_spec),
+            "outputs": list(map(self._arg, signature.outputs)),
         }
 
     def _branch(self, branch: Branch) -> dict[str, Any]:
@@ -182,7 +211,9 @@ class _Graph:
             "at": self.sites.number(node.site),
             "call": self.shared.calls.number(node.module_call),
             "kwargs": [[name, self._arg(a)] for name, a in node.kwargs.items()],
-            "op": name_of(node.func),
+            "op": allowed_call.encode(node.func)
+            if type(node.func) is OpaqueCall
+            else name_of(node.func),
             "outs": self._outs(node.outs),
         }
 

@@ -1,7 +1,8 @@
 """The constants of a program as a safetensors file, with a record of the properties of each.
 
 Tensors that share memory still share it when loaded: they are views of one entry of the file. A
-dense tensor that shares nothing is an entry of its own, with its shape and dtype.
+dense tensor that shares nothing is an entry of its own, with its shape and dtype. Tensors of a
+program on the meta device have no data: the entry is the size of their memory.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
 _BYTES: Final = torch.uint8
+_META: Final = "meta"
 _ALIGN: Final = 16
 _NAMES: Final = """
     float64 float32 float16 bfloat16 int64 int32 int16 int8 uint8 bool uint64 uint32 uint16
@@ -60,7 +62,7 @@ def encode(
 
 def _plain(t: torch.Tensor, name: str) -> torch.Tensor:
     """The tensor without autograd, with a pending conjugation or negation resolved."""
-    if t.device.type == "meta" or t.is_quantized or t.layout is not torch.strided:
+    if t.is_quantized or t.layout is not torch.strided:
         raise UnsupportedError(
             f"cannot save the constant {name}",
             why=f"it is {t.dtype}, {t.layout}, on {t.device}",
@@ -78,6 +80,9 @@ def _plain(t: torch.Tensor, name: str) -> torch.Tensor:
 def _entry(group: list[torch.Tensor]) -> tuple[torch.Tensor, list[tuple[Any, int]]]:
     """The entry for tensors of one storage; for each its strides (None: the entry's) and offset."""
     first = group[0]
+    if first.is_meta:
+        count = torch.tensor([first.untyped_storage().nbytes()])
+        return count, [(list(t.stride()), int(t.storage_offset())) for t in group]
     if len(group) == 1 and first.dtype in _STORED and first.is_contiguous():
         return first.cpu().clone(), [(None, 0)]
     itemsizes = [t.element_size() for t in group]
@@ -107,8 +112,13 @@ def _extent(t: torch.Tensor) -> int:
 def wanted_keys(records: Any, absent: Collection[int]) -> set[str]:
     """The entries that hold the tensors whose numbers are not `absent`."""
     found = checked.items(records, "constants")
-    keys = [record.get("key") if type(record) is dict else None for record in found]
-    return {key for i, key in enumerate(keys) if i not in absent and type(key) is str}
+    known = [record if type(record) is dict else {} for record in found]
+    keys = [
+        record.get("key")
+        for i, record in enumerate(known)
+        if i not in absent or record.get("device") == _META  # without data in any case
+    ]
+    return {key for key in keys if type(key) is str}
 
 
 def decode(
@@ -152,7 +162,11 @@ def _decoded(
         raise LoadError(f"weights.safetensors has no {key[:60]!r}")
     if (key, device) not in moved:
         try:
+            if base is not None and device.type == _META:
+                base = _absent(checked.number(base.tolist()[0], where, 0, checked.MAX_SIZE))
             moved[key, device] = _absent(sizes[key]) if base is None else base.to(device)
+        except LoadError:
+            raise
         except Exception as e:  # any error of the device's backend
             raise LoadError(f"{where} is on {device}", why=str(e).splitlines()[0]) from e
     base = moved[key, device]

@@ -24,6 +24,8 @@ def calls_of(variants: Sequence[Captured]) -> list[ModuleCall]:
             call = node.module_call
             if call is not None and id(call) not in found:
                 found.update({id(c): c for c in call.stack if id(c) not in found})
+        for signature in part.graph.signatures:  # a call may have no nodes
+            found.update({id(c): c for c in signature.call.stack if id(c) not in found})
     return list(found.values())
 
 

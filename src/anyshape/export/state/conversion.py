@@ -46,8 +46,10 @@ class Target(NamedTuple):
                 dtype = x
             elif isinstance(x, str | torch.device | int) and device is None:
                 device = x
+            elif isinstance(x, torch.Tensor) and device is None and dtype is None:
+                device, dtype = x.device, x.dtype
             else:
-                raise ArgumentError(f"to takes a device and a dtype, not {x!r}")
+                raise ArgumentError(f"to takes a device and a dtype, or a tensor, not {x!r}")
         if dtype is not None and not (
             isinstance(dtype, torch.dtype) and (dtype.is_floating_point or dtype.is_complex)
         ):
@@ -86,7 +88,14 @@ def converted(name: str, origin: Origin | None, state: State, target: Target) ->
                 f"cannot copy the module of {name}", why=text_of(e), code="AS522"
             ) from e
         _load(made, state)
-        made.to(device=target.device, dtype=target.dtype)
+        try:
+            made.to(device=target.device, dtype=target.dtype)
+        except NotImplementedError as e:  # of tensors without data
+            raise UnsupportedError(
+                f"cannot convert {name}",
+                why=str(e).splitlines()[0],
+                fix="convert the program that has the data",
+            ) from e
         fn = made if fn is root else types.MethodType(fn.__func__, made)
     leaves, spec = tree.flatten((origin.args, origin.kwargs))
     args, kwargs = tree.unflatten([target.convert(x) for x in leaves], spec)

@@ -9,12 +9,14 @@ that it was traced for, and tied ones must still be tied.
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import torch
 
-from anyshape.errors import StateError, UnsupportedError
+from anyshape.errors import StateError
 from anyshape.export.state.naming import PARAMETER
+from anyshape.export.state.place import Submodule, class_named, need_alike
+from anyshape.export.state.root import root_of
 from anyshape.export.state.state import Form
 from anyshape.export.state.state_dict import have_equal_values, need_apart
 from anyshape.torch_compat.module_attribute import (
@@ -30,44 +32,7 @@ if TYPE_CHECKING:
     from anyshape.export.program import ExportedProgram
     from anyshape.export.state.state import State
 
-_MODES: Final = {True: "training", False: "evaluation", None: "no single"}
-
-
-class Submodule(torch.nn.Module):
-    """A place in the hierarchy of a program's module: it holds tensors, and cannot be called.
-
-    Its own attributes begin with `anyshape_`, so that the user's names are free.
-    """
-
-    def __init__(self, mode: bool | None, path: str) -> None:
-        super().__init__()
-        self.anyshape_mode, self.anyshape_path = mode, path
-        self.anyshape_class = ""
-        self.training = bool(mode)
-
-    def forward(self, *_: Any, **__: Any) -> Any:
-        """Raise: only the whole program can be called."""
-        raise UnsupportedError(
-            f"{self.anyshape_path} is a place for tensors in the module of a program",
-            why="the program is one graph, without a function for each module",
-            fix="call the whole module",
-            code="AS522",
-        )
-
-    def train(self, mode: bool = True) -> Any:
-        """Do nothing in the mode that the program was traced in; raise for the other."""
-        if mode is not self.anyshape_mode:
-            raise UnsupportedError(
-                f"the program was traced in {_MODES[self.anyshape_mode]} mode",
-                why="dropout and batch norms in the graph are those of that mode",
-                fix=f"export the module after module.{'train' if mode else 'eval'}()",
-                code="AS522",
-            )
-        return self
-
-    def extra_repr(self) -> str:
-        """The class of the module in whose place it is."""
-        return self.anyshape_class
+_Module = torch.nn.Module
 
 
 class ProgramModule(Submodule):
@@ -78,10 +43,13 @@ class ProgramModule(Submodule):
 
     def __init__(self, program: ExportedProgram) -> None:
         super().__init__(program.state.training, "")
+        owners = {e.name.rpartition(".")[0] for e in program.state.entries if e.is_registered}
+        self.anyshape_origins = _origins(program, owners)
         self._anyshape_build(program.state)
         for call in program.module_calls:
             if call.path is not None and "[" not in call.path:
                 self._anyshape_at(call.path, program.state).anyshape_class = call.class_name
+        del self.anyshape_origins
         self.anyshape_bound = _Bound(self, copy.copy(program))
 
     def _anyshape_build(self, state: State) -> None:
@@ -114,7 +82,10 @@ class ProgramModule(Submodule):
             if path in state.shared:
                 found = self._anyshape_at(state.shared[path], state)
             else:
-                found = Submodule(state.training, path)
+                kind, original = self.anyshape_origins.get(path, ("", None))
+                found = class_named(kind)(state.training, path)
+                found.anyshape_class = kind
+                found.anyshape_resemble(original)
             vars(owner)[MODULES][name] = found
         assert isinstance(found, Submodule)
         return found
@@ -133,6 +104,12 @@ class ProgramModule(Submodule):
             if last in registry and tensor is not same and have_equal_values(tensor, same):
                 registry[last] = same
         return keys
+
+    register_forward_hook = _Module.register_forward_hook
+    register_forward_pre_hook = _Module.register_forward_pre_hook
+    register_full_backward_hook = _Module.register_full_backward_hook
+    register_full_backward_pre_hook = _Module.register_full_backward_pre_hook
+    register_backward_hook = _Module.register_backward_hook
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Run the program."""
@@ -194,21 +171,42 @@ class _Bound:
         forms = [Form(tuple(t.shape), t.dtype, t.device) for t in found]
         pairs = zip(self._places, forms, self._forms, strict=True)
         name, actual, form = next((n, a, f) for (n, _), a, f in pairs if a != f)
-        if actual.device.type == "meta":
+        if actual.device.type == "meta" and self._program.state.entry(name).is_missing:
             return missing_error(self._program.name, [name])
-        return StateError(
-            f"{name} is {actual}, and the program was traced for {form}",
-            fix="export the converted module",
-        )
+        target = f"{str(actual.device)!r}" if actual.dtype is form.dtype else f"{actual.dtype}"
+        fix = "" if actual.shape != form.shape else f"convert the program: program.to({target})"
+        return StateError(f"{name} is {actual}, and the program was traced for {form}", fix=fix)
+
+
+def _origins(
+    program: ExportedProgram, owners: set[str]
+) -> dict[str, tuple[str, torch.nn.Module | None]]:
+    """The names of the classes of modules with tensors, and the modules, where they still are."""
+    found: dict[str, tuple[str, torch.nn.Module | None]] = {}
+    root = None if program.origin is None else root_of(program.origin.fn)
+    for path, m in () if root is None else root.named_modules(remove_duplicate=False):
+        if path in owners:
+            found[path] = (f"{type(m).__module__}.{type(m).__qualname__}", m)
+    for call in program.module_calls:
+        if call.path and call.path in owners:
+            found.setdefault(call.path, (call.class_name, call.module))
+    return found
 
 
 def _getter(module: ProgramModule, name: str) -> Callable[[], torch.Tensor]:
     """Reads a tensor from its place; one that is parametrized is an attribute."""
-    owner, last = module.anyshape_place(name)
-    registries = [vars(owner)[PARAMETERS], vars(owner)[BUFFERS]]
+    *path, last = name.split(".")
+    paths = [".".join(path[: i + 1]) for i in range(len(path))]
+    places: list[Any] = [module.anyshape_place(f"{at}.")[0] for at in paths]
 
     def get() -> torch.Tensor:
-        for registry in registries:
+        owner: torch.nn.Module = module
+        for part, known in zip(path, places, strict=True):
+            own = vars(owner)[MODULES].get(part)
+            if own is not known:
+                need_alike(own, known)
+            owner = own
+        for registry in (vars(owner)[PARAMETERS], vars(owner)[BUFFERS]):
             if last in registry:
                 found = registry[last]
                 break

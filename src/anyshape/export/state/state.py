@@ -7,11 +7,12 @@ module's `state_dict`, then come the tensors that are not registered anywhere.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
-from anyshape.errors import shortened
+from anyshape.errors import StateError, shortened
 from anyshape.export.state.naming import (
     BUFFER,
     CONSTANT,
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from anyshape.trace.capture import Captured
+
+
+_dtype = attrgetter("dtype")
 
 
 class Entry(NamedTuple):
@@ -92,6 +96,8 @@ class State(Mapping[str, torch.Tensor]):
         self._names: dict[int, str] = {}
         for e in self.entries:
             self._names.setdefault(id(e.tensor), e.name)
+        self._tensors = [self._by_name[name].tensor for name in self._names.values()]
+        self._dtypes = [self.forms[name].dtype for name in self._names.values()]
 
     def __getitem__(self, name: str) -> torch.Tensor:
         return self._by_name[name].tensor
@@ -127,6 +133,21 @@ class State(Mapping[str, torch.Tensor]):
     def missing(self) -> list[str]:
         """The names of the tensors that the program was loaded without."""
         return [e.name for e in self.entries if e.is_missing]
+
+    def need_dtypes(self) -> None:
+        """Raise if a tensor was converted in place since the program was traced, as by `double()`
+        of the module that shares it.
+        """
+        if [*map(_dtype, self._tensors)] == self._dtypes:
+            return
+        pairs = zip(self._tensors, self._dtypes, strict=True)
+        tensor = next(t for t, dtype in pairs if t.dtype is not dtype)
+        name = self._names[id(tensor)]
+        raise StateError(
+            f"{name} is now {tensor.dtype}, and the program was traced for {self.forms[name]}",
+            why="it is a tensor of the exported module, which was converted",
+            fix=f"convert the program: program.to({tensor.dtype})",
+        )
 
     def lines(self) -> list[str]:
         """The tensors in words, a line for each name."""

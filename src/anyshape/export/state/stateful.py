@@ -92,6 +92,7 @@ class Stateful:
         *args: Any,
         device: str | torch.device | None = None,
         dtype: torch.dtype | None = None,
+        non_blocking: bool = False,
     ) -> Self:
         """The program on another device, or of another floating-point dtype: a new one, which is
         exported from a converted copy of the module, with the same weights. Tensors of the example
@@ -101,6 +102,30 @@ class Stateful:
         target = Target.of(args, device, dtype)
         made: Self = converted(self.name, self.origin, self.state, target)
         return made
+
+    def double(self) -> Self:
+        """The program in float64; see `to`."""
+        return self.to(torch.float64)
+
+    def float(self) -> Self:
+        """The program in float32; see `to`."""
+        return self.to(torch.float32)
+
+    def half(self) -> Self:
+        """The program in float16; see `to`."""
+        return self.to(torch.float16)
+
+    def bfloat16(self) -> Self:
+        """The program in bfloat16; see `to`."""
+        return self.to(torch.bfloat16)
+
+    def cpu(self) -> Self:
+        """The program on the CPU; see `to`."""
+        return self.to("cpu")
+
+    def cuda(self, device: int | str | torch.device = "cuda") -> Self:
+        """The program on a GPU; see `to`."""
+        return self.to(device)
 
     def rebound(self, tensors: Mapping[int, torch.Tensor]) -> Self:
         """This program over other tensors, which are given by the ids of those here. `function`

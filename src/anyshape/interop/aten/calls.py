@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
+from anyshape.interop.aten.call_signatures import CallSignatures
 from anyshape.interop.aten.higher_order import (
     HIGHER_ORDER,
     Inner,
@@ -56,6 +57,7 @@ class CallWriter:
         self.asserts = asserts
         self.stacks = stacks
         self.regions = Regions(writer)
+        self.signatures = CallSignatures(writer, stacks)
 
     def prepare(self, graph: Graph) -> None:
         """Make the symbols and the results of all calls, before the block that records: torch's
@@ -88,10 +90,13 @@ class CallWriter:
         writer = self.writer
         writer.meta = {"nn_module_stack": self.stacks.top}
         self.asserts.bound()
-        for step in graph.nodes:
-            if step.func not in LEFT_OUT:
-                writer.meta = self.stacks.meta(step)
-                self._step(step)
+        steps = [step for step in graph.nodes if step.func not in LEFT_OUT]
+        self.signatures.prepare(graph, steps)
+        for step in steps:
+            self.signatures.enter(step, in_region=self.regions.is_open)
+            writer.meta = self.stacks.meta(step)
+            self._step(step)
+            self.signatures.leave(step)
         writer.meta = {"nn_module_stack": self.stacks.top}
         self.regions.close()
 

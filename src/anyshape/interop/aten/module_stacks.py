@@ -28,6 +28,14 @@ class ModuleStacks:
             found["stack_trace"] = self._line(step.site)
         return found
 
+    def around(self, call: ModuleCall) -> dict[str, Any]:
+        """What nodes get that are written before a call of a module, for it."""
+        return {"nn_module_stack": self._stack(call.outer)}
+
+    def within(self, call: ModuleCall) -> dict[str, Any]:
+        """What nodes get that are written at the end of a call of a module, in it."""
+        return {"nn_module_stack": self._stack(call)}
+
     def _stack(self, call: ModuleCall | None) -> dict[str, tuple[str, str]]:
         if call is None:
             return self.top

@@ -140,13 +140,14 @@ class _Builder:
             with torch.enable_grad():
                 root, signature = with_regions(GraphModule(root, graph), signature)
             graph = root.graph
+        signatures = calls.signatures.written(root, graph)
         return ExportedProgram(
             root,
             graph,
             signature,
             self.state,
             self.symbols.ranges(),
-            self._module_calls(out_spec),
+            self._module_calls(out_spec, signatures),
             self._example(),
             self.constants,
             verifiers=[TrainingIRVerifier],
@@ -212,11 +213,20 @@ class _Builder:
                     size = bind.factor * e + bind.constant
                     self.writer.solve(e, size, nodes[bind.leaf], bind.dim)
 
-    def _module_calls(self, out_spec: Any) -> list[ModuleCallEntry]:
+    def _module_calls(
+        self, out_spec: Any, signatures: dict[str, ModuleCallSignature]
+    ) -> list[ModuleCallEntry]:
+        """The root, the modules in the order of their first call, and further calls that have
+        signatures.
+        """
         inputs = self.captured.inputs
-        names = argument_names(inputs.spec, [leaf.name for leaf in inputs.leaves])
-        root = ModuleCallSignature([], [], inputs.spec, out_spec, names)
-        return [ModuleCallEntry("", root), *[ModuleCallEntry(path) for path in self.stacks.paths]]
+        arguments = argument_names(inputs.spec, [leaf.name for leaf in inputs.leaves])
+        root = ModuleCallSignature([], [], inputs.spec, out_spec, arguments)
+        names = [*self.stacks.paths, *[name for name in signatures if "@" in name]]
+        return [
+            ModuleCallEntry("", root),
+            *[ModuleCallEntry(name, signatures.get(name)) for name in names],
+        ]
 
     def _example(self) -> Any:
         """Inputs of the sizes that are the hints of the symbols."""

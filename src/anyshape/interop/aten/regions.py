@@ -49,6 +49,11 @@ class Regions:
         self.found = False
         self._idle: set[Node] = set()
 
+    @property
+    def is_open(self) -> bool:
+        """Whether the modes are others than at the beginning."""
+        return not self._grad or bool(self._entered)
+
     def prepare(self, graph: Graph) -> None:
         """Find the stretches without gradients in which there are none to begin with: no float
         among the operands comes from an input, a parameter or a constant that may have one.

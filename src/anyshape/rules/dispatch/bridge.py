@@ -6,7 +6,7 @@ kernel's result is converted back. General but slow (0.1 ms to 20 ms a call); co
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import torch
 
@@ -30,6 +30,7 @@ from anyshape.tensor.layout import CONTIGUOUS, Layout, dense_strides, strides_of
 from anyshape.tensor.meta import Meta, meta_of_real
 from anyshape.tensor.size import surely_equal
 from anyshape.tensor.sym_tensor import SymSize, SymTensor
+from anyshape.torch_compat import pytree
 from anyshape.torch_compat.fake_kernel import (
     MetaFactories,
     enable_python_dispatcher,
@@ -40,6 +41,7 @@ from anyshape.torch_compat.fake_kernel import (
 )
 from anyshape.torch_compat.message import has_no_kernel
 from anyshape.torch_compat.tensor_subclass import is_wrapper, storage_id
+from anyshape.torch_compat.tensor_version import version_of
 from anyshape.torch_compat.torch_function import DisableTorchFunction
 
 _META: Final = torch.device("meta")
@@ -166,6 +168,19 @@ class _Conversion:
         grad = x.requires_grad if self.keeps_grad else None
         return Meta(shape, x.dtype, layout, self.requested or self.device, grad)
 
+    def base_of(self, x: Any, earlier: list[Any]) -> Any:
+        """The operand, or the place of the earlier result, whose memory a result shares."""
+        if not isinstance(x, torch.Tensor):
+            return None
+        memory = storage_id(x.untyped_storage())
+        for original, converted in self.seen.values():
+            if storage_id(converted.untyped_storage()) == memory:
+                return original
+        for i, other in enumerate(earlier):
+            if isinstance(other, torch.Tensor) and storage_id(other.untyped_storage()) == memory:
+                return i
+        return None
+
     def _note_view(self, x: torch.Tensor) -> None:
         if self.is_new:
             return
@@ -214,6 +229,41 @@ def run_meta_kernel(
         raise ShapeError(f"{name}: {_brief(e)}") from e
     is_call = type(result) in (Meta, Many, Defined, Wrapped)
     return (result if is_call else Done(result)), conversion.base
+
+
+class Whole(NamedTuple):
+    """What a function gave for tensors without data: leaves in the form of a rule's, the operand or
+    the earlier leaf that each is a view of, and whether it changed an operand.
+
+    A leaf that is an operand itself is `Done`.
+    """
+
+    leaves: list[Any]
+    spec: Any
+    bases: list[Any]
+    changes: bool
+
+
+def run_function(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Whole:
+    """Call a function as it is on tensors without data. It may call many ops, in any grad mode."""
+    conversion = _Conversion(keeps_grad=True)
+    name = getattr(func, "__name__", str(func))
+    try:
+        with DisableTorchFunction(), enable_python_dispatcher(), set_context(_Context):
+            positional, named = conversion.to_torch(args), conversion.to_torch(kwargs)
+            if not conversion.seen and conversion.requested is None:
+                conversion.requested = torch.get_default_device()
+            before = [version_of(t) for _, t in conversion.seen.values()]
+            with MetaFactories():
+                out = func(*positional, **named)
+            changes = before != [version_of(t) for _, t in conversion.seen.values()]
+            leaves, spec = pytree.tree_flatten(out)
+            bases = [conversion.base_of(x, leaves[:i]) for i, x in enumerate(leaves)]
+            return Whole([conversion._part(x) for x in leaves], spec, bases, changes)
+    except AnyshapeError:
+        raise
+    except Exception as e:  # whatever a function of the user's raises
+        raise _unsupported(name, f"on tensors without data: {type(e).__name__}: {_brief(e)}") from e
 
 
 def wrapped_like(x: Any, shape: tuple[Any, ...]) -> Wrapped:

@@ -30,7 +30,7 @@ from anyshape.env.site import in_package, is_framework, is_own, is_standard, is_
 from anyshape.rules.dispatch.body import body_of, warns
 from anyshape.symbolic import math_functions
 from anyshape.tensor.sym_tensor import SymTensor
-from anyshape.torch_compat.dynamo import is_disabled, original_of
+from anyshape.torch_compat.dynamo import original_of
 from anyshape.trace.record import outlet, warning_block
 from anyshape.trace.record import read as reads
 from anyshape.trace.record.alone import need_copied_by_python
@@ -314,8 +314,7 @@ class Builtins:
         """The callable for a Python function that has no twin."""
         module = f.__module__ or ""
         if any(map(_is_of_user, f.__closure__ or ())):
-            kept_out = self._recorder.replays and is_disabled(f)
-            if is_torch(f.__code__.co_filename) and not kept_out:
+            if is_torch(f.__code__.co_filename):
                 original = original_of(f)
                 if original is None:
                     return self._recorder.twin(f, wraps=True)

@@ -19,6 +19,7 @@ from anyshape.env.site import in_package
 from anyshape.tensor import current
 from anyshape.tensor.sym_tensor import SymTensor
 from anyshape.torch_compat.aten_op import is_op
+from anyshape.torch_compat.dynamo import is_allowed_in_graph, is_disabled
 from anyshape.torch_compat.module_attribute import (
     CALL_HOOKS,
     CALL_IMPL,
@@ -32,9 +33,11 @@ from anyshape.torch_compat.torch_script import ScriptFunction, script_source
 from anyshape.trace import tree
 from anyshape.trace.higher_order.substitute import transformed
 from anyshape.trace.module_call import call_module
+from anyshape.trace.opaque_call import call_opaque
 from anyshape.trace.record import read as reads
 from anyshape.trace.record.atom import ATOMS, CONTAINERS, HEAP, SYMBOLIC, Function
 from anyshape.trace.record.builtin import Builtins
+from anyshape.trace.record.disabled import need_enabled
 from anyshape.trace.record.setting import is_setting, may_set
 from anyshape.trace.record.territory import is_twinned
 from anyshape.trace.twin.twin import is_twin
@@ -115,7 +118,8 @@ class Calls:
         raw = self._in_class.get((kind, name))
         if type(raw) is Function and (id(o), name) not in self._known:
             twin = self._twins.get(raw)
-            if twin is None and is_twinned(raw.__code__) and id(raw) not in self._substitutes:
+            is_own = is_twinned(raw.__code__) and id(raw) not in self._substitutes
+            if twin is None and is_own and not (is_allowed_in_graph(raw) or is_disabled(raw)):
                 twin = self._recorder.twin(raw)
             own = getattr(o, "__dict__", None)
             if type(twin) is Function and type(own) is dict and name not in own:
@@ -203,6 +207,12 @@ class Calls:
         substitute = self._substitutes.get(id(f))
         if substitute is not None:
             return substitute
+        if is_disabled(f):
+            need_enabled(self._recorder, f)
+        if is_allowed_in_graph(f):
+            opaque = functools.partial(call_opaque, self._recorder, f)
+            shadows = self._recorder.shadows
+            return functools.partial(self._shadowed, opaque) if shadows else opaque
         if f.__name__ == "__repr__" and f.__code__.co_filename in _GUARDED:
             return self.ready(self._recorder.outside(f.__wrapped__))
         if is_twinned(f.__code__) or is_twin(f.__code__):
