@@ -56,7 +56,7 @@ def _show(writer: AtenWriter, name: Name, value: Any, dim: int) -> None:
 def _write_item(writer: AtenWriter, fake: Any, name: Name) -> None:
     node = tested = writer.node_arg(fake)
     if fake.dtype is torch.bool:
-        cast = writer.fakes.make([], None, torch.int64, fake.device)
+        cast = writer.fakes.make(list(fake.shape), None, torch.int64, fake.device)
         node = writer.emit(_ATEN.to.dtype, (node, torch.int64), cast)
     made = writer.symbols.numbers[name]
     symbol = made.node.expr

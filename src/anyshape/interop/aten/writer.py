@@ -307,9 +307,9 @@ class AtenWriter:
             if INPLACE_VIEW not in func.tags:
                 if not schema.returns:
                     return None
-                one = len(written) == len(schema.returns) == 1
-                if one and isinstance(written[0], torch.Tensor):
-                    return written[0]
+                fits = len(written) == len(schema.returns)
+                if fits and all(isinstance(w, torch.Tensor) for w in written):
+                    return written[0] if len(written) == 1 else tuple(written)
             self._keep_vals(written)
         mode = self.symbols.mode
         with mode:
