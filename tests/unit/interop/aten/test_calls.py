@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+import warnings
 
 import pytest
 import torch
@@ -249,3 +250,29 @@ def test_hints_that_no_assert_refuses():
     dynamic = (dict.fromkeys((0, 1), Dim.UNBACKED),)
     program = export(f, (torch.ones(3, 5),), dynamic_shapes=dynamic, allow_partial=True)
     need_alike(program.to_torch(), f, [(torch.ones(3, n),) for n in (5, 9, 15)], decomposed=False)
+
+
+class Doubled(torch.autograd.Function):
+    """The identity with twice the gradient."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x * 1
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * 2
+
+
+def test_a_backward_that_is_left_out_is_announced():
+    def f(x):
+        return Doubled.apply(x) + 1
+
+    x = torch.ones(3, requires_grad=True)
+    program = export(f, (x,), dynamic_shapes=({0: "n"},))
+    with pytest.warns(AnyshapeWarning, match=r"Doubled.backward at test_calls.py:\d+ in f"):
+        made = program.to_torch()
+    need_equal(made.module()(x), f(x))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", AnyshapeWarning)
+        export(f, (torch.ones(3),), dynamic_shapes=({0: "n"},)).to_torch()
