@@ -8,7 +8,7 @@
 #   make compat    torch's private names (TORCH=torch==2.11.0 VENV=.venv-2.11)
 #   make hostile   all hostile programs in all modes, against eager
 #   make browser   the HTML reports in Chromium, which must be installed
-#   make ops       all ops in all columns of the table of what passes
+#   make ops       all ops in all columns of the table of what passes, then against fake kernels
 #   make probe     absurd calls of the ops that a file may name (CALLS=500)
 #   make zoo       programs of other libraries, against eager and torch.export (ARGS='--library timm')
 #   make onward    exported programs in torch's tools: AOTInductor, ONNX, torchao, ExecuTorch
@@ -127,6 +127,7 @@ hostile: setup
 
 ops: setup
 	$(BIN)/python -m tests.differential.op_db --column all $(ARGS)
+	$(BIN)/python -m tests.differential.fake_kernels $(ARGS)
 
 browser: setup
 	@$(PIP) -e '.[browser]'

@@ -21,12 +21,14 @@ from __future__ import annotations
 
 import argparse
 import collections
+import functools
 import itertools
 import json
 import time
 import warnings
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import torch
 from torch.utils import _pytree as pytree
@@ -56,17 +58,31 @@ BEYOND = {
 }  # fmt: skip
 
 
+@functools.cache
 def database() -> dict[str, Any]:
     """The ops by their full names."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from torch.testing._internal import common_methods_invocations as invocations
+        from torch.testing._internal import common_utils
     # Their own seeding would be traced; the random state is set here.
     invocations.wrapper_set_seed = lambda op, *args, **kwargs: op(*args, **kwargs)
+    seed_all = common_utils.set_rng_seed
+
+    def seed_here(seed: int | None = None) -> None:
+        with mock.patch.object(torch, "manual_seed", seed_cpu):
+            seed_all(seed)
+
+    common_utils.set_rng_seed = seed_here
     op_db = invocations.op_db
     return {
         op.name + (f".{op.variant_test_name}" if op.variant_test_name else ""): op for op in op_db
     }
+
+
+def seed_cpu(seed: int = 0) -> None:
+    """Set the random state of the CPU; that of devices which are not there costs milliseconds."""
+    torch.default_generator.manual_seed(seed)
 
 
 def dtype_for(op: Any, column: str) -> torch.dtype | None:
@@ -117,7 +133,7 @@ def copies(tensors: list[torch.Tensor]) -> list[torch.Tensor]:
 
 def seeded(call: Any, tensors: list[torch.Tensor]) -> Any:
     """The result of a call with a fixed random state, or the error."""
-    torch.manual_seed(0)
+    seed_cpu()
     try:
         return call(*tensors)
     except AnyshapeError:
@@ -227,7 +243,7 @@ def run_sample(name: str, op: Any, sample: Any, column: str, counts: Any) -> str
     wrong = difference(name, actual, expected)
     if wrong:
         return wrong
-    torch.manual_seed(0)
+    seed_cpu()
     predicted = Replay(captured, copies(call.tensors)).run()
     if predicted:
         return f"prediction: {predicted[0]}"
@@ -298,7 +314,7 @@ def predicted_wrong(captured: Any, tensors: list[torch.Tensor]) -> str:
     """What an intermediate is otherwise than predicted, where the program runs."""
     try:
         captured(*copies(tensors))
-        torch.manual_seed(0)
+        seed_cpu()
         wrong = Replay(captured, copies(tensors)).run()
     except Exception:  # compared already
         return ""
@@ -329,7 +345,7 @@ def run_op(name: str, op: Any, column: str, counts: Any, count: int | None = Non
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            torch.manual_seed(0)
+            seed_cpu()
             samples = list(itertools.islice(op.sample_inputs("cpu", dtype), 32))
         except Exception as e:
             return f"no samples: {type(e).__name__}"

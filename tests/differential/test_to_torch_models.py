@@ -1,6 +1,6 @@
 """The transformers, the documents' model, a mixture of experts and a detection head as programs of
 torch: verified, saved, reloaded, and run at five sizes with 1 among them. Some are decomposed,
-which takes torch seconds; `make onward` decomposes all, and has T5, which takes much longer.
+which takes torch seconds; `make onward` decomposes all.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def differs(got: Any, want: Any) -> str | None:
     return None
 
 
-@pytest.mark.parametrize("name", [name for name in PROGRAMS if name != "T5"])
+@pytest.mark.parametrize("name", PROGRAMS)
 def test_every_form_agrees_with_eager(name: str) -> None:
     one = PROGRAMS[name]()
     args, kwargs = one.calls[0]

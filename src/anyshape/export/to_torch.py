@@ -18,6 +18,7 @@ from anyshape.env.fact import DECLARED
 from anyshape.errors import AnyshapeWarning, ArgumentError
 from anyshape.export.branches.branching import Branching
 from anyshape.interop.fx_graph import warn_of_outlets
+from anyshape.torch_compat.call_frame import APPLY
 from anyshape.trace.codegen import guard_function
 
 if TYPE_CHECKING:
@@ -37,11 +38,29 @@ def to_torch(program: ExportedProgram, variant: int | None) -> TorchProgram:
     chosen = _general(program) if variant is None else _numbered(program, variant)
     for part in chosen.parts:
         warn_of_outlets(part.graph)
+    _warn_of_functions(chosen)
     tensors = [
         NamedTensor(e.name, e.kind, e.tensor, e.alias_of is not None) for e in program.state.entries
     ]
     segments = chosen.segments if isinstance(chosen, Branching) else ()
     return to_exported_program(chosen, tensors, _class_name(program), segments)
+
+
+def _warn_of_functions(chosen: Captured) -> None:
+    """Tell which functions with a backward of their own become the ops of their forward: a program
+    of torch has no place for another gradient.
+    """
+    steps = [step for part in chosen.parts for step in part.graph.nodes]
+    applied = [step for step in steps if getattr(step.func, "__func__", None) is APPLY]
+    if applied:
+        said = [f"{step.func.__self__.__name__}.backward at {step.site}" for step in applied]
+        warnings.warn(
+            "the program of torch has the gradients of the ops in forward, and not"
+            f" {'; '.join(dict.fromkeys(said))}; make it an op with torch.library.custom_op and"
+            " register_autograd to keep them",
+            AnyshapeWarning,
+            stacklevel=4,
+        )
 
 
 def _class_name(program: ExportedProgram) -> str:

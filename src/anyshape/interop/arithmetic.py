@@ -85,6 +85,11 @@ def _with_zero(function: Any) -> Callable[..., Any]:
     return lambda emit, x: emit(function, x, 0)
 
 
+def _choice(emit: Emit, condition: Any, x: Any) -> Any:
+    """`x` or 0, which must be as symbolic as `x` for torch."""
+    return emit(torch.sym_ite, condition, x, emit(operator.mul, x, 0))
+
+
 # Functions that torch's symbolic integers lack: computed on a concrete value, which torch guards.
 
 
@@ -125,7 +130,7 @@ _SPECIAL: Final[dict[Op, Callable[..., Any]]] = {
     MAXIMUM: _pairwise(torch.sym_max, 0),
     REAL_MAX: _pairwise(torch.sym_max),
     REAL_MIN: _pairwise(torch.sym_min),
-    CHOICE: lambda emit, condition, x: emit(torch.sym_ite, condition, x, 0),
+    CHOICE: _choice,
     FLOAT: _call(torch.sym_float),
     GE: _with_zero(operator.ge),
     EQ: _with_zero(operator.eq),

@@ -248,6 +248,39 @@ def native_batch_norm(
     return _updating(torch.native_batch_norm, args, out, running_mean, running_var)
 
 
+@rule("_native_batch_norm_legit_functional")
+def native_batch_norm_functional(
+    x: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool,
+    momentum: Any, eps: Any,
+) -> Any:  # fmt: skip
+    """Batch normalization that gives new running statistics."""
+    out = _batch_stats(x, weight, bias, running_mean, running_var, training)
+    return Many([*out.parts, *_running(running_mean, running_var)])
+
+
+@rule("_native_batch_norm_legit_no_training")
+def native_batch_norm_no_training(
+    x: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, momentum: Any, eps: Any
+) -> Any:
+    """Batch normalization by running statistics."""
+    return _batch_stats(x, weight, bias, running_mean, running_var, False)
+
+
+@rule("_batch_norm_with_update_functional")
+def batch_norm_with_update_functional(
+    x: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, momentum: Any, eps: Any
+) -> Any:
+    """Batch normalization in training that gives new running statistics."""
+    out = _batch_stats(x, weight, bias, running_mean, running_var, True, extra=1)
+    return Many([*out.parts, *_running(running_mean, running_var)])
+
+
+def _running(mean: Any, var: Any) -> list[Meta]:
+    """New running statistics."""
+    metas = [meta_of(x) for x in (mean, var)]
+    return [Meta(m.shape, m.dtype, requires_grad=False) for m in metas]
+
+
 @rule("_batch_norm_with_update")
 def batch_norm_with_update(
     x: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, momentum: Any, eps: Any

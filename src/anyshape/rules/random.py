@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from anyshape.rules.cast import formatted
-from anyshape.rules.dispatch.result import Done
+from anyshape.rules.dispatch.result import Done, Many
 from anyshape.rules.dispatch.table import rule
 from anyshape.rules.factory import new_meta, zeros_like
 from anyshape.rules.generator import set_seed
@@ -63,7 +63,15 @@ def randint_like(x: Any, *bounds: Any, low: Any = 0, high: Any = None, **options
 
 
 @rule(
-    "uniform", "normal_", "exponential", "geometric", "log_normal", "cauchy", "random", random=True
+    "uniform",
+    "normal_",
+    "normal_functional",
+    "exponential",
+    "geometric",
+    "log_normal",
+    "cauchy",
+    "random",
+    random=True,
 )
 def filled(x: Any, *_: Any, **__: Any) -> Any:
     """A tensor filled with random numbers."""
@@ -103,10 +111,24 @@ def dropout(x: Any, p: Any, train: bool) -> Any:
     return Done(x) if not train or p == 0 else like(x)
 
 
+@rule("native_dropout", random=True)
+def native_dropout(x: Any, p: Any, train: Any) -> Any:
+    """Elements zeroed at random, and which are kept."""
+    kept = like(x, torch.bool)
+    kept.requires_grad = False
+    return Many([like(x), kept])
+
+
 @rule("native_dropout_backward")
 def native_dropout_backward(grad_output: Any, mask: Any, scale: Any) -> Any:
     """The gradient of dropout."""
     return elementwise(floating(meta_of(grad_output).dtype), grad_output, mask)
+
+
+@rule("rrelu_with_noise_functional", random=True)
+def rrelu_with_noise_functional(x: Any, noise: Any, *_: Any, **__: Any) -> Any:
+    """A leaky relu with random slopes, and the slopes."""
+    return Many([like(x), like(noise)])
 
 
 @rule("rrelu", random=True)

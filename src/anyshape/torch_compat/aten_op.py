@@ -79,8 +79,9 @@ TORCH_LIBRARIES: Final = frozenset(_LIBRARIES.split())
 underscore. A saved program calls none of their ops, many of which trust their arguments."""
 
 _CALLABLE: Final = """
-    _adaptive_avg_pool2d _adaptive_avg_pool3d _cdist_forward _chunk_cat _conj _grouped_mm _int_mm
-    _log_softmax _lu_with_info _masked_softmax _neg_view _scaled_mm
+    _adaptive_avg_pool2d _adaptive_avg_pool3d _cdist_forward _chunk_cat _conj _fft_c2c _fft_c2r
+    _fft_r2c _grouped_mm _int_mm _log_softmax _lu_with_info _masked_softmax _neg_view _pdist_forward
+    _scaled_mm
     _scaled_dot_product_attention_math _softmax _to_copy _trilinear _unsafe_index
     _unsafe_masked_index _unsafe_view
 """

@@ -68,15 +68,14 @@ _PUBLIC: Final = """
     fake_quantize_per_channel_affine fake_quantize_per_tensor_affine frobenius_norm hsplit
     inner isin lift_fresh lift_fresh_copy linalg_cond linalg_cross linalg_householder_product
     linalg_ldl_factor linalg_ldl_factor_ex linalg_lu_solve linalg_matrix_rank linalg_solve_ex
-    linalg_solve_triangular linalg_vander linalg_vecdot lu_solve lu_unpack native_dropout
+    linalg_solve_triangular linalg_vander linalg_vecdot lu_solve lu_unpack
     nuclear_norm orgqr ormqr qr stft sum_to_size trapezoid trapz triangular_solve unique_dim vsplit
 """
 _WITHOUT_RULE: Final = frozenset(_PUBLIC.split()) | CALLABLE_PRIVATE_OPS
 """Ops without a rule: torch's meta kernels compute their shapes."""
 
 _REFUSED: Final = """
-    _backward _batch_norm_no_update _batch_norm_with_update _native_batch_norm_legit from_file
-    native_batch_norm range retain_grad set_ set_data
+    _backward from_file range retain_grad set_ set_data
 """
 _TRUSTING: Final = frozenset(_REFUSED.split())
 """Ops with a rule that trust their arguments or access files, or that do not occur in a program. A

@@ -193,6 +193,44 @@ def _has_right_side(input: Any, b: Any, rcond: Any = None, *, driver: Any = None
     return 0 not in b.shape
 
 
+@_condition("_fft_c2c", "_fft_r2c")
+def _is_transformed(
+    input: Any, dim: Any, normalization: int, flag: Any = None, **named: Any
+) -> bool:
+    """The dimensions are those of a tensor with elements, each once, and the mode is known."""
+    dims = [*dim]
+    rank = input.dim()
+    return (
+        "out" not in named
+        and input.numel() > 0
+        and normalization in (0, 1, 2)
+        and bool(dims)
+        and all(type(d) is int and -rank <= d < rank for d in dims)
+        and len({d % rank for d in dims}) == len(dims)
+    )
+
+
+@_condition("_fft_c2r")
+def _is_transformed_back(
+    input: Any, dim: Any, normalization: int, last_dim_size: int, **named: Any
+) -> bool:
+    """The dimensions are those of a complex tensor with elements, each once, and the last of them
+    has half of the frequencies.
+    """
+    return (
+        input.is_complex()
+        and _is_transformed(input, dim, normalization, **named)
+        and last_dim_size > 0
+        and last_dim_size // 2 + 1 <= input.size(dim[-1])
+    )
+
+
+@_condition("_pdist_forward")
+def _has_rows(input: Any, p: Any = 2) -> bool:
+    """The input is a matrix in order, and the exponent is not negative."""
+    return input.dim() == 2 and input.is_contiguous() and p >= 0
+
+
 # ---------------------------------------------------------------------- layers
 
 
@@ -238,6 +276,36 @@ def _has_classes(
         0 <= blank < count
         and not any(bool((x < 0).any()) for x in lengths)
         and not bool(((targets < 0) | (targets >= count)).any())
+    )
+
+
+@_condition(
+    "native_batch_norm",
+    "_native_batch_norm_legit",
+    "_native_batch_norm_legit_functional",
+    "_native_batch_norm_legit_no_training",
+    "_batch_norm_no_update",
+    "_batch_norm_with_update",
+    "_batch_norm_with_update_functional",
+)
+def _has_channels(
+    input: Any, weight: Any = None, bias: Any = None, *rest: Any, **named: Any
+) -> bool:
+    """The input has channels, and there is one weight, offset, mean and variance for each; without
+    means and variances, those of the batch are used.
+    """
+    others = (*rest, *named.values())
+    running = [x for x in others if isinstance(x, torch.Tensor)]
+    given = [x for x in (weight, bias, *running) if x is not None]
+    dtypes = {x.dtype for x in given} or {input.dtype}
+    count = input.size(1) if input.dim() > 1 else 0
+    return (
+        count > 0
+        and "out" not in named
+        and input.is_floating_point()
+        and (dtypes == {input.dtype} or (input.element_size() == 2 and dtypes == {torch.float32}))
+        and all(x.shape == (count,) and x.device == input.device for x in given)
+        and (len(running) == 2 or (not running and any(x is True for x in others)))
     )
 
 

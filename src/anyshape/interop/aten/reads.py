@@ -56,7 +56,7 @@ def _show(writer: AtenWriter, name: Name, value: Any, dim: int) -> None:
 def _write_item(writer: AtenWriter, fake: Any, name: Name) -> None:
     node = tested = writer.node_arg(fake)
     if fake.dtype is torch.bool:
-        cast = writer.fakes.make([], None, torch.int64, fake.device)
+        cast = writer.fakes.make(list(fake.shape), None, torch.int64, fake.device)
         node = writer.emit(_ATEN.to.dtype, (node, torch.int64), cast)
     made = writer.symbols.numbers[name]
     symbol = made.node.expr
@@ -92,12 +92,6 @@ def _compared(writer: AtenWriter, step: Node) -> Any:
     near = step.func is torch.allclose
     if not near and x.shape != y.shape:
         raise refuse("torch.equal of tensors whose sizes may differ", step)
-    with writer.symbols.mode:
-        each = torch.isclose(x, y) if near else torch.eq(x, y)
-        all_of = each.all()
-    nodes = (writer.node_arg(x), writer.node_arg(y))
-    rest = tuple([writer.arg(a) for a in step.args[2:]])
-    op = _ATEN.isclose.default if near else _ATEN.eq.Tensor
-    node = writer.emit(op, (*nodes, *rest), each, **writer.arg(step.kwargs))
-    writer.note(all_of, writer.emit(_ATEN.all.default, (node,), all_of))
-    return all_of
+    rest, kwargs = writer.arg(step.args[2:]), writer.arg(step.kwargs)
+    test = torch.isclose if near else torch.eq
+    return writer.computed(step, lambda: test(x, y, *rest, **kwargs).all())

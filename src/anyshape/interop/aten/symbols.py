@@ -27,6 +27,7 @@ from anyshape.errors import UnsupportedError
 from anyshape.expr.boolean import EQ, GE
 from anyshape.expr.table.op import SYMBOL
 from anyshape.expr.terms import terms
+from anyshape.expr.traverse import names_of
 from anyshape.interop.arithmetic import compute, interpreter
 from anyshape.interop.fakes import derived_symbols, distinct_hints
 from anyshape.symbolic.numpy_scalar import NumpyInt
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
 _SMALL: Final = 2  # torch takes sizes to be at least this
 _WORD: Final = 1 << 63
 _USUAL: Final = 5
+_MOST: Final = 64  # hints that are tried are below
 
 
 class TorchSymbols:
@@ -105,9 +107,31 @@ class TorchSymbols:
             hint = symbol.hint if symbol.hint is not None else symbol.optimization_hint
             lo, hi = self.captured.ranges[bind.name]
             found[bind.name] = int(max(lo, min(hi, _USUAL))) if hint is None else hint
-        moved = distinct_hints(self.captured, found)
-        fails = guard_function(self.captured.guards, list(found))
-        return moved if fails(*moved.values()) < 0 else found
+        return self._fitting(found)
+
+    def _fitting(self, found: dict[str, Any]) -> dict[str, Any]:
+        """Values like these that the program accepts, distinct if possible.
+
+        Sizes without a hint are tried at other values too: with one that an assert refuses, a size
+        of a result may be negative.
+        """
+        binds, symbols = self.captured.inputs.binds, self.env.symbols
+        names = {bind.name for bind in binds}
+        early = [
+            o for o in self.captured.runtime_asserts if names.issuperset(names_of(o.condition))
+        ]
+        fails = guard_function([*self.captured.guards, *early], list(found))
+        free = [
+            b.name
+            for b in binds
+            if b.dim is not None and b.name in symbols and symbols[b.name].hint is None
+        ]
+        for n in (None, *range(_SMALL, _MOST)) if free else (None,):
+            near = found if n is None else {**found, **dict.fromkeys(free, n)}
+            for hints in (distinct_hints(self.captured, near), near):
+                if fails(*hints.values()) < 0:
+                    return hints
+        return found
 
     def _range(self, bind: Bind, hint: int) -> Interval:
         """What torch knows of a symbol; see the head of this file."""

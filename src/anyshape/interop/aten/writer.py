@@ -26,6 +26,7 @@ from anyshape.torch_compat.pre_dispatch import DEVICE, INPLACE_VIEW, SIZE, Recor
 from anyshape.trace.graph import Name, Value, leaves, op_name
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from contextlib import AbstractContextManager
 
     from anyshape.interop.aten.symbols import TorchSymbols
@@ -283,8 +284,8 @@ class AtenWriter:
             self.note(out, node)
         elif type(out) in (tuple, list):
             for i, part in enumerate(out):
-                if isinstance(part, torch.Tensor):
-                    self.note(part, self.emit(operator.getitem, (node, i), part))
+                if isinstance(part, torch.Tensor | tuple | list):
+                    self._take(func, self.emit(operator.getitem, (node, i), part), part)
                 elif part is not None:
                     raise self._refuse(f"a {type(part).__name__} among the results of {func}")
         elif out is not None and type(out) not in (int, bool, float):
@@ -292,30 +293,24 @@ class AtenWriter:
 
     def _answer(self, schema: Any) -> Any:
         """What the graph has for the results of an op of this schema."""
-        wanted, returns = self._wanted, schema.returns
-        if not returns:
-            return None
-        kinds = [str(r.type) for r in returns]
-        if len(kinds) == 1 and kinds[0] == "Tensor":
-            if not isinstance(wanted, torch.Tensor):
-                raise _SeveralOps
-            return wanted
-        if type(wanted) is not tuple or any(w is None for w in wanted):
+        wanted, kinds = self._wanted, [str(r.type) for r in schema.returns]
+        if len(kinds) < 2:
+            return _as_kind(kinds[0], wanted) if kinds else None
+        if type(wanted) is not tuple or len(wanted) != len(kinds):
             raise _SeveralOps
-        if kinds == ["List[Tensor]"]:
-            return list(wanted)
-        if len(kinds) != len(wanted) or set(kinds) != {"Tensor"}:
-            raise _SeveralOps
-        return wanted
+        return tuple(map(_as_kind, kinds, wanted))
 
     def _computed(self, func: Any, schema: Any, args: Any, kwargs: Any) -> Any:
         """What torch's fake kernel gives; an op that changes data alone returns its operand."""
-        if schema.is_mutable and INPLACE_VIEW not in func.tags:
+        if schema.is_mutable:
             written = written_by(schema, args, kwargs)
-            if not schema.returns:
-                return None
-            if len(written) == len(schema.returns) == 1 and isinstance(written[0], torch.Tensor):
-                return written[0]
+            if INPLACE_VIEW not in func.tags:
+                if not schema.returns:
+                    return None
+                fits = len(written) == len(schema.returns)
+                if fits and all(isinstance(w, torch.Tensor) for w in written):
+                    return written[0] if len(written) == 1 else tuple(written)
+            self._keep_vals(written)
         mode = self.symbols.mode
         with mode:
             out = func(*args, **kwargs)
@@ -323,6 +318,16 @@ class AtenWriter:
             with mode:
                 out = out.view_as(out)
         return out
+
+    def _keep_vals(self, written: list[Any]) -> None:
+        """Give the nodes of fake tensors that an op may resize a `val` that stays as it is."""
+        for fake in written:
+            if isinstance(fake, torch.Tensor):
+                size, stride, device = list(fake.shape), list(fake.stride()), fake.device
+                copy = self.fakes.make(size, stride, fake.dtype, device, own=True)
+                for node in self.fx.nodes:
+                    if node.meta.get("val") is fake:
+                        node.meta["val"] = copy
 
     # ------------------------------------------------------------------ calls
 
@@ -354,16 +359,26 @@ class AtenWriter:
         ):
             return
         self._several.add(key)
-        self._wanted, self._exact, self._count = None, False, 0
         first = self._last()
+        made = self.computed(step, lambda: func(*args, **kwargs))
+        self.bind(step.outs, self._known(wanted, made, first))
+
+    def computed(self, step: Node, call: Callable[[], Any]) -> Any:
+        """Write all ops that `call` makes, with the results that torch's fake kernels give."""
+        self._node, self._wanted, self._exact, self._count = step, None, False, 0
+        count = len(self.symbols.shape_env.replacements)
         try:
-            made = func(*args, **kwargs)
+            made = call()
         except UnsupportedError:
             raise
         except Exception as e:
             why = f"{type(e).__name__}: {(str(e).splitlines() or [''])[0]}"
-            raise self._refuse(f"{op_name(func)}, which is more than one op", why) from e
-        self.bind(step.outs, self._known(wanted, made, first))
+            raise self._refuse(f"{op_name(step.func)}, which is more than one op", why) from e
+        for symbol, e in [*self.symbols.shape_env.replacements.items()][count:]:
+            if e.is_number:
+                why = f"torch's kernel for fake tensors serves nothing but {symbol} == {e}"
+                raise self._refuse(f"{op_name(step.func)} at all sizes", why)
+        return made
 
     def _try(self, step: Node, wanted: Any, args: Any, kwargs: Any) -> bool:
         """Write a call as one op; False if it is none."""
@@ -409,6 +424,16 @@ class AtenWriter:
 
     def _refuse(self, what: str, why: str = "", fix: str = "") -> UnsupportedError:
         return refuse(what, self._node, why, fix)
+
+
+def _as_kind(kind: str, wanted: Any) -> Any:
+    """A result that the graph has, as a return of this type."""
+    if kind == "Tensor" and isinstance(wanted, torch.Tensor):
+        return wanted
+    is_list = kind == "List[Tensor]" and type(wanted) is tuple
+    if is_list and all(isinstance(w, torch.Tensor) for w in wanted):
+        return list(wanted)
+    raise _SeveralOps
 
 
 def sizes_in(outs: Any) -> list[Name]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import copy
 import math
+import warnings
 
 import pytest
 import torch
 
 from anyshape import Dim, export
-from anyshape.errors import AnyshapeWarning, ArgumentError
+from anyshape.errors import AnyshapeWarning, ArgumentError, UnsupportedError
 from tests.unit.interop.aten.test_program import need_alike, need_equal
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning")  # torch copies its own structures
@@ -187,3 +188,91 @@ def test_unbacked_sizes_of_inputs():
 
     program = export(f, (torch.ones(3, 2),), dynamic_shapes=({0: Dim.UNBACKED},)).to_torch()
     need_alike(program, f, [(torch.randn(n, 2),) for n in (0, 1, 4)])
+
+
+def test_comparisons_of_whole_tensors():
+    def f(x, y):
+        return torch.tensor([torch.allclose(x, y[0], atol=0.1), torch.equal(x, x.abs())]), x + y
+
+    def call(n, by):
+        x = torch.arange(n) + 1.0
+        return x, torch.stack([x + by, x])
+
+    program = export(f, call(3, 0), dynamic_shapes=({0: "n"}, {1: "n"})).to_torch()
+    need_alike(program, f, [call(3, 0.01), call(1, 1), call(4, 0)], decomposed=False)
+
+
+def test_a_place_from_data_that_counts_from_either_end():
+    def f(x, k):
+        return x.narrow(0, k, 2)
+
+    program = export(f, (torch.randn(5), torch.tensor(1)), dynamic_shapes=({0: "n"}, None))
+    calls = [(torch.randn(n), torch.tensor(k)) for n, k in ((5, 1), (3, -2), (2, 0))]
+    need_alike(program.to_torch(), f, calls, decomposed=False)
+
+
+def test_results_of_an_op_that_are_lists():
+    def f(x):
+        counts, edges = torch.histogramdd(x, bins=[2, 3])
+        return counts, edges[1]
+
+    program = export(f, (torch.rand(5, 2),), dynamic_shapes=({0: "n"},)).to_torch()
+    module = program.module()  # torch cannot save such an op
+    for n in (5, 1, 3):
+        x = torch.rand(n, 2)
+        need_equal(module(x), f(x))
+
+
+def test_sizes_before_a_change_of_them_stay():
+    def f(x):
+        return x.clone().resize_(x.size(1), x.size(0))
+
+    made = export(f, (torch.ones(3, 4),), dynamic_shapes=({0: "a", 1: "b"},)).to_torch()
+    shapes = {n.name: str(getattr(n.meta["val"], "shape", "")) for n in made.graph.nodes}
+    assert shapes["clone"] == shapes["x"] != shapes["resize_"]
+    need_alike(made, f, [(torch.ones(3, 4),), (torch.ones(1, 5),)], decomposed=False)
+
+
+def test_a_call_that_torch_serves_at_one_size_only_is_refused():
+    def f(x, y):
+        return x.clone().resize_as_(y)
+
+    dynamic = ({0: "n"}, {0: "m"})
+    program = export(f, (torch.ones(3), torch.ones(4)), dynamic_shapes=dynamic)
+    with pytest.raises(UnsupportedError, match=r"resize_as_.* at test_calls.py"):
+        program.to_torch()
+
+
+def test_hints_that_no_assert_refuses():
+    def f(x):
+        return x.chunk(5, 1)
+
+    dynamic = (dict.fromkeys((0, 1), Dim.UNBACKED),)
+    program = export(f, (torch.ones(3, 5),), dynamic_shapes=dynamic, allow_partial=True)
+    need_alike(program.to_torch(), f, [(torch.ones(3, n),) for n in (5, 9, 15)], decomposed=False)
+
+
+class Doubled(torch.autograd.Function):
+    """The identity with twice the gradient."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x * 1
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * 2
+
+
+def test_a_backward_that_is_left_out_is_announced():
+    def f(x):
+        return Doubled.apply(x) + 1
+
+    x = torch.ones(3, requires_grad=True)
+    program = export(f, (x,), dynamic_shapes=({0: "n"},))
+    with pytest.warns(AnyshapeWarning, match=r"Doubled.backward at test_calls.py:\d+ in f"):
+        made = program.to_torch()
+    need_equal(made.module()(x), f(x))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", AnyshapeWarning)
+        export(f, (torch.ones(3),), dynamic_shapes=({0: "n"},)).to_torch()
