@@ -215,6 +215,8 @@ class Builtins:
     def _new(self, f: Any, cls: Any, /, *args: Any, **named: Any) -> Any:
         """`object.__new__` or that of another class in C: the object is born in the trace."""
         reads = f.__self__ not in _BLANK
+        if isinstance(cls, type) and issubclass(cls, type):
+            self._calls.classes.made(cls, *args)
         made = self._plain(f, cls, *args, **named) if reads else f(cls, *args, **named)
         is_new = cls.__flags__ & HEAP or cls in _BLANK
         return self._recorder.born(made) if type(made) is cls and is_new else made
@@ -389,6 +391,8 @@ class Builtins:
         """A new object of a class in C, or of one without methods of the user's to make it."""
         if issubclass(cls, BaseException) and self._recorder.keeps_errors:
             return self._recorder.born(cls(*args, **named))
+        if issubclass(cls, type):
+            self._calls.classes.made(cls, *args)
         if issubclass(cls, torch.Tensor) or in_package(cls.__module__, "torch"):
             made = cls(*args, **named)
             recorder = self._recorder
