@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import decimal
 import functools
 import types
 from typing import TYPE_CHECKING, Any, Final
@@ -316,6 +317,8 @@ class Attributes:
             self._set_of_tensor(o, name, value)
             return
         assign = kind.__setattr__
+        if kind is decimal.Context:  # on which numbers in C depend
+            raise recorder.refusal("a context of decimal numbers is changed")
         if type(assign) is Function and assign is not _Module.__setattr__:
             recorder.lookup(kind, "__setattr__")
             self.calls.ready(assign)(o, name, value)
