@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, overload
 
 import torch
 
+from anyshape.compile.bound_method import CompiledMethod
 from anyshape.compile.compiled import Compiled
 from anyshape.compile.compiled_module import CompiledModule
 from anyshape.compile.options import Options
@@ -102,7 +103,7 @@ def _compiled(fn: Any, options: Options, disable: bool) -> Any:
         return fn
     if isinstance(fn, torch.nn.Module):
         return CompiledModule(fn, options)
-    made = Compiled(fn.fn if type(fn) is Compiled else fn, options)
+    made = Compiled(fn.fn if isinstance(fn, Compiled | CompiledMethod) else fn, options)
     if is_disabled(fn) and not options.fullgraph:
         made.eager_because = "torch.compiler.disable keeps it out of compiled programs"
     return made

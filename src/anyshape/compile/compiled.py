@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import threading
+import types
 import warnings
-import weakref
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from anyshape.compile.audit import audit_call
-from anyshape.compile.bound_method import BoundMethod
+from anyshape.compile.bound_method import Methods
 from anyshape.compile.cache.call_form import CallForm
 from anyshape.compile.cache.entry import Entry
 from anyshape.compile.cache.guard_function import exact_conditions, need_expected
@@ -93,7 +93,7 @@ class Compiled(Described):
         self._policy = Policy(options.dynamic, self.history)
         self._form = CallForm(fn)
         self._lock = threading.RLock()
-        self._methods: weakref.WeakKeyDictionary[Any, Compiled] = weakref.WeakKeyDictionary()
+        self._methods = Methods(lambda method: Compiled(method, options))
         for name in ("__name__", "__qualname__", "__module__", "__doc__"):
             if hasattr(fn, name):
                 setattr(self, name, getattr(fn, name))
@@ -159,15 +159,11 @@ class Compiled(Described):
         return result
 
     def __get__(self, owner: Any, kind: Any = None) -> Any:
-        """Bind as a method: each object has entries of its own."""
+        """Bind as a method: each object has entries of its own, or is an argument like others."""
         if owner is None:
             return self
-        with self._lock:
-            found = self._methods.get(owner)
-            if found is None:
-                found = Compiled(BoundMethod(self.fn, owner), self.options)
-                self._methods[owner] = found
-        return found
+        found = self._methods.of(owner, self.fn)
+        return types.MethodType(self, owner) if found is None else found
 
     def _eagerly(self, args: Any, kwargs: Any) -> Any:
         self.stats.eager += 1

@@ -3,6 +3,11 @@
 Whether a kernel warns depends on the sizes and dtypes of each run, so that no single run tells.
 `torch.tensor(t)` warns of every tensor, a cast of a complex number to a real one of what it drops,
 and a variance over n elements with a correction c where n <= c.
+
+The calls are a list because kernels do not tell: a warning is known when it happens, and a program
+is lowered before the sizes at which it will run. A call that the list lacks computes the same; its
+warning comes while the program is lowered, or not at all, which the documentation says. With the
+eager backend all warnings come on every run.
 """
 
 from __future__ import annotations

@@ -181,7 +181,7 @@ class RuntimeWrapper:
             self._need(operand)
             return number_source(leaf)
         if kind is Held:
-            return self._object(leaf.object)
+            return f"{self._object(leaf)}.object" if leaf.is_loose else self._object(leaf.object)
         if kind is SymSize:
             return f"torch.Size(({''.join(f'{self._output(n)}, ' for n in leaf)}))"
         return repr(leaf) if kind in (int, bool, str, type(None)) else self._object(leaf)

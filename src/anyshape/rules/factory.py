@@ -7,7 +7,8 @@ from typing import Any
 
 import torch
 
-from anyshape.errors import ArgumentError
+from anyshape.errors import ArgumentError, UnsupportedError
+from anyshape.refusal import refused
 from anyshape.rules.cast import formatted
 from anyshape.rules.dispatch.result import Done, Instead
 from anyshape.rules.dispatch.table import rule
@@ -45,6 +46,14 @@ def device_of(device: Any) -> torch.device:
         return torch.device(device)
 
 
+def _no_size(n: Any) -> Exception:
+    """The error for a size that is no integer; torch takes objects that have an `__index__`."""
+    name = type(n).__name__
+    if not hasattr(type(n), "__index__") or type(n) is bool:
+        return TypeError(f"expected an integer as a size, got {name}")
+    return refused(UnsupportedError, f"a {name} as a size", fix="write operator.index(...) of it")
+
+
 def new_meta(
     shape: tuple[Any, ...],
     dtype: torch.dtype | None,
@@ -57,7 +66,7 @@ def new_meta(
     for n in shape:
         if type(n) is not int:
             if type(n) is not SymInt:
-                raise TypeError(f"expected an integer as a size, got {type(n).__name__}")
+                raise _no_size(n)
             expect_size(n, "a size")
         elif n < 0:
             expect_size(n, "a size")

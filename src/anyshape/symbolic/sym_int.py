@@ -262,6 +262,10 @@ class SymInt(torch.SymInt):
         """The number of ones in the binary form of the absolute value."""
         return _int(make_atom(BIT_COUNT, self.expr), self.env)
 
+    def to_bytes(self, *args: Any, **named: Any) -> bytes:
+        """The bytes of the number, which specialize on its value."""
+        return specialize(self).to_bytes(*args, **named)
+
     def __hash__(self) -> int:
         if self.env.asker.has_hashes:
             return hash(specialize(self))

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from typing import Any, Final
+import re
+import types
+from typing import TYPE_CHECKING, Any, Final
 
 import torch
 from torch._C import DisableTorchFunction
 from torch.utils._device import DeviceContext
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 __all__ = [
     "DISPATCHING_WRAPPERS",
+    "MODE_QUESTIONS",
     "SAME_SIGNATURE_MODULES",
     "DisableTorchFunction",
     "disabled_torch_function",
     "function_mode_depth",
     "has_function_mode",
     "is_plain",
+    "without_mode",
 ]
 
 function_mode_depth: Final = torch._C._len_torch_function_stack
@@ -36,6 +44,48 @@ def has_function_mode() -> bool:
         return False
     modes = [torch._C._get_function_stack_at(i) for i in range(function_mode_depth())]
     return any(type(mode) is not DeviceContext for mode in modes)
+
+
+_ASKS: Final = re.compile(r"_(get|len|is|has)_(torch_)?function_(stack|mode)\w*")
+_MOVES: Final = re.compile(r"_(push|pop)_(mode|torch_function)\w*")
+
+
+def _questions() -> Iterator[Any]:
+    """The functions in C that read the stack of modes, and those of `torch.overrides` that call
+    them and move nothing.
+    """
+    for name, f in vars(torch._C).items():
+        if _ASKS.fullmatch(name):
+            yield f
+    for f in vars(torch.overrides).values():
+        if isinstance(f, types.FunctionType) and f.__module__ == "torch.overrides":
+            names = f.__code__.co_names
+            if any(map(_ASKS.fullmatch, names)) and not any(map(_MOVES.match, names)):
+                yield f
+
+
+MODE_QUESTIONS: Final = tuple(_questions())
+"""The functions that tell which modes are active. A trace is one, and no program may see it."""
+
+
+@contextlib.contextmanager
+def without_mode(mode: Any) -> Iterator[bool]:
+    """Take a mode off the stack, if it is on it; gives whether it is the innermost one. torch takes
+    a mode off by itself while the mode handles a call.
+    """
+    before = [torch._C._get_function_stack_at(i) for i in range(function_mode_depth())]
+    _replace_modes([other for other in before if other is not mode])
+    try:
+        yield not before or before[-1] is mode
+    finally:
+        _replace_modes(before)
+
+
+def _replace_modes(modes: list[Any]) -> None:
+    for _ in range(function_mode_depth()):
+        torch._C._pop_torch_function_stack()
+    for mode in modes:
+        torch._C._push_on_torch_function_stack(mode)
 
 
 _PLAIN_DISPATCH: Final[Any] = torch.Tensor.__torch_dispatch__

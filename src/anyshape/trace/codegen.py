@@ -217,8 +217,8 @@ class Program:
         if type(a) is not Held:
             return self._arg(a)
         name = f"o{len(self.scope)}"
-        self.scope[name] = a.object
-        return name
+        self.scope[name] = a if a.is_loose else a.object
+        return f"{name}.object" if a.is_loose else name
 
     def _arg(self, a: Any) -> str:
         kind = type(a)

@@ -115,6 +115,7 @@ class _Exported:
             raise recorder.unsupported(
                 f"the function returns a tensor with attributes: {[*own]}", code="AS115"
             )
+        _need_lasting(recorder, x)
         if type(x) in ATOMS or isinstance(x, torch.Tensor | type) or recorder.is_outside(x):
             return
         is_number = is_array(x) and type(x).__hash__ is not None
@@ -151,6 +152,7 @@ class _Results:
         """Count how often each container occurs."""
         found = self._level(x)
         if found is not None:
+            _need_lasting(self._recorder, type(x))
             self._met[id(x)] = self._met.get(id(x), 0) + 1
             if self._met[id(x)] == 1:
                 for part in found.parts:
@@ -171,6 +173,7 @@ class _Results:
         recorder = self._recorder
         if recorder.is_published(x):
             return recorder.operand(x)
+        _need_lasting(recorder, x)
         if type(x) in ATOMS or isinstance(x, torch.Tensor | type):
             return output_of(self._tracer, x)
         if recorder.is_outside(x) and not recorder.is_born(x):
@@ -192,6 +195,12 @@ def _is_bare_module(x: Any) -> bool:
     if not isinstance(x, torch.nn.Module) or not is_plain_object(x):
         return False
     return not any(x.__dict__[name] for name in REGISTRIES)
+
+
+def _need_lasting(recorder: Recorder, x: Any) -> None:
+    """Refuse a class that the program makes: each run of the function makes another one."""
+    if isinstance(x, type) and recorder.is_born(x):
+        raise _one_object(recorder, x)
 
 
 def _one_object(recorder: Recorder, x: Any) -> UnsupportedError:

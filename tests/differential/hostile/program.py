@@ -119,3 +119,17 @@ def attribute(owner: Any, name: str, *values: Any) -> list[Callable[[], None]]:
 def item(owner: Any, key: Any, *values: Any) -> list[Callable[[], None]]:
     """Changes that set an item to one value after the other."""
     return [lambda v=v: owner.__setitem__(key, v) for v in values]  # type: ignore[misc]
+
+
+def body(*changes: Callable[[], Any], **options: Any) -> Callable[[Any], Any]:
+    """Register a function as a program of its name; what it shares with others is in its module."""
+
+    def register(fn: Any) -> Any:
+        def factory() -> Case:
+            return Case(fn, *changes, **options)
+
+        factory.__name__, factory.__module__ = fn.__name__, fn.__module__
+        program(factory)
+        return fn
+
+    return register

@@ -105,3 +105,15 @@ def test_has_function_mode_tells_modes_from_the_default_device():
         assert not torch_function.has_function_mode()
     with Deaf():
         assert torch_function.has_function_mode()
+
+
+def test_mode_questions_are_those_that_read_the_stack():
+    names = {f.__name__ for f in torch_function.MODE_QUESTIONS}
+    assert names >= {
+        "_len_torch_function_stack",
+        "_get_function_stack_at",
+        "_is_torch_function_mode_enabled",
+        "_get_current_function_mode",
+        "_get_current_function_mode_stack",
+    }
+    assert not any("push" in name or "pop" in name for name in names)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import decimal
 import functools
 import types
 from typing import TYPE_CHECKING, Any, Final
@@ -23,9 +24,10 @@ from anyshape.trace.record import effect
 from anyshape.trace.record import read as reads
 from anyshape.trace.record.atom import ATOMS, CONTAINERS, Function
 from anyshape.trace.record.held import Held
+from anyshape.trace.record.lazy_attribute import lazy_attribute
 from anyshape.trace.record.own_dict import DELETED, show_change
 from anyshape.trace.record.read import MISSING
-from anyshape.trace.record.territory import is_twinned
+from anyshape.trace.record.territory import is_library, is_twinned
 
 if TYPE_CHECKING:
     from anyshape.trace.record.call import Calls
@@ -107,13 +109,9 @@ class Attributes:
             value = self._recorder.note(reads.ITEM, own, name, own[name])
             self._known[id(m), name] = value
             return value
-        getter = getattr(self._recorder.lookup(type(m), name), "getter", None)
-        if isinstance(getter, Function | types.BuiltinFunctionType):  # a setting of the process
-            return self.calls.ready(getter)()
-        value = getattr(m, name)  # by a function or a class of the module's own
-        if type(value) in ATOMS:
-            self._recorder.note(reads.ATTRIBUTE, m, name, value)
-        return value
+        if not is_library(type(m)):
+            return self._of_object(m, name, type(m))
+        return lazy_attribute(self._recorder, self.calls, m, name)
 
     def _of_class(self, cls: type, name: str) -> Any:
         recorder = self._recorder
@@ -319,6 +317,8 @@ class Attributes:
             self._set_of_tensor(o, name, value)
             return
         assign = kind.__setattr__
+        if kind is decimal.Context:  # on which numbers in C depend
+            raise recorder.refusal("a context of decimal numbers is changed")
         if type(assign) is Function and assign is not _Module.__setattr__:
             recorder.lookup(kind, "__setattr__")
             self.calls.ready(assign)(o, name, value)

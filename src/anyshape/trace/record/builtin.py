@@ -10,6 +10,7 @@ from __future__ import annotations
 import builtins
 import contextvars
 import copy
+import decimal
 import functools
 import gc
 import inspect
@@ -35,6 +36,7 @@ from anyshape.trace.record import outlet, warning_block
 from anyshape.trace.record import read as reads
 from anyshape.trace.record.alone import need_copied_by_python
 from anyshape.trace.record.atom import ATOMS, CONTAINERS, HEAP, SYMBOLIC
+from anyshape.trace.record.decimal_context import for_decimal
 from anyshape.trace.record.draw import Draws
 from anyshape.trace.record.inert import OPERATORS
 from anyshape.trace.record.iteration import Iterations
@@ -149,6 +151,7 @@ class Builtins:
         yield object.__getattribute__, self._attributes.plain
         for f in (sys._getframe, inspect.currentframe, inspect.stack,
                   gc.disable, gc.enable, gc.freeze, gc.isenabled,
+                  decimal.getcontext, decimal.setcontext, decimal.localcontext,
                   threading.Event.set, threading.Event.clear, threading.Event.wait):  # fmt: skip
             yield f, functools.partial(self._effect, f.__name__)
         for name in ("open", "input", "exec", "eval", "compile", "breakpoint", "globals"):
@@ -215,6 +218,8 @@ class Builtins:
     def _new(self, f: Any, cls: Any, /, *args: Any, **named: Any) -> Any:
         """`object.__new__` or that of another class in C: the object is born in the trace."""
         reads = f.__self__ not in _BLANK
+        if isinstance(cls, type) and issubclass(cls, type):
+            self._calls.classes.made(cls, *args)
         made = self._plain(f, cls, *args, **named) if reads else f(cls, *args, **named)
         is_new = cls.__flags__ & HEAP or cls in _BLANK
         return self._recorder.born(made) if type(made) is cls and is_new else made
@@ -384,10 +389,12 @@ class Builtins:
         """Call an object of a class in C, such as a function of NumPy."""
         return self._plain(f, *args, **named)
 
-    def make(self, cls: Any, /, *args: Any, **named: Any) -> Any:
+    def make(self, cls: Any, /, *args: Any, **named: Any) -> Any:  # noqa: C901  one case per kind
         """A new object of a class in C, or of one without methods of the user's to make it."""
         if issubclass(cls, BaseException) and self._recorder.keeps_errors:
             return self._recorder.born(cls(*args, **named))
+        if issubclass(cls, type):
+            self._calls.classes.made(cls, *args)
         if issubclass(cls, torch.Tensor) or in_package(cls.__module__, "torch"):
             made = cls(*args, **named)
             recorder = self._recorder
@@ -404,6 +411,8 @@ class Builtins:
             raise self._recorder.refusal(f"a function is given to a {cls.__name__}")
         if issubclass(cls, io.IOBase) and cls not in _IN_MEMORY:
             raise self._recorder.refusal(f"a {cls.__name__} is made")
+        if issubclass(cls, decimal.Decimal):
+            args = for_decimal(self._recorder, args)
         if cls is memoryview and args and not self._recorder.may_write(args[0]):
             raise self._recorder.refusal("memory of an object from outside is opened")
         if issubclass(cls, weakref.ref) and args:
@@ -438,7 +447,7 @@ class Builtins:
 
     def _copy(self, x: Any) -> Any:
         if isinstance(x, torch.Tensor) or type(x) in ATOMS:
-            return copy.copy(x)
+            return self._with_attributes(x, copy.copy(x), lambda value: value)
         method = self._operators.special(x, "__copy__")
         if method is not None:
             return method()
@@ -447,10 +456,17 @@ class Builtins:
 
     def _deep_copy(self, x: Any, memo: Any = None) -> Any:
         if isinstance(x, torch.Tensor) or type(x) in ATOMS:
-            return copy.deepcopy(x)
+            return self._with_attributes(x, copy.deepcopy(x), self._deep_copy)
         need_copied_by_python(self._recorder, x)
         made = copy.deepcopy(self._recorder.deep(x), memo)
         self._recorder.born_below(made)
+        return made
+
+    def _with_attributes(self, x: Any, made: Any, copied: Any) -> Any:
+        """A copy of a tensor with what the program has put on it."""
+        if type(x) is SymTensor and made is not x:
+            for name, value in list(object.__getattribute__(x, "__dict__").items()):
+                self._attributes.set_attribute(made, name, copied(value))
         return made
 
     def _shown(self, name: str, /, *args: Any, **named: Any) -> Any:

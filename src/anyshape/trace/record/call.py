@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from anyshape.trace.record.attribute import Attributes
+    from anyshape.trace.record.class_statement import ClassStatements
     from anyshape.trace.record.container import Containers
     from anyshape.trace.record.operation import Operations
     from anyshape.trace.record.recorder import Recorder
@@ -72,6 +73,7 @@ class Calls:
         attributes: Attributes,
         containers: Containers,
         operators: Operations,
+        classes: ClassStatements,
     ) -> None:
         self._recorder = recorder
         self._twins = recorder._twins
@@ -80,7 +82,8 @@ class Calls:
         self.attributes = attributes
         self.containers = containers
         self.operators = operators
-        attributes.calls = containers.calls = operators.calls = self
+        self.classes = classes
+        attributes.calls = containers.calls = operators.calls = classes.calls = self
         self._cache_keys: dict[int, set[Any]] = {}  # what caches were asked for
         self._caches_inside: dict[int, Any] = {}
         self._builtins = Builtins(self, recorder)
@@ -321,7 +324,7 @@ class Calls:
         room = f.cache_parameters()["maxsize"]
         keys = self._cache_keys.setdefault(id(f), set())
         keys.add(key)
-        if self._recorder.defers_text and room is not None and len(keys) > room:
+        if self._recorder.is_refusing and room is not None and len(keys) > room:
             raise self._recorder.refusal(f"{f.__name__} has a cache that is too small, and runs")
 
     # ------------------------------------------------------------------ modules and classes

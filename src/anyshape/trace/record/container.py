@@ -22,8 +22,8 @@ from anyshape.trace.record import read as reads
 from anyshape.trace.record.atom import ATOMS, CONTAINERS, SYMBOLIC, Function
 from anyshape.trace.record.container_method import ContainerMethods
 from anyshape.trace.record.held import Held
-from anyshape.trace.record.live import steps
-from anyshape.trace.record.lookup import equal_key, found_among
+from anyshape.trace.record.live import Driven, steps
+from anyshape.trace.record.lookup import are_apart, equal_key, found_among, own_hash
 from anyshape.trace.record.read import MISSING
 from anyshape.trace.record.view import VIEWS, Proxy, Views
 
@@ -162,11 +162,12 @@ class Containers:
             return
         effects = self._recorder.effects
         find_hash = self._special(key, "__hash__")
-        if find_hash is not None:
-            find_hash()
+        found = own_hash(key) if find_hash is None else find_hash()
         compares = _is_compared(key)
         for other in o:
             if other is not key and (compares or _is_compared(other)):
+                if self._special(other, "__hash__") is None and are_apart(found, own_hash(other)):
+                    continue
                 self._equal(other, key)
         if self._recorder.effects != effects:
             raise self._recorder.refusal(f"the hash or equality of {type(key).__name__} has one")
@@ -333,10 +334,10 @@ class Containers:
         recorder = self._recorder
         if recorder.is_born(o) and isinstance(o, CONTAINERS):
             method = self._special(o, "__iter__")
-            return o if method is None else method()
+            return o if method is None else self._driven(method())
         method = self._special(o, "__iter__")
         if method is not None:
-            return method()
+            return self._driven(method())
         if isinstance(o, CONTAINERS):
             return recorder.content(o)
         if not isinstance(o, type) and type(getattr(kind, "__getitem__", None)) is Function:
@@ -347,6 +348,11 @@ class Containers:
             else:
                 raise recorder.refusal(f"a {kind.__name__} from outside is gone through")
         return o
+
+    def _driven(self, iterator: Any) -> Any:
+        """What an `__iter__` of the user's gave: an iterator of the user's is moved on by twins."""
+        step = self._special(iterator, "__next__")
+        return iterator if step is None else Driven(iterator, step)
 
     def looped(self, o: Any) -> Any:
         """The iterable of a loop over `o` whose body may change `o`."""

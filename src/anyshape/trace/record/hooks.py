@@ -10,6 +10,7 @@ from anyshape.trace.record import outlet
 from anyshape.trace.record import read as reads
 from anyshape.trace.record.attribute import Attributes
 from anyshape.trace.record.call import Calls
+from anyshape.trace.record.class_statement import ClassStatements
 from anyshape.trace.record.container import Containers
 from anyshape.trace.record.follow import follow
 from anyshape.trace.record.operation import Operations
@@ -26,9 +27,9 @@ class Hooks:
         self.recorder = recorder
         recorder.hooks = self
         attributes, containers = Attributes(recorder), Containers(recorder)
-        operators = Operations(recorder)
-        self.calls = calls = Calls(recorder, attributes, containers, operators)
-        self._parts = (attributes, containers, operators)
+        operators, classes = Operations(recorder), ClassStatements(recorder)
+        self.calls = calls = Calls(recorder, attributes, containers, operators, classes)
+        self._parts = (attributes, containers, operators, classes)
         self.ready = calls.ready
         self.method = calls.method
         self.asserted = calls.asserted
@@ -83,7 +84,7 @@ class Hooks:
 
 _PLACES: Final = {
     name: place
-    for place, owner in enumerate((Attributes, Containers, Operations))
+    for place, owner in enumerate((Attributes, Containers, Operations, ClassStatements))
     for name in vars(owner)
     if not name.startswith("_") and name not in ("calls", "method")
 }

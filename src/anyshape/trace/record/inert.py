@@ -7,7 +7,8 @@ from typing import Any, Final
 
 _SAME: Final = (
     "born", "ready", "looked", "truth", "iterated", "looped", "mapping", "operand", "unpacked",
-    "whole", "raised", "manager", "hashed", "base",
+    "whole", "raised", "manager", "hashed", "base", "metaclass",
+    "class_options", "class_made",
 )  # fmt: skip
 OPERATORS: Final = (
     "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "or_", "and_", "xor",
@@ -15,7 +16,7 @@ OPERATORS: Final = (
     "iadd", "isub", "imul", "itruediv", "ifloordiv", "imod", "ipow", "imatmul", "ior", "iand",
     "ixor", "ilshift", "irshift",
 )  # fmt: skip
-_NOTHING: Final = ("tries", "prefetch", "imported", "imported_from")
+_NOTHING: Final = ("tries", "prefetch", "imported", "imported_from", "class_body")
 
 
 class Inert:

@@ -121,6 +121,9 @@ class Iterations:
     def _iter(self, o: Any, *sentinel: Any) -> Any:
         if sentinel:
             return self._recorder.born(iter(self._calls.ready(o), *sentinel))
+        method = self._operators.special(o, "__iter__")
+        if method is not None:
+            return _iterator(method())
         return self._recorder.born(iter(self._containers.looped(o)))
 
     def _next(self, o: Any, *default: Any) -> Any:
@@ -238,3 +241,10 @@ class _Ordered:
 
     def __lt__(self, other: _Ordered) -> bool:
         return bool(self._operators.truth(self._operators.lt(self._key, other._key)))
+
+
+def _iterator(found: Any) -> Any:
+    """What an `__iter__` of the user's gave, checked as Python checks it."""
+    if not hasattr(type(found), "__next__"):
+        raise TypeError(f"iter() returned non-iterator of type {type(found).__name__!r}")
+    return found

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from anyshape.trace.record.effect import native
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 _VALUES: Final[Any] = type({}.values())
 _ITEMS: Final[Any] = type({}.items())
@@ -53,6 +53,26 @@ class Places:
         return (self._base.__name__, self.container, self.place)
 
 
+class Driven:
+    """A loop over an iterator of the user's, which twins move on."""
+
+    __slots__ = ("_step", "iterator")
+
+    def __init__(self, iterator: Any, step: Callable[[], Any]) -> None:
+        self.iterator = iterator
+        self._step = step
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        return self._step()
+
+    def state(self) -> Any:
+        """All that it does next depends on."""
+        return ("driven", self.iterator)
+
+
 class Unchanged:
     """A loop over a container that may not change its size meanwhile, or over a view of it."""
 
@@ -88,7 +108,7 @@ class Unchanged:
         return (self._kind is _VALUES, self._kind is _ITEMS, self.container, self.place)
 
 
-STEPS: Final = (Places, Unchanged)
+STEPS: Final = (Places, Unchanged, Driven)
 
 
 def _changed(c: Any) -> str:

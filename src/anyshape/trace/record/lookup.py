@@ -21,8 +21,21 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 MAX_KEYS: Final = 16
+_KEPT: Final = 1 << 60  # a hash below it stays as it is
 _NUMBERS: Final = frozenset((int, float, bool))
 _OTHERS: Final = frozenset((str, bytes, tuple, type, type(None), torch.dtype, torch.device))
+
+
+def own_hash(x: Any) -> int | None:
+    """The hash of an object whose class has none of the user's; None for what has no hash."""
+    return hash(x) if type(x).__hash__ is not None else None
+
+
+def are_apart(a: Any, b: int | None) -> bool:
+    """Whether the hash that a method gave surely differs from another one: then Python does not
+    compare the two keys. Python changes a few of the numbers that methods give.
+    """
+    return type(a) is int and 0 <= a < _KEPT and b is not None and a != b
 
 
 def equal_key(key: Any, keys: Iterable[Any], is_equal: Callable[[Any, Any], bool]) -> Any:

@@ -147,6 +147,7 @@ class Meanings:
 
     def _type(self, *args: Any, **named: Any) -> Any:
         if len(args) != 1:
+            self._calls.classes.made(type, *args)
             return self._recorder.born(type(*args, **named))
         x = args[0]
         self._look(x)

@@ -207,6 +207,7 @@ class Operations:
 
     def _percent(self, text: str, x: Any) -> str:
         """`text % x`."""
+        x = tuple(x) if isinstance(x, tuple) else x  # a named one counts as one
         if isinstance(x, dict):
             self._recorder.need_passive(x)
             return str(text % self._recorder.deep(x))
@@ -226,7 +227,17 @@ class Operations:
         if type(o) in (list, tuple, set, dict) and not self._recorder.shadows:
             return str(_wrapped(self, self._recorder.content(o)))
         o = self._recorder.deep(o)
+        if isinstance(o, BaseException):
+            return self._of_error(o, name)
         return str(o) if name == "__str__" else repr(o)
+
+    def _of_error(self, error: BaseException, name: str) -> str:
+        """The text of an error, which is that of its arguments."""
+        given, error.args = error.args, tuple([_word(self, self._number(a)) for a in error.args])
+        try:
+            return str(error) if name == "__str__" else repr(error)
+        finally:
+            error.args = given
 
     # ------------------------------------------------------------------ errors and blocks
 
@@ -293,13 +304,6 @@ class Operations:
         if isinstance(error, type) and issubclass(error, BaseException):
             return self.calls.ready(error)()
         return error
-
-    def base(self, cls: Any) -> Any:
-        """A base of a class that the program defines: Python tells it of its new subclass."""
-        told = self._recorder.lookup(cls, "__init_subclass__") if isinstance(cls, type) else None
-        if type(told) is classmethod and self.calls.is_recorded(told.__func__):
-            raise self._recorder.refusal(f"a subclass of {cls.__name__} is made, which it is told")
-        return cls
 
     def manager(self, o: Any) -> Any:
         """The context manager of a `with` statement."""

@@ -39,6 +39,8 @@ from anyshape.trace.twin.twin import is_twin
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from anyshape.trace.record.text import Texts
+
 
 class Given(NamedTuple):
     """An object of the caller's: the copy that the trace has, the real one of the traced call."""
@@ -61,6 +63,8 @@ class Identity(NamedTuple):
 
 class Owners(Reader):
     """The objects that one trace knows by name; `Recorder` adds its other writes."""
+
+    texts: Texts
 
     def __init__(self, tracer: Any) -> None:
         super().__init__(tracer)
@@ -141,7 +145,7 @@ class Owners(Reader):
             self._published[id(x)] = (x, name)
             return name
         if kind in ATOMS or isinstance(x, torch.Tensor):
-            return x
+            return self.texts.whole(x) if kind is str else x
         known = self._published.get(id(x))
         if known is not None:
             if id(x) in self._opening:
@@ -196,6 +200,8 @@ class Owners(Reader):
     def publish(self, x: Any) -> Name:
         """Have the program make an object that was born; what happens to it is repeated there."""
         kind = type(x)
+        if id(kind) in self._born:  # a class of the program's own
+            raise self._not_made(x)
         name = self._new_name(x)
         self._opening.add(id(x))
         make = _maker(x)

@@ -60,7 +60,7 @@ def is_array(x: Any) -> bool:
     """Whether an object is an array of NumPy, or one that shows its memory as such."""
     if isinstance(x, type | torch.Tensor) or is_symbolic(x):
         return False  # what is looked up in a traced tensor is recorded
-    return hasattr(x, "tobytes") and hasattr(x, "strides")
+    return hasattr(x, "tobytes") and hasattr(x, "strides") and hasattr(x, "dtype")
 
 
 def content_of(c: Any) -> Any:

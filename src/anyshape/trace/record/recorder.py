@@ -91,8 +91,10 @@ class Recorder(Owners):
 
     @property
     def defers_text(self) -> bool:
-        """Whether text of symbolic values is computed by the program."""
-        return self._effects == REFUSED
+        """Whether text of symbolic values is computed by the program; else it shows their values,
+        and specializes on them.
+        """
+        return self._effects != DONE and not self.tracer.env.asker.is_concrete
 
     # ------------------------------------------------------------------ refused changes
 

@@ -19,10 +19,16 @@ from anyshape.tensor.sym_tensor import SymTensor
 from anyshape.torch_compat.process_flag import FLAG_SETTERS
 from anyshape.torch_compat.tensor_group import GROUPERS, grouped_indices
 from anyshape.torch_compat.thread_state import is_any_autocast_enabled
-from anyshape.torch_compat.torch_function import DisableTorchFunction, disabled_torch_function
+from anyshape.torch_compat.torch_function import (
+    MODE_QUESTIONS,
+    DisableTorchFunction,
+    disabled_torch_function,
+    without_mode,
+)
 from anyshape.torch_compat.torch_script import is_scripting
 from anyshape.trace.autograd_function import apply
 from anyshape.trace.higher_order.substitute import HIGHER_ORDER
+from anyshape.trace.record import read as reads
 from anyshape.trace.record.collective import COLLECTIVES
 from anyshape.trace.record.setting import is_setting
 from anyshape.trace.record.shape_call import broadcast_shapes, shape_calls
@@ -65,6 +71,8 @@ def TORCH_SUBSTITUTES() -> Iterator[tuple[Any, Any]]:  # noqa: N802
     yield torch.range, _ranged
     for f in _OVERRIDES:
         yield f, functools.partial(_has_override, f)
+    for f in MODE_QUESTIONS:
+        yield f, functools.partial(_without_trace, f)
     for make in _MAKERS:
         yield make, functools.partial(_made, make)
     for name in sorted(MAKERS):
@@ -136,6 +144,20 @@ def _has_override(f: Any, recorder: Recorder, *args: Any) -> Any:
     given = args[0] if f is torch.overrides.has_torch_function else args
     others = [a for a in given if type(a) is not SymTensor]
     return any(map(_overrides, others))
+
+
+def _without_trace(f: Any, recorder: Recorder, *args: Any) -> Any:
+    """A function that tells of function modes, as if none were the trace's.
+
+    The modes of the caller are conditions; those that the program enters are its own.
+    """
+    with without_mode(recorder.tracer.mode) as is_innermost:
+        found = f(*args)
+    if type(found) is list:
+        return recorder.born(found)
+    if not is_innermost:
+        return found
+    return recorder.outside(recorder.note(reads.CALL, functools.partial(f, *args), (), found))
 
 
 def _overrides(x: Any) -> bool:

@@ -37,10 +37,14 @@ UNARY: Final = {ast.USub: "neg", ast.UAdd: "pos", ast.Invert: "invert"}
 _LOAD: Final = ast.Load()
 
 
+def hook_itself(name: str) -> ast.Attribute:
+    """A hook that Python calls."""
+    return ast.Attribute(ast.Name(HOOKS, _LOAD), name, _LOAD)
+
+
 def hook(name: str, *args: ast.expr) -> ast.Call:
     """A call of a hook."""
-    function = ast.Attribute(ast.Name(HOOKS, _LOAD), name, _LOAD)
-    made = ast.Call(function, list(args), [])
+    made = ast.Call(hook_itself(name), list(args), [])
     return ast.copy_location(made, args[0]) if args and hasattr(args[0], "lineno") else made
 
 

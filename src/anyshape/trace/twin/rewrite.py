@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 from typing import Any, Final
 
-from anyshape.trace.twin.hook import BINARY, COMPARED, HOOKS, UNARY, hashed, hook
+from anyshape.trace.twin.hook import BINARY, COMPARED, HOOKS, UNARY, hashed, hook, hook_itself
 from anyshape.trace.twin.private_name import private
 
 _TEMPORARY: Final = "_anyshape_t"
@@ -446,13 +446,16 @@ class Rewrite(ast.NodeTransformer):
     def visit_ClassDef(self, n: ast.ClassDef) -> Any:
         self._need_local(n.name)
         n.decorator_list = [hook("ready", self.visit(d)) for d in n.decorator_list]
+        n.decorator_list.append(hook_itself("class_made"))  # the first to be called
         n.bases = [hook("base", self.visit(b)) for b in n.bases]
         for keyword in n.keywords:
-            keyword.value = self.visit(keyword.value)
+            given = self.visit(keyword.value)
+            about = {None: "class_options", "metaclass": "metaclass"}.get(keyword.arg)
+            keyword.value = given if about is None else hook(about, given)
         named = {x.id for s in n.body for x in ast.walk(s) if isinstance(x, ast.Name)}
         self._enter()
         owner, self._owner = self._owner, n.name
-        n.body = self.statements(n.body)
+        n.body = [*self.statements(n.body), ast.Expr(hook("class_body"))]
         self._owner = owner
         self._leave()
         names = [ast.Constant(name) for name in sorted({*named, HOOKS})]

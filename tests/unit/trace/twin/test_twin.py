@@ -38,6 +38,9 @@ SAME = [
     "manager",
     "hashed",
     "base",
+    "metaclass",
+    "class_options",
+    "class_made",
 ]
 BINARY = [
     "add",
@@ -81,7 +84,7 @@ class Plain:
         self._set("del_item", operator.delitem)
         self._set("contains", lambda key, o: key in o)
         self._set("lacks", lambda key, o: key not in o)
-        for name in ("tries", "prefetch", "imported", "imported_from"):
+        for name in ("tries", "prefetch", "imported", "imported_from", "class_body"):
             self._set(name, lambda *_: None)
         self._set("set_global", lambda value, name: value)
         self._set("set_cell", lambda value, cell: value)
