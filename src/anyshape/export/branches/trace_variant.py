@@ -237,6 +237,7 @@ def _too_many(tree: Tree, failed: Exception | None) -> AnyshapeError:
         f"the program branches on data into more than {config.segment_limit} segments: it decides"
         f" {question}" + (f" at {site}" if site else ""),
         why=why,
-        fix="keep results of rounds in tensors, such as torch.cat([out, new]), not in lists; use"
-        " torch.where(...), which does not branch; or raise config.segment_limit",
+        fix="let a list that grows hold tensors of one dtype and rank, or numbers of one type; or"
+        " keep results of rounds in a tensor, such as torch.cat([out, new]); use torch.where(...),"
+        " which does not branch; or raise config.segment_limit",
     )

@@ -25,6 +25,7 @@ from anyshape.trace.condition import class_of
 from anyshape.trace.graph import SYMBOLIC, Name, Value, names_object, operand_of
 from anyshape.trace.higher_order.body import Body
 from anyshape.trace.record.effect import build, set_attribute, set_item
+from anyshape.trace.sequence.list_meta import ListMeta
 
 if TYPE_CHECKING:
     from anyshape.export.branches.branching import Branch
@@ -158,12 +159,17 @@ class _Graph:
         return {"symbol": text} if not names_object(text) else outlet.made(name)
 
     def _tensor(self, meta: Meta) -> dict[str, Any]:
-        return {
+        """What is known of a tensor, or of a list whose length only the run knows."""
+        content: dict[str, Any] = {
             "device": str(meta.device),
             "dtype": plain.name_of(meta.dtype),
             "grad": bool(meta.requires_grad),
-            "shape": [self._size(n) for n in meta.shape],
         }
+        if isinstance(meta, ListMeta):
+            content["device"] = None if meta.device is None else str(meta.device)
+            content["list"] = [meta.items, meta.nested, meta.dense]
+        content["shape"] = [None if n is None else self._size(n) for n in meta.shape]
+        return content
 
     def _recorded(self, asserts: list[dict[str, Any]]) -> list[Any]:
         """The recorded conditions in the order of the program; those that are asserts by number."""
