@@ -79,7 +79,8 @@ class Tree:
     """The segments of one variant so far, and the scripts of the paths that are left to trace.
 
     `checks` are known from the start, by the answers before them; `found` are new ones. So are
-    `widenings`; `wanted` is a new one. No question of `unrolled` may have one.
+    `widenings`; `wanted` is a new one. No question of `unrolled` may have one. With `opens_sizes`,
+    loops over sizes of the inputs are closed, too, and not unrolled at the sizes of the variant.
     """
 
     def __init__(
@@ -87,6 +88,8 @@ class Tree:
         checks: dict[tuple[Any, ...], Check],
         widenings: Sequence[Widening] = (),
         unrolled: Container[Any] = (),
+        *,
+        opens_sizes: bool = False,
     ) -> None:
         self.root = Segment()
         self.made: list[Made] = []
@@ -98,6 +101,8 @@ class Tree:
         self.widenings = {w.at: w for w in widenings}
         self.unrolled = unrolled
         self.wanted: Widening | None = None
+        self.opens_sizes = opens_sizes
+        self.opened = False  # whether there is a loop over a size
         self._liveness: tuple[int, Liveness] | None = None  # of so many segments
 
     @property
@@ -202,6 +207,15 @@ class BranchTracer(SegmentTracer):
         going = walker.going()
         if type(going) is SymBool and going.known() is None:
             self.env.learn(going.condition if answer else negate(going.condition))
+
+    def opens_size(self, e: Expr) -> bool:
+        """Whether a loop over a size of the inputs is to be closed: no number of variants has all
+        values of one that the spec names without an upper bound.
+        """
+        if not self.tree.opens_sizes or self.env.unbounded.isdisjoint(names_of(e)):
+            return False
+        self.tree.opened = True
+        return True
 
     def open_rows(self, t: SymTensor) -> SymList | None:
         """See `open_rows`."""

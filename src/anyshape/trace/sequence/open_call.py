@@ -41,8 +41,11 @@ def is_open(tracer: Any, n: Any) -> bool:
     if type(n) is not SymInt or not tracer.closes_loops:
         return False
     e = tracer.env.simplify(n.expr)
-    if e.is_const or e.hint is not None or n.expr.hint is not None:
+    if e.is_const:
         return False
+    if e.hint is not None or n.expr.hint is not None:
+        found: bool = tracer.opens_size(e)
+        return found
     lo, hi = tracer.env.range_of(e)
     return not (math.isfinite(lo) and math.isfinite(hi) and hi - lo < FEW)
 

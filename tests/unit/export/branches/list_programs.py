@@ -191,9 +191,28 @@ def _ids(n: int) -> tuple[Any, ...]:
     return (torch.randint(0, 9, (n,)),)
 
 
+def every_row(x: torch.Tensor) -> Any:
+    """As many rounds as the input has rows."""
+    total = x.new_zeros(())
+    seen = [total]
+    for i in range(x.shape[0]):
+        total = torch.tanh(total + x[i])
+        seen.append(total)
+    for row in x:
+        total = total * 0.5 + row
+    return total, torch.stack(seen)
+
+
+def _batch(n: int) -> tuple[Any, ...]:
+    lengths = torch.randint(1, 4, (n,))
+    return torch.randn(3, n, 3), torch.arange(3)[:, None] < lengths
+
+
 FROM_ONE = ({0: Dim("n", min=1)},)
 LISTS: dict[str, Case] = {
     "crf": Case(ConditionalRandomField(4), _emissions, (None, None), [13]),
+    "crf_batch": Case(ConditionalRandomField(3), _batch, ({1: Dim("b")}, {1: Dim("b")}), [21]),
+    "every_row": Case(every_row, one_tensor, FIRST, [9]),
     "repeated": Case(repeated, one_tensor, FIRST, [5]),
     "numbered": Case(numbered, one_tensor, FIRST, [9]),
     "selected": Case(selected, one_tensor, FIRST, [5]),
