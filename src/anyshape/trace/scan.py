@@ -16,6 +16,7 @@ from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.sym_tensor import SymTensor
 from anyshape.trace.graph import Value
+from anyshape.trace.sequence.list_meta import TENSOR
 from anyshape.trace.sequence.sym_list import SymList
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ class Scan:
             raise _foreign()
         if meta.requires_grad:
             self.grad = True
-        if self.scalar and meta.device is not None:
+        if self.scalar and meta.items == TENSOR:
             self.scalar = len(meta.shape) == 1
             self.device = meta.device
 

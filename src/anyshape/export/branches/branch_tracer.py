@@ -212,6 +212,7 @@ class BranchTracer(SegmentTracer):
         """Whether a loop over a size of the inputs is to be closed: no number of variants has all
         values of one that the spec names without an upper bound.
         """
+        assert isinstance(self.env, BranchEnv)
         if not self.tree.opens_sizes or self.env.unbounded.isdisjoint(names_of(e)):
             return False
         self.tree.opened = True

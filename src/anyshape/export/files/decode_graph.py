@@ -246,7 +246,7 @@ class GraphReader:
             tuple(shape),
             checked.one_of(items, KINDS, where),
             dtype=checked.one_of(dtype, checked.DTYPES, where),
-            device=None if device is None else checked.device(device, where),
+            device=checked.device(device, where),
             requires_grad=checked.flag(grad, where),
             dense=checked.flag(dense, where),
             nested=checked.flag(nested, where),

@@ -166,7 +166,6 @@ class _Graph:
             "grad": bool(meta.requires_grad),
         }
         if isinstance(meta, ListMeta):
-            content["device"] = None if meta.device is None else str(meta.device)
             content["list"] = [meta.items, meta.nested, meta.dense]
         content["shape"] = [None if n is None else self._size(n) for n in meta.shape]
         return content

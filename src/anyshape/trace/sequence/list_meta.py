@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 TENSOR: Final = "tensor"
 INTEGER: Final = "int"
 FLOAT: Final = "float"
+_CPU: Final = torch.device("cpu")  # where numbers are
 KINDS: Final = (TENSOR, INTEGER, FLOAT)
 
 
@@ -39,12 +40,12 @@ class ListMeta(Meta):
         items: str,
         *,
         dtype: torch.dtype = torch.int64,
-        device: torch.device | None = None,
+        device: torch.device = _CPU,
         requires_grad: bool | None = False,
         dense: bool = True,
         nested: bool = False,
     ) -> None:
-        super().__init__(shape, dtype, CONTIGUOUS, device, requires_grad)  # type: ignore[arg-type]
+        super().__init__(shape, dtype, CONTIGUOUS, device, requires_grad)
         self.items = items
         self.dense = dense
         self.nested = nested

@@ -91,7 +91,7 @@ class SymList:
 
     def copy(self) -> SymList:
         """A new list of the same items."""
-        return self[:]
+        return part_of(self._tracer, self, self._meta, slice(None))
 
     def __add__(self, other: Any) -> SymList:
         return _sum(self._tracer, self, other)
@@ -194,7 +194,7 @@ class SymList:
     def _asked(self, *_: Any) -> NoReturn:
         raise refusal_of("a comparison or a search")
 
-    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __contains__ = _asked  # type: ignore[assignment]
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __contains__ = _asked
     __mul__ = __rmul__ = __imul__ = _asked
     __hash__ = None  # type: ignore[assignment]  # as lists have none
 
@@ -324,13 +324,16 @@ def part_of(tracer: Any, items: Any, meta: ListMeta, key: slice) -> SymList:
 def _sum(tracer: Any, a: Any, b: Any) -> SymList:
     if not all(type(x) in (list, SymList) for x in (a, b)):
         raise TypeError("can only concatenate list to list")
-    metas = [x._meta if type(x) is SymList else meta_of_items(tracer, x) for x in (a, b)]
-    lengths = [x.length if type(x) is SymList else len(x) for x in (a, b)]
-    if (type(a) is list and not a) or (type(b) is list and not b):
-        return (b if type(a) is list else a).copy()
+    for one, other in ((a, b), (b, a)):
+        if type(one) is list and not one:
+            copied: SymList = other.copy()
+            return copied
+    metas = [m._meta if type(m) is SymList else meta_of_items(tracer, m) for m in (a, b)]
+    lengths = [m.length if type(m) is SymList else len(m) for m in (a, b)]
+    first, second = metas
     made = None
-    if None not in metas:
-        made = metas[0].joined(metas[1], plain(lengths[0] + lengths[1]))
+    if first is not None and second is not None:
+        made = first.joined(second, plain(lengths[0] + lengths[1]))
     if made is None:
         raise refusal_of("items of two kinds")
     for x in (*(a if type(a) is list else ()), *(b if type(b) is list else ())):
