@@ -167,7 +167,8 @@ class _Graph:
         }
         if isinstance(meta, ListMeta):
             content["list"] = [meta.items, meta.nested, meta.dense]
-        content["shape"] = [None if n is None else self._size(n) for n in meta.shape]
+        sizes: tuple[Any, ...] = meta.shape  # None where the items of a list differ
+        content["shape"] = [None if n is None else self._size(n) for n in sizes]
         return content
 
     def _recorded(self, asserts: list[dict[str, Any]]) -> list[Any]:

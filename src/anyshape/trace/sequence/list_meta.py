@@ -40,7 +40,7 @@ class ListMeta(Meta):
         items: str,
         *,
         dtype: torch.dtype = torch.int64,
-        device: torch.device = _CPU,
+        device: torch.device | None = _CPU,
         requires_grad: bool | None = False,
         dense: bool = True,
         nested: bool = False,
