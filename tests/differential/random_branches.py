@@ -47,15 +47,19 @@ _ERRORS = (
 
 
 class Source:
-    """One program, from a seed. One that `counts` has one loop, with counters of Python's."""
+    """One program, from a seed. One that `counts` has one loop, with counters of Python's; one that
+    `lists` has loops over counts from data, and a list that they change.
+    """
 
-    def __init__(self, seed: int, *, counts: bool = False) -> None:
+    def __init__(self, seed: int, *, counts: bool = False, lists: bool = False) -> None:
         self.draw = random.Random(seed)
         self.lines: list[str] = []
         self.loops = 0
         self.left = 7  # branches and loops
         if counts:
             self.counted()
+        elif lists:
+            self.listed()
         else:
             self.block(2, 8)
         start = "    state = torch.zeros(())\n    count, note, d = 0, None, a"
@@ -88,6 +92,25 @@ class Source:
         self.put(1, "a = a * 0.75 - j * 0.125")
         self.put(2, "c = c + grown.sum() + i + j")
 
+    def listed(self) -> None:
+        """A loop that fills a list, one that goes through a part of it, and what is left of it."""
+        self.left = 0
+        draw = self.draw.choice
+        self.block(2, 2)
+        self.put(2, f"parts = [{draw(('a.sum()', 'c.mean() * 0 + 1', 'b.sum(), a.sum()'))}]")
+        self.put(2, f"k = int(({draw(_NAMES)} > 0).sum()) + {draw((0, 1, 9))}")
+        self.put(2, f"for i in {draw(('range(k)', 'range(1, k, 2)', 'reversed(range(k))'))}:")
+        self.put(1, self.fill(draw(_STEPS[:5])))
+        self.put(1, f"if ({draw(_NAMES)} > i * 0.25).any():")
+        self.put(0, f"parts.append({draw(_NAMES)}.sum() * i)")
+        self.put(1, draw(("count = count + i", "count += len(parts)", "parts[0] = a.sum()")))
+        self.put(1, "a = a * 0.75")
+        part = draw(("parts", "parts[:k]", "parts[1:]", "parts[k:]", "parts[::-1]"))
+        self.put(2, f"for p in {draw(('{}', 'reversed({})')).format(part)}:")
+        self.put(1, draw(("c = c + p", "c = c * 0.5 - p", "count = count + 1")))
+        self.put(2, draw(("parts.reverse()", "parts.insert(1, c.sum())", "d = parts.pop()")))
+        self.put(2, "d = torch.stack([a.sum()] + parts).sum() + len(parts)")
+
     def statement(self, depth: int) -> None:
         kind = self.draw.random()
         if depth > 0 and self.left > 0 and kind < 0.35:
@@ -113,11 +136,12 @@ class Source:
             self.put(depth, self.fill(self.draw.choice(_STEPS)))
 
 
-def program_of(seed: int, folder: Path, *, counts: bool = False) -> Any:
+def program_of(seed: int, folder: Path, *, counts: bool = False, lists: bool = False) -> Any:
     """The function of a seed, from a file, so that it has a source."""
-    name = f"random_{'counts' if counts else 'branches'}_{seed}"
+    name = f"random_{'counts' if counts else 'lists' if lists else 'branches'}_{seed}"
     path = folder / f"{name}.py"
-    path.write_text(f"import torch\n\n\n{Source(seed, counts=counts).text}", encoding="utf-8")
+    text = Source(seed, counts=counts, lists=lists).text
+    path.write_text(f"import torch\n\n\n{text}", encoding="utf-8")
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
     assert spec.loader is not None

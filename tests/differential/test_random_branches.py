@@ -11,6 +11,7 @@ from anyshape.config import config
 from anyshape.errors import AnyshapeError, DataDependentError
 from anyshape.export import Dim, export, load
 from anyshape.export.branches import branch_tracer, branching, waypoint, widening
+from anyshape.trace.sequence import walker
 from tests.differential.random_branches import Source, program_of
 
 if TYPE_CHECKING:
@@ -157,3 +158,32 @@ def test_random_loops_with_counters(tmp_path: Path) -> None:
 def test_a_wrong_counter_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(widening, "same_number", one_more)
     assert counted(range(3), tmp_path)[1]
+
+
+def listed(seeds: range, folder: Path) -> tuple[int, list[str]]:
+    """How many programs have lists of the graph, and what differs; saved and loaded."""
+    lists, wrong = 0, []
+    dynamic = {"a": {0: Dim("n")}, "b": {0: Dim("n")}}
+    for seed in seeds:
+        fn = program_of(seed, folder, lists=True)
+        made = export(fn, (torch.randn(4), torch.randn(4)), dynamic_shapes=dynamic)
+        lists += "list_item" in made.code
+        made.save(folder / "a")
+        program: Any = load(folder / "a")
+        for args in calls():
+            want, got = outcome(fn, args), outcome(program, args)
+            if not same(got, want):
+                wrong.append(f"{seed}: {want} is {got}\n{Source(seed, lists=True).text}")
+    return lists, wrong
+
+
+def test_random_lists(tmp_path: Path) -> None:
+    lists, wrong = listed(range(4), tmp_path)
+    assert not wrong, wrong[0]
+    assert lists == 4
+
+
+def test_an_item_that_is_left_out_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(walker.Backward, "going", lambda w: w.at >= 1)
+    monkeypatch.setattr(walker.Forward, "going", lambda w: w.at < w.of.length - 1)
+    assert listed(range(1), tmp_path)[1]

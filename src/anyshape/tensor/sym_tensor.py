@@ -327,7 +327,8 @@ def _len(t: SymTensor) -> int:
 def _iter(t: SymTensor) -> Any:
     if not t._meta.shape:
         raise TypeError("iteration over a 0-d tensor")
-    return iter(t.unbind(0))
+    rows = t._tracer.open_rows(t) if t._tracer.closes_loops else None
+    return iter(t.unbind(0) if rows is None else rows)
 
 
 def _text(t: SymTensor, *, for_user: bool) -> str:

@@ -79,12 +79,15 @@ EXIT: Final = Slot("exit")  # what ends a `with` statement
 
 
 class Branch(NamedTuple):
-    """An instruction that asks for the truth of a value; from 3.13 on it may compare, too."""
+    """An instruction that asks for the truth of a value; from 3.13 on it may compare, too. Or one
+    that asks an iterator whether there is one more round.
+    """
 
     compared: tuple[Slot, Slot] | None
     depth: int  # of the stack below what the branch takes
     repeats: bool  # whether it is in a loop
     place: Any  # equal for branches that go on at the same instructions
+    walks: bool = False  # whether it asks an iterator for one more round, and keeps that
 
     def operands(self, frame: FrameType) -> list[Any]:
         """The values of those operands of the comparison that can be read from the frame."""
@@ -112,6 +115,10 @@ def branches_of(code: CodeType) -> dict[int, Branch]:
     for i, step in enumerate(steps):
         stack = stacks.get(step.offset)
         if stack is None:
+            continue
+        if step.opname == "FOR_ITER":
+            is_in_loop = step.offset in repeated(code)
+            found[step.offset] = Branch(None, len(stack), is_in_loop, step.offset, walks=True)
             continue
         compares = compares_and_asks(step)
         if not compares and not asks_truth(step):

@@ -27,6 +27,7 @@ from anyshape.trace.record.owner import is_plain_object
 from anyshape.trace.record.read import is_array
 from anyshape.trace.record.recipe import recipe_of
 from anyshape.trace.scan import Scan, hidden_in
+from anyshape.trace.sequence.sym_list import SymList
 from anyshape.trace.wrapper import is_held, value_of
 
 if TYPE_CHECKING:
@@ -228,6 +229,8 @@ def output_of(tracer: Tracer, leaf: Any) -> Any:
             f"the program returns a {type(leaf).__name__}, which goes on",
             code="AS115",
         )
+    if type(leaf) is SymList:
+        return leaf._value
     hidden = hidden_in(leaf, (SymTensor, *SYMBOLIC))
     if hidden is not None and type(leaf) is not type(hidden):
         raise refused(

@@ -16,6 +16,8 @@ from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.sym_tensor import SymTensor
 from anyshape.trace.graph import Value
+from anyshape.trace.sequence.list_meta import TENSOR
+from anyshape.trace.sequence.sym_list import SymList
 
 if TYPE_CHECKING:
     from anyshape.tensor.meta import Meta
@@ -85,6 +87,9 @@ class Scan:
             return self.args((x,))[0]
         if kind in PLAIN:
             return x
+        if kind is SymList:
+            self._items(x)
+            return x._value
         if isinstance(x, torch.Tensor):
             value = self.tracer.lift(x)
             meta = value.meta
@@ -104,6 +109,17 @@ class Scan:
         if kind is slice:
             return slice(self.freeze(x.start), self.freeze(x.stop), self.freeze(x.step))
         return x
+
+    def _items(self, items: SymList) -> None:
+        """Note the tensors in a list."""
+        meta = items._meta
+        if items._tracer is not self.tracer:
+            raise _foreign()
+        if meta.requires_grad:
+            self.grad = True
+        if self.scalar and meta.items == TENSOR:
+            self.scalar = len(meta.shape) == 1
+            self.device = meta.device
 
     def _note(self, meta: Meta) -> None:
         if meta.shape:

@@ -115,6 +115,8 @@ class Tracer(ModeRecorder):
     call_with_wrapper, number, literal, unrecorded = call_with_wrapper, number, literal, unrecorded
     assign_data, autograd_call, with_data = assign_data, autograd_call, with_data
     note_leaf, gradient, assign_gradient, is_segmented = note_leaf, gradient, assign_gradient, False
+    closes_loops = False  # whether it goes on where only the run knows how often
+    has_lists = False  # whether there are lists whose lengths only the run knows
 
     def call(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Record a call of a torch function and give what it returns."""

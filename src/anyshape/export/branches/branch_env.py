@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from anyshape.trace.path.segment_env import SegmentEnv
 
 if TYPE_CHECKING:
+    from anyshape.env.asker import Asker
     from anyshape.export.branches.branch_tracer import BranchTracer
     from anyshape.expr.boolean import Bool
     from anyshape.expr.node import Expr
@@ -20,6 +21,10 @@ class BranchEnv(SegmentEnv):
     """
 
     path: BranchTracer
+
+    def __init__(self, asker: Asker | None = None) -> None:
+        super().__init__(asker)
+        self.unbounded: set[str] = set()  # sizes that the spec names, without an upper bound
 
     def _guard_open(self, p: Bool) -> bool:
         """The truth of a condition that is not decided: guarded, or the answer of this path."""

@@ -33,6 +33,8 @@ from anyshape.trace.record.atom import ATOMS
 from anyshape.trace.record.blame import is_of_program
 from anyshape.trace.record.effect import raise_unless
 from anyshape.trace.record.held import Held
+from anyshape.trace.sequence.open_call import need_loop, open_numbers, open_rows
+from anyshape.trace.sequence.sym_list import refusal_of
 from anyshape.trace.trace_asker import TraceAsker
 
 if TYPE_CHECKING:
@@ -40,9 +42,12 @@ if TYPE_CHECKING:
 
     from anyshape.env.site import Site
     from anyshape.expr.real import Real
+    from anyshape.tensor.sym_tensor import SymTensor
     from anyshape.trace.capture import Captured
     from anyshape.trace.options import TraceOptions
     from anyshape.trace.path.program_state import ProgramState
+    from anyshape.trace.sequence.sym_list import SymList
+    from anyshape.trace.sequence.walker import Walker
     from anyshape.trace.tracer import Tracer
 
 _BOTH: Final = (True, False)
@@ -73,7 +78,8 @@ class Tree:
     """The segments of one variant so far, and the scripts of the paths that are left to trace.
 
     `checks` are known from the start, by the answers before them; `found` are new ones. So are
-    `widenings`; `wanted` is a new one. No question of `unrolled` may have one.
+    `widenings`; `wanted` is a new one. No question of `unrolled` may have one. With `opens_sizes`,
+    loops over sizes of the inputs are closed, too, and not unrolled at the sizes of the variant.
     """
 
     def __init__(
@@ -81,6 +87,8 @@ class Tree:
         checks: dict[tuple[Any, ...], Check],
         widenings: Sequence[Widening] = (),
         unrolled: Container[Any] = (),
+        *,
+        opens_sizes: bool = False,
     ) -> None:
         self.root = Segment()
         self.made: list[Made] = []
@@ -92,6 +100,8 @@ class Tree:
         self.widenings = {w.at: w for w in widenings}
         self.unrolled = unrolled
         self.wanted: Widening | None = None
+        self.opens_sizes = opens_sizes
+        self.opened = False  # whether there is a loop over a size
         self._liveness: tuple[int, Liveness] | None = None  # of so many segments
 
     @property
@@ -124,7 +134,7 @@ class BranchTracer(SegmentTracer):
     ends there is the first of the program.
     """
 
-    joins = True
+    joins = closes_loops = True
 
     def __init__(
         self, tree: Tree, script: list[Any] | None, options: TraceOptions, previous: Tracer | None
@@ -140,6 +150,8 @@ class BranchTracer(SegmentTracer):
         self.trail: list[Segment] = []  # the segments that the answers follow
         self._starts: list[int] = []  # the calls before each answer
         self._hidden = 0  # blocks whose nodes are forgotten
+        self._walker: Walker | None = None  # the iterator that asks
+        self._references: dict[int, int] = {}  # to lists, in the last state
 
     # ------------------------------------------------------------------ questions
 
@@ -172,15 +184,67 @@ class BranchTracer(SegmentTracer):
         self.trail.append(segment)
         self._go_on(segment, question, answer, order)
         if self.tree.widenings:
-            self._widen()
+            self._widen(answer)
         return answer
 
-    def _widen(self) -> None:
+    def walk(self, walker: Walker, going: SymBool) -> bool:
+        """Whether a loop goes on with one more round, which is the answer of this path."""
+        found = going.known()
+        if found is not None:
+            return found
+        if self._walker is not None:
+            raise refusal_of("a loop inside of an iterator")
+        need_loop(position())
+        self._walker = walker
+        try:
+            return bool(self.decide(going.condition))
+        finally:
+            self._walker = None
+
+    def _learn_round(self, walker: Walker, answer: bool) -> None:
+        """What was answered is known of the symbols that stand for the numbers of a loop, too."""
+        going = walker.going()
+        if type(going) is SymBool and going.known() is None:
+            self.env.learn(going.condition if answer else negate(going.condition))
+
+    def opens_size(self, e: Expr) -> bool:
+        """Whether a loop over a size of the inputs is to be closed: no number of variants has all
+        values of one that the spec names without an upper bound.
+        """
+        assert isinstance(self.env, BranchEnv)
+        if not self.tree.opens_sizes or self.env.unbounded.isdisjoint(names_of(e)):
+            return False
+        self.tree.opened = True
+        return True
+
+    def open_rows(self, t: SymTensor) -> SymList | None:
+        """See `open_rows`."""
+        return open_rows(t)
+
+    def open_numbers(self, t: SymTensor) -> SymList | None:
+        """See `open_numbers`."""
+        return open_numbers(t)
+
+    def touch(self, changed: Any) -> bool:
+        """See `Tracer`: where there are lists, items of theirs may be what changed."""
+        is_outside = super().touch(changed)
+        if not self.has_lists:
+            return is_outside
+        self._forget()
+        self.outer_version = self.epoch
+        return True
+
+    def _widen(self, answer: Any) -> None:
         """Let the numbers that a loop changes be symbols from here on."""
-        frames, at = position()
-        widening = self.tree.widenings.get(at)
+        now = position()
+        widening = self.tree.widenings.get(now.at)
         if widening is not None:
-            widen(widening, Carried(frames, self.recorder.is_born), self)
+            carried = Carried(now, self.recorder.is_born)
+            # behind a loop that ended after no round, and after some, the states are the same
+            is_over = self._walker is not None and not answer
+            widen(widening, carried, self, self._references, apart=is_over)
+            if self._walker is not None:
+                self._learn_round(self._walker, answer)
 
     def _need(self, question: Any, check: Check) -> bool:
         """Write a check into the current segment; its answer.
@@ -247,6 +311,11 @@ class BranchTracer(SegmentTracer):
 
     # ------------------------------------------------------------------ where paths meet
 
+    def _state(self) -> ProgramState | None:
+        found = super()._state()
+        self._references = {} if found is None else found.references
+        return found
+
     def _repeated(self, state: ProgramState) -> tuple[Segment, list[Any]] | None:
         for point in reversed(self.tree.points):
             rest = met(point, state, self)
@@ -260,13 +329,12 @@ class BranchTracer(SegmentTracer):
         order = [*state.values, *rest]
         names = frozenset([str(name) for name in self.names()])
         learned = len(self.paths.learned)
-        frames, _ = position()
         path = list(self.path)
-        numbers = texts_of(Carried(frames, self.recorder.is_born), self)
+        numbers = texts_of(Carried(position(), self.recorder.is_born), self)
         self.tree.points.append(
             Waypoint(segment, state, order, path, learned, names, self, numbers, form_of(state))
         )
-        self._find_rounds(self.tree.points[-1], ROUNDS)
+        self._find_rounds(self.tree.points[-1], ROUNDS if self._walker is None else FEW)
 
     def _find_rounds(self, last: Waypoint, count: int) -> None:
         """End the path if a loop differs in so many rounds in numbers alone."""

@@ -71,6 +71,8 @@ class VariantTrace:
         self._options = options
         self.tracer = self._failed = Tracer(options=self._options, previous=previous)
         self._previous = previous
+        self._opens_sizes = True
+        self._tree: Tree | None = None  # the last one
 
     def run(self) -> Captured:
         """The program of this variant, traced again once the memos of libraries are filled."""
@@ -97,6 +99,18 @@ class VariantTrace:
     def _run(self) -> Captured:
         if not self._branches:
             return self._traced(self.tracer)
+        try:
+            return self._closed()
+        except EffectError:
+            raise
+        except Exception:
+            if self._tree is None or not self._tree.opened:
+                raise
+        self._opens_sizes = False  # as in a trace of a size that is no loop
+        return self._closed()
+
+    def _closed(self) -> Captured:
+        """The program with as many loops as can be closed."""
         widenings: list[Widening] = []
         unrolled: set[Any] = set()
         failed: Exception | None = None
@@ -119,9 +133,10 @@ class VariantTrace:
         """The program with loops whose counters are symbols; raises `_Wider` for one more."""
         checks: dict[tuple[Any, ...], Check] = {}
         while True:
-            tree = Tree(checks, widenings, unrolled)
+            tree = Tree(checks, widenings, unrolled, opens_sizes=self._opens_sizes)
             start = BranchTracer(tree, None, self._options, self._previous)
             self.tracer = self._failed = self._previous = start
+            self._tree = tree
             try:
                 return self._traced(start, start.raised)
             except Exception:
@@ -237,7 +252,8 @@ def _too_many(tree: Tree, failed: Exception | None) -> AnyshapeError:
         f"the program branches on data into more than {config.segment_limit} segments: it decides"
         f" {question}" + (f" at {site}" if site else ""),
         why=why,
-        fix="keep results of rounds in tensors, such as torch.cat([out, new]), not in lists; use"
-        " torch.where(...), which does not branch; or raise config.segment_limit",
+        fix="let a list that grows hold tensors of one dtype and rank, or numbers of one type; or"
+        " keep results of rounds in a tensor, such as torch.cat([out, new]); use torch.where(...),"
+        " which does not branch; or raise config.segment_limit",
         code="AS103",
     )

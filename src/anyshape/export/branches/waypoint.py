@@ -22,6 +22,7 @@ from anyshape.symbolic.sym_int import SymInt
 from anyshape.trace.graph import INPUT, Name, Value, names_object
 from anyshape.trace.path.program_state import Spelled
 from anyshape.trace.path.segment import key_of
+from anyshape.trace.sequence.walker import WALKERS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -109,11 +110,15 @@ def differing(a: Waypoint, b: Waypoint) -> list[str]:
 
 
 def form_of(state: ProgramState) -> Any:
-    """A state without the numbers in its variables and in the sizes of its tensors."""
-    parts = state.key[0]
-    count = len(state.at)
-    frames = [(at, code, _without(known), held) for at, code, known, held in parts[:count]]
-    return (frames, _without(parts[count:]))
+    """A state without the numbers in its variables and in the sizes of its tensors, and without the
+    lengths of its lists.
+    """
+    frames, others, tensors = state.form
+    found = [
+        (at, code, _without(known), tuple([_without(x) if x[0] in WALKERS else x for x in held]))
+        for at, code, known, held in frames
+    ]
+    return (found, _without(tuple(others)), _without(tuple(tensors)))
 
 
 def _without(key: Any) -> Any:
@@ -122,6 +127,8 @@ def _without(key: Any) -> Any:
             return int
         if len(key) > 1 and key[0] in (float, SymFloat):
             return float
+        if len(key) == 2 and key[0] is list:
+            return (list, tuple(dict.fromkeys([_without(x) for x in key[1]])))
         return tuple([_without(x) for x in key])
     return int if type(key) in (int, Spelled) else key
 

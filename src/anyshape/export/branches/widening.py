@@ -10,6 +10,8 @@ Of the numbers that change by constants, one leads. Another that changes q times
 replaced by q * u + (n - q * m), where n and m are the numbers and u stands for m: an equation that
 holds by itself, so that sizes that grow together are known to.
 
+The length of a list that grows is such a number, too: the list becomes one of the graph.
+
 What is known of u: where the leader m grew from m0, u >= m0 if m >= m0 was proved. It is proved for
 the first round and, from what is known of the symbol before, for each round.
 """
@@ -20,7 +22,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from anyshape.env.ladder.decide import decide
 from anyshape.errors import AnyshapeError
-from anyshape.export.branches.carried import can_respell
 from anyshape.expr import ge0, parse
 from anyshape.expr.node import Expr
 from anyshape.symbolic.sym_int import SymInt
@@ -28,6 +29,7 @@ from anyshape.tensor.size import plain
 from anyshape.trace.graph import operand_of
 from anyshape.trace.path.respelled import same_number
 from anyshape.trace.path.segment_env import whole_text
+from anyshape.trace.sequence.sym_list import meta_of_items
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -75,6 +77,8 @@ def widening_of(
     at: Any, rounds: Sequence[Texts], count: int, tracer: BranchTracer
 ) -> Widening | None:
     """What differs between so many rounds of a loop; None where nothing can be widened."""
+    grown = _grown(rounds)
+    rounds = [{place: n for place, n in r.items() if not place.is_below(grown)} for r in rounds]
     last = rounds[-1]
     rounds = [r for r in rounds if r.keys() == last.keys()]
     if len(rounds) < count:
@@ -87,6 +91,13 @@ def widening_of(
                 return None
             changes.append(Change(place, seen[0], _step(seen, tracer)))
     return Widening(at, tuple(changes)) if changes else None
+
+
+def _grown(rounds: Sequence[Texts]) -> set[Place]:
+    """The places of what has another length from round to round, and of tensors of other sizes."""
+    last = rounds[-1]
+    differ = [p for p, n in last.items() if p.is_size and any(r.get(p, n) != n for r in rounds)]
+    return {place.owner for place in differ}
 
 
 def _step(seen: list[Any], tracer: BranchTracer) -> int | None:
@@ -113,14 +124,26 @@ def _expr(x: Any, tracer: BranchTracer) -> Expr | None:
     return found if type(found) is Expr else None
 
 
-def widen(widening: Widening, carried: Carried, tracer: BranchTracer) -> None:
-    """Replace the numbers that a loop changes by symbols."""
+def widen(
+    widening: Widening,
+    carried: Carried,
+    tracer: BranchTracer,
+    references: dict[int, int],
+    *,
+    apart: bool,
+) -> None:
+    """Replace the numbers that a loop changes by symbols; each is one of its own, if `apart`.
+
+    `references` counts those to lists.
+    """
     now = {place: _simple(n, tracer) for place, n in carried.numbers.items()}
     changes = [c for c in widening.changes if c.place in now]
-    if len(changes) < len(widening.changes) or not _are_respelled(changes, carried):
+    if len(changes) < len(widening.changes) or not _are_respelled(
+        changes, carried, tracer, references
+    ):
         return
     new: dict[Place, Any] = {}
-    steady = [c for c in changes if c.step and _is_integer(now[c.place])]
+    steady = [c for c in changes if c.step and _is_integer(now[c.place]) and not apart]
     led: set[Place] = set()
     while rest := [c for c in steady if c.place not in led]:
         leader = min(rest, key=lambda c: (abs(c.step or 0), c.place.is_size, len(c.place.way)))
@@ -144,8 +167,20 @@ def widen(widening: Widening, carried: Carried, tracer: BranchTracer) -> None:
     carried.replace(tracer, new)
 
 
-def _are_respelled(changes: list[Change], carried: Carried) -> bool:
-    return all(can_respell(carried.owner(c.place)) for c in changes if c.place.is_size)
+def _are_respelled(
+    changes: list[Change], carried: Carried, tracer: BranchTracer, references: dict[int, int]
+) -> bool:
+    """Whether the layouts of tensors are the same in terms of other sizes, and lists can become
+    lists of the graph, in all places where the program has them.
+    """
+    for x in [carried.owner(c.place) for c in changes if c.place.is_size]:
+        if type(x) is list:
+            is_everywhere = len(carried.lists[id(x)]) == references.get(id(x))
+            if not is_everywhere or meta_of_items(tracer, x) is None:
+                return False
+        elif not x._meta.layout.found().dense:
+            return False
+    return True
 
 
 def _simple(n: Any, tracer: BranchTracer) -> Any:

@@ -38,6 +38,7 @@ from anyshape.torch_compat.thread_state import SET_GRAD_ENABLED, set_grad_enable
 from anyshape.trace import execution_modes
 from anyshape.trace.higher_order.run import RUNNERS
 from anyshape.trace.path.respelled import same_number, same_tensor
+from anyshape.trace.sequence import list_call
 from anyshape.trace.spelling import methods, path_of, paths
 
 _OWN: Final[dict[str, Any]] = {
@@ -60,6 +61,7 @@ _OWN: Final[dict[str, Any]] = {
     "anyshape.set_seed": generator.set_seed,
     "anyshape.same_number": same_number,
     "anyshape.same_tensor": same_tensor,
+    **{f"anyshape.{f.__name__}": f for f in list_call.CALLS},
     **outlet.OPS,
     **{f"anyshape.{f.__name__}": f for f in RUNNERS},
 }

@@ -31,6 +31,7 @@ from anyshape.trace.higher_order.body import parameter
 from anyshape.trace.higher_order.run import linearize, vjp
 from anyshape.trace.inputs import Inputs
 from anyshape.trace.opaque_call import OpaqueCall
+from anyshape.trace.sequence.list_meta import KINDS, ListMeta
 from anyshape.trace.tracer import Tracer
 
 if TYPE_CHECKING:
@@ -244,9 +245,19 @@ class GraphReader:
             if type(name) is not str or not self._is_symbol(name):
                 checked.refuse(where, "the name of a symbol", name)
             return Name(name)
-        device, dtype, grad, shape, number = checked.fields(
-            data, ("device", "dtype", "grad", "shape", "value"), where
-        )
+        meta, number = self.meta(data, where)
+        value = Value(checked.number(number, where, 0, 1 << 40), RESULT, meta, node)
+        if repr(value) in self.values:
+            raise LoadError(f"{where} defines {value}, which is already defined")
+        self.values[repr(value)] = value
+        return value
+
+    def meta(self, data: Any, where: str) -> tuple[Meta, Any]:
+        """What is known of a tensor or of a list, and its name."""
+        fields = ("device", "dtype", "grad", "shape", "value")
+        if type(data) is dict and "list" in data:
+            return self._list(data, where)
+        device, dtype, grad, shape, name = checked.fields(data, fields, where)
         meta = Meta(
             self._shape(shape, where),
             checked.one_of(dtype, checked.DTYPES, where),
@@ -254,11 +265,27 @@ class GraphReader:
             checked.device(device, where),
             checked.flag(grad, where),
         )
-        value = Value(checked.number(number, where, 0, 1 << 40), RESULT, meta, node)
-        if repr(value) in self.values:
-            raise LoadError(f"{where} defines {value}, which is already defined")
-        self.values[repr(value)] = value
-        return value
+        return meta, name
+
+    def _list(self, data: Any, where: str) -> tuple[ListMeta, Any]:
+        fields = ("device", "dtype", "grad", "list", "shape", "value")
+        device, dtype, grad, kind, shape_, name = checked.fields(data, fields, where)
+        items, nested, dense = checked.items(kind, where, 3)
+        length, *sizes = checked.items(shape_, where) or [None]
+        rest = self._shape([n for n in sizes if n is not None], where)
+        known = iter(rest)
+        shape = [self._size(length, where)]
+        shape += [None if n is None else next(known) for n in sizes]
+        meta = ListMeta(
+            tuple(shape),
+            checked.one_of(items, KINDS, where),
+            dtype=checked.one_of(dtype, checked.DTYPES, where),
+            device=checked.device(device, where),
+            requires_grad=checked.flag(grad, where),
+            dense=checked.flag(dense, where),
+            nested=checked.flag(nested, where),
+        )
+        return meta, name
 
     def _shape(self, data: Any, where: str) -> tuple[Any, ...]:
         if len(checked.items(data, where)) > checked.MAX_RANK:

@@ -13,8 +13,6 @@ from anyshape.errors import LoadError
 from anyshape.export.branches.branching import Branch, Branching, Part
 from anyshape.export.files import checked, structure
 from anyshape.export.files.decode_graph import GraphReader
-from anyshape.tensor.layout import CONTIGUOUS
-from anyshape.tensor.meta import Meta
 from anyshape.trace.codegen import Program
 from anyshape.trace.graph import INPUT, RESULT, Value
 from anyshape.trace.inputs import Bind, Leaf
@@ -75,9 +73,14 @@ def _branch(data: Any, last: int, reader: GraphReader) -> Branch | None:
 def _need_frame(captured: Captured, following: _Segment) -> None:
     """Raise unless a segment gives what another takes, and the answer after it."""
     given, taken = captured.graph.outputs, following.inputs.leaves
-    kinds = [type(x) is Value for x in given[:-1]]
-    if not given or kinds != [leaf.value is not None for leaf in taken]:
+    kinds = [_kind(x) if type(x) is Value else None for x in given[:-1]]
+    if not given or kinds != [_kind(leaf.value) for leaf in taken]:
         raise LoadError(f"{following.where} takes another frame than it is given")
+
+
+def _kind(value: Value | None) -> type | None:
+    """Whether a value is a tensor or a list; None for a number."""
+    return None if value is None else type(value.meta)
 
 
 class _Segment(GraphReader):
@@ -111,18 +114,10 @@ class _Segment(GraphReader):
             made = self.outlets.know(data, where)
             self.inputs.owners.append(Bind(made, i, None))
             return Leaf(made, None, None)
-        names = ("device", "dtype", "grad", "shape", "value")
-        device, dtype, grad, shape_, text = checked.fields(data, names, where)
+        meta, text = self.meta(data, where)
         found = _VALUE.fullmatch(checked.text(text, where))
         if found is None:
             checked.refuse(where, "a tensor", text)
-        meta = Meta(
-            self._shape(shape_, where),
-            checked.one_of(dtype, checked.DTYPES, where),
-            CONTIGUOUS,
-            checked.device(device, where),
-            checked.flag(grad, where),
-        )
         value = Value(int(found[2]), INPUT if found[1] == "i" else RESULT, meta)
         self.graph.inputs.append(value)
         self.values[repr(value)] = value

@@ -34,6 +34,7 @@ from anyshape.trace.graph import SYMBOLIC, Name, Value, names_object, operand_of
 from anyshape.trace.higher_order.body import Body
 from anyshape.trace.opaque_call import OpaqueCall
 from anyshape.trace.record.effect import build, set_attribute, set_item
+from anyshape.trace.sequence.list_meta import ListMeta
 
 if TYPE_CHECKING:
     from anyshape.export.branches.branching import Branch
@@ -188,12 +189,17 @@ class _Graph:
         return {"symbol": text} if not names_object(text) else outlet.made(name)
 
     def _tensor(self, meta: Meta) -> dict[str, Any]:
-        return {
+        """What is known of a tensor, or of a list whose length only the run knows."""
+        content: dict[str, Any] = {
             "device": str(meta.device),
             "dtype": plain.name_of(meta.dtype),
             "grad": bool(meta.requires_grad),
-            "shape": [self._size(n) for n in meta.shape],
         }
+        if isinstance(meta, ListMeta):
+            content["list"] = [meta.items, meta.nested, meta.dense]
+        sizes: tuple[Any, ...] = meta.shape  # None where the items of a list differ
+        content["shape"] = [None if n is None else self._size(n) for n in sizes]
+        return content
 
     def _recorded(self, asserts: list[dict[str, Any]]) -> list[Any]:
         """The recorded conditions in the order of the program; those that are asserts by number."""

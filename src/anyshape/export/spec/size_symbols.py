@@ -10,11 +10,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from anyshape.errors import ConstraintError
+from anyshape.export.branches.branch_env import BranchEnv
 from anyshape.export.spec import dim as dims
 from anyshape.export.spec.dim import Derived, Dim, Hint, linear_in, renamed
 from anyshape.expr import Expr
 from anyshape.expr.text.parse import parse
 from anyshape.expr.text.show import show
+from anyshape.expr.traverse import names_of
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.size import plain
 from anyshape.trace.size_chooser import BACKED, STATIC, UNBACKED, Known
@@ -61,7 +63,10 @@ class SizeSymbols:
                 hint = self.values.get(name, alone[name])
             else:
                 hint = self.values.get(name, self._solved(name, *inside[name]))
-            self.named[name] = SymInt(env.backed(hint, source=name, min=d.min or 0, max=d.max), env)
+            made = env.backed(hint, source=name, min=d.min or 0, max=d.max)
+            self.named[name] = SymInt(made, env)
+            if d.max is None and isinstance(env, BranchEnv):
+                env.unbounded.update(names_of(made))
 
         if not self.values:
             self._need_example(sizes)

@@ -28,6 +28,7 @@ from anyshape.trace.graph import Name, Value, leaves, names_object, op_name
 from anyshape.trace.higher_order.run import RUNNERS
 from anyshape.trace.path.respelled import same_number, same_tensor
 from anyshape.trace.record.effect import EFFECTS, raise_unless
+from anyshape.trace.sequence import list_call
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from anyshape.trace.graph import Graph, Node
     from anyshape.trace.higher_order.body import Body
 
-_FOREIGN: Final = EFFECTS - {raise_unless, torch.range}
+_FOREIGN: Final = (EFFECTS - {raise_unless, torch.range}) | frozenset(list_call.CALLS)
 _RESPELLED: Final = (same_number, same_tensor)
 _BY_HAND: Final[dict[Any, Any]] = {
     torch.Tensor.__getitem__: write_index,

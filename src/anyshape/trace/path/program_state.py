@@ -33,8 +33,12 @@ from anyshape.trace.graph import RESULT, SYMBOLIC, Value, leaves, operand_of
 from anyshape.trace.module_call import call_module
 from anyshape.trace.path.segment_env import whole_text
 from anyshape.trace.record.iterator_state import parts_of
-from anyshape.trace.record.live import STEPS
+from anyshape.trace.record.live import STEPS as _STEPS
 from anyshape.trace.record.territory import is_filled, is_hook, is_library
+from anyshape.trace.sequence.list_meta import ListMeta
+from anyshape.trace.sequence.sym_list import SymList
+from anyshape.trace.sequence.sym_range import SymRange
+from anyshape.trace.sequence.walker import WALKERS, Walker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -59,7 +63,9 @@ class ProgramState(NamedTuple):
     an input, by its name, or of a result, by its number among them. `dead` are tensors that are
     held only by variables that are not read again, by id. A state that `is_whole` may be compared
     with those of other traces: it names no value of its own trace. The objects that the key names
-    by id are `kept`, so that no other gets the id. `at` is where the frames are.
+    by id are `kept`, so that no other gets the id. `at` is where the frames are. `form` is the key
+    in parts: those of the frames, the others, and those of the tensors that are not only in lists.
+    `references` counts how often the state refers to each list and the like, by id.
     """
 
     values: list[Value]
@@ -69,12 +75,15 @@ class ProgramState(NamedTuple):
     is_whole: bool
     kept: list[Any]
     at: Any
+    form: Any
+    references: dict[int, int]
 
 
 class Unsettled(Exception):
     """What is not known of a state without deciding something."""
 
 
+STEPS: Final = (*_STEPS, *WALKERS, SymRange)
 _PLAIN: Final = (
     *(int, float, bool, str, bytes, type(None), type(...), type(NotImplemented)),
     *(torch.dtype, torch.device, torch.layout, torch.memory_format),
@@ -84,6 +93,7 @@ _SAME: Final = (
     *(types.BuiltinFunctionType, types.ModuleType),
 )
 _SYMBOLIC: Final = (SymTensor, *SYMBOLIC)
+_NEXT: Final = Walker.__next__.__code__
 _TRUTHS: Final = frozenset(kind.__bool__.__code__ for kind in _SYMBOLIC)  # of `__bool__`
 _GONE_THROUGH: Final[Any] = ([], (), range(0), range(1 << 70), "", {}, {}.values(), {}.items())
 _BACKWARDS: Final[Any] = ([], range(0), {}, {}.values(), {}.items())
@@ -143,19 +153,45 @@ def state_of(
     is_whole = not held and not recorder.texts.are_used
     key = (*parts, *metas, *map(str, held))
     at = _at(stack, places)
-    return ProgramState(reader.values, key, roots, frozenset(dead), is_whole, reader.kept, at)
+    tensors_outside = [m for i, m in enumerate(metas) if i not in reader.listed]
+    form = (parts[: len(at)], parts[len(at) :], tensors_outside)
+    return ProgramState(
+        reader.values,
+        key,
+        roots,
+        frozenset(dead),
+        is_whole,
+        reader.kept,
+        at,
+        form,
+        reader.references,
+    )
 
 
-def position() -> tuple[list[FrameType], Any]:
-    """The frames of the program, innermost first, and where they are, as states say it; nowhere if
-    the innermost is not at a branch, or part of the state is out of sight.
+class Position(NamedTuple):
+    """The frames of the program, innermost first, with the values on their stacks, and where they
+    are, as states say it.
+    """
+
+    frames: list[FrameType]
+    stacks: list[list[Any]]
+    at: Any
+
+
+def position() -> Position:
+    """Where the program is; nowhere if the innermost frame is not at a branch, or part of the state
+    is out of sight.
     """
     try:
-        stack, _ = _frames()
+        stack, called = _frames()
+        branch = _branch(stack)
+        if branch is None:
+            return Position(stack, [], None)
+        held_by = [values_under(stack[0], branch.depth)]
+        held_by += [values_in_call(f, inner) for f, inner in zip(stack[1:], called, strict=True)]
     except (Unsettled, Unreadable):
-        return [], None
-    branch = _branch(stack)
-    return stack, None if branch is None else _at(stack, _places(stack, branch))
+        return Position([], [], None)
+    return Position(stack, held_by, _at(stack, _places(stack, branch)))
 
 
 def _places(stack: list[FrameType], branch: Branch) -> list[Any]:
@@ -182,7 +218,10 @@ def _reachable(objects: list[Any]) -> set[int]:
 
 def _branch(stack: list[FrameType]) -> Branch | None:
     """The branch that the innermost frame is at; None if there is none."""
-    return branches_of(stack[0].f_code).get(stack[0].f_lasti) if stack else None
+    found = branches_of(stack[0].f_code).get(stack[0].f_lasti) if stack else None
+    if found is not None and found.walks and _entry(stack[0]).f_code is not _NEXT:
+        return None
+    return found
 
 
 def _is_of_result(
@@ -258,6 +297,9 @@ class _Reader:
         self.values: list[Value] = []
         self.dead: list[Any] = []  # values of variables that are not read again
         self.kept: list[Any] = []  # what is known by its id
+        self.listed: set[int] = set()  # the places of values that were first met in lists
+        self.references: dict[int, int] = {}  # to what can be changed, by id
+        self._depth = 0  # of lists
         self._is_born = is_born
         self._numbers: dict[int, int] = {}
         self._roots: dict[int, int] = {}
@@ -286,15 +328,26 @@ class _Reader:
             self._numbers[id(x)] = len(self._numbers)
         return known
 
+    def _tensor(self, value: Value) -> Any:
+        number = self._again(value)
+        if number is None:
+            number = self._numbers[id(value)]
+            if self._depth:
+                self.listed.add(len(self.values))
+            self.values.append(value)
+        return ("tensor", number)
+
+    def _list(self, x: list[Any]) -> Any:
+        self._depth += 1
+        parts = tuple([self.read(part) for part in x])
+        self._depth -= 1
+        return (list, parts)
+
     def read(self, x: Any) -> Any:
         kind = type(x)
         value = _value_of(x)
         if value is not None:
-            number = self._again(value)
-            if number is None:
-                number = self._numbers[id(value)]
-                self.values.append(value)
-            return ("tensor", number)
+            return self._tensor(value)
         if kind in SYMBOLIC:
             return (kind, _spelled(operand_of(x)), scalar_of(x))
         if kind in _PLAIN:
@@ -317,11 +370,12 @@ class _Reader:
 
     def _mutable(self, x: Any) -> Any:
         kind = type(x)
+        self.references[id(x)] = self.references.get(id(x), 0) + 1
         number = self._again(x)
         if number is not None:
             return ("again", number)
         if kind is list:
-            return (kind, tuple([self.read(part) for part in x]))
+            return self._list(x)
         if kind is deque:
             return (kind, x.maxlen, tuple([self.read(part) for part in x]))
         if kind is set:
@@ -384,7 +438,7 @@ def _hides(kind: type) -> bool:
 
 def _value_of(x: Any) -> Value | None:
     """The value of a traced tensor, or of a real one that was born inside the trace."""
-    if type(x) is SymTensor:
+    if type(x) is SymTensor or type(x) is SymList:
         found: Value = x._value
         return found
     value = current().value_of(x) if isinstance(x, torch.Tensor) else None
@@ -392,6 +446,8 @@ def _value_of(x: Any) -> Value | None:
 
 
 def _meta_key(meta: Meta) -> Any:
+    if type(meta) is ListMeta:
+        return (*meta.kind, tuple(map(_size, meta.shape)), meta.dense)
     layout = meta.layout.found()
     offset = layout.offset() if callable(layout.offset) else layout.offset
     strides = None if layout.strides is None else tuple(map(_size, layout.strides))

@@ -126,8 +126,8 @@ class SegmentTracer(Tracer):
         """See `Tracer`."""
         self._alive.append((weakref.ref(t), t._value))
 
-    def rebind(self, t: SymTensor, value: Value) -> None:
-        """Let a tensor stand for another value of the same memory."""
+    def rebind(self, t: Any, value: Value) -> None:
+        """Let a tensor or a list stand for another value of the same memory."""
         self._alive = [(ref, v) for ref, v in self._alive if ref() is not t]
         t._meta, t._value = value.meta, value
         self.track(t)

@@ -13,12 +13,18 @@ from anyshape.symbolic.sym_bool import SymBool
 from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.sym_tensor import SymSize, SymTensor
+from anyshape.trace.sequence.sym_list import SymList
+from anyshape.trace.sequence.sym_range import SymRange
+from anyshape.trace.sequence.walker import WALKERS
 
 Function: Final = types.FunctionType
 SYMBOLIC: Final = frozenset({SymTensor, SymSize, SymInt, SymFloat, SymBool, NumpyInt, NumpyBool})
 ATOMS: Final = frozenset(
     {
         *SYMBOLIC,
+        SymList,
+        SymRange,
+        *WALKERS,
         int,
         float,
         complex,

@@ -49,6 +49,7 @@ from anyshape.trace.record.stateful import has_state
 from anyshape.trace.record.substitute import Substitutes
 from anyshape.trace.record.territory import is_twinned
 from anyshape.trace.record.torch_call import TORCH_SUBSTITUTES, generator_method
+from anyshape.trace.sequence.open_call import open_range
 
 if TYPE_CHECKING:
     from anyshape.trace.record.call import Calls
@@ -427,6 +428,8 @@ class Builtins:
         if cls is range or cls is slice:
             numbers = [self._operators.special(a, "__index__") for a in given]
             given = [a if n is None else n() for a, n in zip(given, numbers, strict=True)]
+            if cls is range and (found := open_range(self._recorder.tracer, given)) is not None:
+                return found
         if issubclass(cls, CONTAINERS) and not hasattr(cls, "_fields"):
             given = [self._containers.iterated(a) for a in given]
         return self._recorder.born(cls(*given, **named))

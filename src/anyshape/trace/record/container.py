@@ -26,6 +26,9 @@ from anyshape.trace.record.live import Driven, steps
 from anyshape.trace.record.lookup import are_apart, equal_key, found_among, own_hash
 from anyshape.trace.record.read import MISSING
 from anyshape.trace.record.view import VIEWS, Proxy, Views
+from anyshape.trace.sequence.open_call import open_part
+from anyshape.trace.sequence.sym_list import SymList
+from anyshape.trace.sequence.sym_range import SymRange
 
 if TYPE_CHECKING:
     from anyshape.trace.record.call import Calls
@@ -55,7 +58,7 @@ class Containers:
 
     # ------------------------------------------------------------------ reading
 
-    def item(self, o: Any, key: Any) -> Any:  # noqa: C901  one case per kind of container
+    def item(self, o: Any, key: Any) -> Any:  # noqa: C901, PLR0912  one case per kind of container
         """`o[key]`."""
         kind = type(o)
         if type(key) is str:
@@ -63,6 +66,9 @@ class Containers:
         elif type(key) is slice:
             ends = (key.start, key.stop, key.step)
             key = slice(*[n if type(n) in ATOMS else self._key(o, n) for n in ends])
+            part = open_part(self._recorder, o, key) if kind is list else None
+            if part is not None:
+                return part
         elif type(key) not in ATOMS:
             key = self._key(o, key)
         if kind in ATOMS or kind is tuple:
@@ -305,6 +311,8 @@ class Containers:
             return len(self.calls.operators.plain(o))
         if type(o) is SymTensor and o._meta.shape:
             return o._meta.shape[0]  # which stays symbolic
+        if type(o) is SymList or type(o) is SymRange:
+            return o.length
         if type(o) in VIEWS:
             return len(self.views.as_now(o))
         method = self._special(o, "__len__")

@@ -17,6 +17,8 @@ import torch
 from anyshape.trace.record import read as reads
 from anyshape.trace.record.atom import ATOMS, Function
 from anyshape.trace.record.recipe import Tested
+from anyshape.trace.sequence.open_call import open_enumerate, open_zip
+from anyshape.trace.sequence.sym_list import SymList
 from anyshape.trace.twin.twin import is_twin
 
 if TYPE_CHECKING:
@@ -141,6 +143,8 @@ class Iterations:
 
     def _iterating(self, f: Any, /, *args: Any, **named: Any) -> Any:
         """A function that goes through its arguments; some call the first one."""
+        if (found := self._open(f, args, named)) is not None:
+            return found
         gone_through = self._looped if f in _LAZY else self.iterated
         if id(f) in _CALLING and args:
             given = [self._calls.ready(args[0]), *[gone_through(a) for a in args[1:]]]
@@ -156,6 +160,16 @@ class Iterations:
         others = {k: self.given(a) if callable(a) else a for k, a in named.items()}
         result = f(*given, **others)
         return self._recorder.born(result) if type(result) not in ATOMS else result
+
+    def _open(self, f: Any, args: Any, named: Any) -> Any:
+        """What is gone through as often as only the run knows; None where that is known."""
+        if f is list and len(args) == 1 and type(args[0]) is SymList:
+            return args[0].copy()
+        if not self._recorder.tracer.closes_loops or f not in (enumerate, zip):
+            return None
+        if f is enumerate:
+            return open_enumerate(self._recorder.tracer, args, named)
+        return open_zip(self._recorder, args, named)
 
     def iterated(self, a: Any) -> Any:
         """The iterable that a function called with `a` iterates over."""

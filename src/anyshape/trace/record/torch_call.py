@@ -32,6 +32,7 @@ from anyshape.trace.record import read as reads
 from anyshape.trace.record.collective import COLLECTIVES
 from anyshape.trace.record.setting import is_setting
 from anyshape.trace.record.shape_call import broadcast_shapes, shape_calls
+from anyshape.trace.sequence.join_call import JOIN_SUBSTITUTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -96,6 +97,7 @@ def TORCH_SUBSTITUTES() -> Iterator[tuple[Any, Any]]:  # noqa: N802
     )
     yield torch.compiler.is_exporting, lambda recorder: recorder.tracer.options.is_export
     yield from HIGHER_ORDER()
+    yield from JOIN_SUBSTITUTES()
     yield from COLLECTIVES()
     for f in (torch.load, torch.save, torch.jit.load, torch.jit.save, torch.from_file):
         yield f, functools.partial(_file, f.__name__)

@@ -21,6 +21,7 @@ from anyshape.errors import (
     DataDependentError,
     EffectError,
     LoadError,
+    UnsupportedError,
 )
 from anyshape.events import GraphBreak, subscribe
 from anyshape.export import Dim, export, load
@@ -30,12 +31,13 @@ from anyshape.trace import tree
 from tests.unit.export.branches import branch_programs
 from tests.unit.export.branches.branch_programs import one_if, while_changed
 from tests.unit.export.branches.join_programs import JOINS
+from tests.unit.export.branches.list_programs import LISTS
 from tests.unit.export.branches.loop_programs import LOOPS
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-CASES = {**branch_programs.CASES, **JOINS, **LOOPS}
+CASES = {**branch_programs.CASES, **JOINS, **LOOPS, **LISTS}
 SIZES = (0, 1, 2, 3, 4, 7)
 
 
@@ -250,15 +252,13 @@ def test_branches_as_errors() -> None:
 def growing(x: torch.Tensor) -> Any:
     parts = []
     while x.sum() > 0:
-        parts.append(x)
+        parts.append((x, 1))
         x = x - 1
     return parts
 
 
 def counted(x: torch.Tensor) -> Any:
-    for _ in range(int(x.max())):
-        x = x * 2
-    return x
+    return [x * i for i in range(int(x.max()))]
 
 
 def half(x: torch.Tensor) -> Any:
@@ -269,7 +269,8 @@ def test_too_many_segments_name_the_line() -> None:
     with pytest.raises(DataDependentError, match="more than 64 segments") as found:
         export(growing, (torch.ones(3),))
     assert "while x.sum() > 0:" in str(found.value)
-    assert "another state is in parts\n" in str(found.value)
+    assert "another state is in parts; with the numbers that change" in str(found.value)
+    assert "an item of class tuple, of a list whose length" in str(found.value)
     assert "config.segment_limit" in str(found.value)
     with config.patch(segment_limit=2), pytest.raises(DataDependentError, match="more than 2"):
         export(while_changed, (torch.ones(3),))
@@ -278,9 +279,10 @@ def test_too_many_segments_name_the_line() -> None:
 
 
 def test_a_count_that_only_data_knows_names_the_line() -> None:
-    with pytest.raises(DataDependentError, match=r"turn .* into a Python int") as found:
+    with pytest.raises(UnsupportedError, match="a comprehension, of a list whose length") as found:
         export(counted, (torch.ones(3),))
-    assert "for _ in range(int(x.max())):" in str(found.value)
+    assert "return [x * i for i in range(int(x.max()))]" in str(found.value)
+    assert "write a for statement that appends to a list" in str(found.value)
 
 
 def always(x: torch.Tensor) -> Any:

@@ -1,0 +1,1 @@
+"""Lists and ranges whose lengths only the run knows."""

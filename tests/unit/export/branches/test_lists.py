@@ -1,0 +1,145 @@
+"""Lists whose lengths only the run knows: what is refused, and what a wrong answer would do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+from anyshape.config import config
+from anyshape.errors import AnyshapeError, DataDependentError
+from anyshape.export import Dim, export
+from anyshape.export.branches import branch_tracer, carried
+from anyshape.trace.sequence import list_meta, sym_list, walker
+from anyshape.trace.tracer import Tracer
+from tests.unit.export.branches.list_programs import LISTS
+from tests.unit.export.branches.test_branching import calls, outcome, same
+
+DYNAMIC = ({0: Dim("n")},)
+
+
+def differs(name: str) -> bool:
+    case = LISTS[name]
+    program = case.export()
+    return not all(same(outcome(program, a), outcome(case.fn, a)) for a in calls(name))
+
+
+def in_a_tuple(x: torch.Tensor) -> Any:
+    return tuple(x[x > 0].tolist())
+
+
+def compared(x: torch.Tensor) -> Any:
+    out = x[x > 0].tolist()
+    return x if out == [1.0] else -x
+
+
+def shared(x: torch.Tensor) -> Any:
+    """One list in two rounds, which a later one changes."""
+    rows = x[x > 0].tolist()
+    outer = [x[x > 1].tolist()]
+    while x.sum() > 0:
+        outer.append(rows)
+        x = x - 1
+    rows.append(2.0)
+    return outer, x
+
+
+def unequal(x: torch.Tensor) -> Any:
+    total = x.sum()
+    for a, b in zip(x[x > 0], x[x < 0], strict=True):
+        total = total + a * b
+    return total
+
+
+@pytest.mark.parametrize(
+    ("fn", "what"),
+    [
+        (in_a_tuple, "a list, tuple or call made of all items"),
+        (compared, "a comparison or a search"),
+        (shared, "a change of a list that is in another list"),
+        (unequal, "zip(..., strict=True)"),
+    ],
+)
+def test_what_is_refused_is_named(fn: Any, what: str) -> None:
+    with config.patch(segment_limit=12), pytest.raises(AnyshapeError) as found:
+        export(fn, (torch.randn(4),), dynamic_shapes=DYNAMIC)
+    assert what in str(found.value)
+    assert f"in {fn.__name__}" in str(found.value)
+
+
+class Kept:
+    """A list that a closure holds, too."""
+
+    def __init__(self) -> None:
+        self.items: list[torch.Tensor] = []
+
+    def adder(self) -> Any:
+        items = self.items
+
+        def add(x: torch.Tensor) -> None:
+            items.append(x)
+
+        return add
+
+
+def held_by_a_closure(x: torch.Tensor) -> Any:
+    kept = Kept()
+    add = kept.adder()
+    while x.sum() > 0:
+        add(x)
+        x = x - 1
+    return kept.items
+
+
+def test_a_list_that_cannot_be_replaced_everywhere_stays_one_of_python() -> None:
+    with config.patch(segment_limit=16), pytest.raises(DataDependentError) as found:
+        export(held_by_a_closure, (torch.randn(4),), dynamic_shapes=DYNAMIC)
+    assert "more than 16 segments" in str(found.value)
+
+
+def test_a_list_that_is_replaced_in_one_place_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    def once(self: Any, tracer: Any, x: Any) -> Any:
+        made = sym_list.list_of(tracer, x)
+        self._set(self.lists[id(x)][0], made)
+        return made
+
+    monkeypatch.setattr(carried.Carried, "_listed", once)
+    assert differs("sometimes")
+
+
+def test_a_round_too_many_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(walker.Forward, "going", lambda w: w.at <= w.of.length)
+    assert differs("recurrent")
+
+
+def test_memory_that_is_not_shared_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(branch_tracer.BranchTracer, "touch", Tracer.touch)
+    assert differs("changed_in_place")
+
+
+def test_sizes_of_one_item_for_all_are_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(list_meta, "_are_equal", lambda *_: True)
+    assert differs("of_other_sizes")
+
+
+def test_gradients_go_through_lists() -> None:
+    case = LISTS["stacked"]
+    program = case.export()
+    x = torch.tensor([2.5, 1.5], requires_grad=True)
+    y = x.detach().clone().requires_grad_()
+    (program(x)[0] ** 2).sum().backward()
+    (case.fn(y)[0] ** 2).sum().backward()
+    assert x.grad is not None
+    assert y.grad is not None
+    assert torch.equal(x.grad, y.grad)
+
+
+def test_a_list_that_is_returned_is_a_new_one_on_every_call() -> None:
+    program = LISTS["sometimes"].export()
+    x = torch.tensor([9.0, 1.0])
+    first, _ = program(x)
+    second, _ = program(x)
+    assert type(first) is list
+    assert len(first) == len(second) > 0
+    assert first is not second
