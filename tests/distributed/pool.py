@@ -20,7 +20,7 @@ PATIENCE = 120.0  # seconds for one function
 
 
 class Pool:
-    """`size` processes. A function gets its rank and the arguments, and what it returns is pickled."""
+    """`size` processes. A function gets its rank and the arguments; its result is pickled."""
 
     def __init__(self, size: int) -> None:
         context = multiprocessing.get_context("spawn")

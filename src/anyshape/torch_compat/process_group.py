@@ -21,12 +21,6 @@ class Membership(NamedTuple):
     store: Any
 
 
-def is_process_group(x: object) -> bool:
-    """Whether an object is a process group; who has made one has imported the module."""
-    module: Any = sys.modules.get(_DISTRIBUTED)
-    return module is not None and isinstance(x, module.ProcessGroup)
-
-
 def default_group() -> Any:
     """The group of all processes; None before it is made and after it is destroyed."""
     module: Any = sys.modules.get(_DISTRIBUTED)
