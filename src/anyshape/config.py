@@ -261,6 +261,12 @@ def _not_text(value: object) -> str:
     return "" if isinstance(value, str) and value else "it is not text"
 
 
+def _not_group(value: object) -> str:
+    """A process group is known by what it answers, since this module is free of torch."""
+    is_group = all(callable(getattr(value, name, None)) for name in ("rank", "size"))
+    return "" if is_group else "it is no process group"
+
+
 def _not_logs(value: object) -> str:
     parts = value if isinstance(value, list | tuple) else (value,)
     if not all(isinstance(part, str) for part in parts):
@@ -353,6 +359,14 @@ class Config:
         "where to keep which sizes turned out dynamic, for later processes",
         others="a path or URL",
         refusal=_not_text,
+    )
+    agree: Setting[Any] = Setting(
+        None,
+        (None, "group"),
+        "tell the other processes of the default group which sizes turned out dynamic, and hear it"
+        " from them",
+        others="a process group of torch.distributed",
+        refusal=_not_group,
     )
     profile: Setting[str | None] = Setting(
         None,

@@ -46,6 +46,7 @@ DEFAULTS = [
     ("audit", False),
     ("stance", "default"),
     ("profile_store", None),
+    ("agree", None),
     ("profile", None),
     ("logs", None),
     ("trace", None),
@@ -58,6 +59,7 @@ OTHERS = [
     ("segment_limit", 1),
     ("profile_store", "decisions.json"),
     ("profile_store", "memory://decisions.json"),
+    ("agree", "group"),
     ("profile", "profile.json"),
     ("logs", "guards, +graph"),
     ("logs", ["recompiles", "+dynamic"]),
@@ -221,6 +223,8 @@ WRONG = [
     ("stance", None),
     ("profile_store", ""),
     ("profile_store", 3),
+    ("agree", "ranks"),
+    ("agree", True),
     ("profile", b"x"),
     *((name, value) for name in SOURCES for value in (3, ["x", 3], "(", ("ok", "x["), [""], {"x"})),
 ]
@@ -360,7 +364,7 @@ def test_repr_shows_what_is_in_force() -> None:
             " aggressive_guard_free_semantics=0, do_not_emit_stack_traces=False, solver='z3',"
             " dynamic_sources=None, unbacked_sources=None, static_sources=None, recompile_limit=8,"
             " segment_limit=64, regions='auto', audit=False, stance='default', profile_store=None,"
-            " profile=None, logs=None, trace=None)"
+            " agree=None, profile=None, logs=None, trace=None)"
         )
 
 

@@ -6,17 +6,18 @@ import threading
 import types
 import warnings
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final
 
 from anyshape.compile.audit import audit_call
 from anyshape.compile.bound_method import Methods
 from anyshape.compile.cache.call_form import CallForm
 from anyshape.compile.cache.entry import Entry
 from anyshape.compile.cache.guard_function import exact_conditions, need_expected
-from anyshape.compile.cache.recompilation import Reason, Stats
+from anyshape.compile.cache.recompilation import Reason, Stats, most_frequent
 from anyshape.compile.described import Described
 from anyshape.compile.dynamism.attribute_inputs import attributes_of
 from anyshape.compile.dynamism.policy import Choice, Policy
+from anyshape.compile.dynamism.shared_history import SharedHistory
 from anyshape.compile.dynamism.store import StoredHistory
 from anyshape.compile.dynamism.varying import Varying
 from anyshape.compile.explanation import name_of
@@ -40,7 +41,6 @@ from anyshape.errors import (
 from anyshape.events import Fallback, Recompilation, emit, listeners
 from anyshape.interop.backend import EAGER, Lowered, find_backend
 from anyshape.observe import wanted
-from anyshape.refusal import refused
 from anyshape.tensor.current import is_tracing
 from anyshape.trace.arguments import Arguments
 from anyshape.trace.capture import capture_call
@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from anyshape.compile.options import Options
     from anyshape.compile.pieces.pieces import Pieces
     from anyshape.trace.capture import Captured
+    from anyshape.trace.condition import Violation
     from anyshape.trace.size_chooser import SizeChooser
 
 _KEPT: Final = 256  # events
@@ -84,7 +85,8 @@ class Compiled(Described):
         self.stats = Stats()
         self.recompilations: list[Recompilation] = []
         self.eager_because: str | None = None
-        self.history = StoredHistory(self.fn)
+        self.history = self._new_history()
+        self._outdated: list[Reason] = []  # what other processes told, until the next call
         self._varying = Varying()
         self._is_part = is_part  # of a function in pieces
         self._cuts = Cuts(fn, self._part, self.stats)
@@ -176,7 +178,8 @@ class Compiled(Described):
             return self._eagerly(args, kwargs)
         if self._cuts.current() is not None:
             return self._in_pieces(args, kwargs)
-        reasons, tried = [], self.entries
+        with self._lock:
+            reasons, tried, self._outdated = self._outdated, self.entries, []
         for entry in tried:
             reason = entry.why_not(args, kwargs)
             if reason is None:  # another thread was faster
@@ -206,6 +209,17 @@ class Compiled(Described):
             return self._eagerly(args, kwargs)
         return self._compile(call, omitted, tried, exact=any(reason.exact for reason in reasons))
 
+    def _new_history(self) -> StoredHistory:
+        agrees = self.options.dynamic is None
+        return SharedHistory(self.fn, self._outdate) if agrees else StoredHistory(self.fn)
+
+    def _outdate(self, violation: Violation) -> bool:
+        """Have the next call traced, since a size that is static here varies elsewhere."""
+        with self._lock:
+            if was_used := bool(self.entries):
+                self.entries, self._outdated = [], [Reason(violation)]
+        return was_used
+
     @property
     def _limit(self) -> int:
         own = self.options.recompile_limit
@@ -219,12 +233,7 @@ class Compiled(Described):
             emit(event)
 
     def _beyond_limit(self, args: Any, kwargs: Any) -> Any:
-        counts: dict[str, int] = {}
-        for event in self.recompilations:
-            counts[event.reasons[0].place] = counts.get(event.reasons[0].place, 0) + 1
-        worst = max(counts, key=lambda place: counts[place])
-        latest = (event.reasons[0] for event in reversed(self.recompilations))
-        about = next(reason for reason in latest if reason.place == worst)
+        about = most_frequent(self.recompilations)
         what = f"{name_of(self.fn)} was compiled {len(self.entries)} times, which is its limit"
         limit = RecompileLimitError(what, why=about.text, fix=about.fix)
         if self.options.fullgraph:
@@ -271,7 +280,7 @@ class Compiled(Described):
         if (eagers and made.has_asserts) or getattr(error, "is_once", False):  # may fail first
             return self._eagerly(call.args, call.kwargs)
         if self.options.fullgraph:
-            self._refuse(error, call)
+            made.refuse(lambda: self._eagerly(call.args, call.kwargs))
         if asserted or isinstance(error, _RAISED):
             raise error
         made.drop_values()
@@ -285,15 +294,6 @@ class Compiled(Described):
         finally:
             made.drop_places()
         return result
-
-    def _refuse(self, error: Exception, call: Arguments) -> NoReturn:
-        """Raise for a call that cannot be traced whole; an error of the function's own is its."""
-        if isinstance(error, AnyshapeError) and not isinstance(error, ShapeError):
-            raise error
-        if not getattr(error, "is_refusal", False):
-            self._eagerly(call.args, call.kwargs)  # raises, unless the function handles it
-        text = f"{type(error).__name__}: {text_of(error)}"
-        raise refused(UnsupportedError, f"an error that eager execution lacks: {text}") from error
 
     # ------------------------------------------------------------------ pieces
 
@@ -486,7 +486,8 @@ class Compiled(Described):
             self.eager_because = None
             self.stats = Stats()
             self._cuts = Cuts(self.fn, self._part, self.stats)
-            self.history = StoredHistory(self.fn)
+            self.history = self._new_history()
+            self._outdated = []
             self._policy = Policy(self.options.dynamic, self.history)
             self._varying = Varying()
             self._methods.clear()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from anyshape.compile.compiled import Compiled
+from anyshape.compile.data_parallel import is_data_parallel, with_module
 from anyshape.torch_compat.module_attribute import NON_PERSISTENT, REGISTRIES
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ _SHARED: Final = (*REGISTRIES, NON_PERSISTENT)
 class CompiledModule(torch.nn.Module):
     """Shares parameters, buffers and submodules with the original, under the same names, so that
     `state_dict`, `parameters` and `to` are those of the original; other attributes are read from
-    and set on the original.
+    and set on the original. Of a data-parallel wrapper the module inside is compiled.
     """
 
     def __init__(self, original: torch.nn.Module, options: Options) -> None:
@@ -41,12 +42,17 @@ class CompiledModule(torch.nn.Module):
         for name in _SHARED:
             own[name] = original.__dict__[name]
         own["original"] = original
-        own["compiled"] = Compiled(original, options)
+        if is_data_parallel(original):
+            inner = CompiledModule(original.module, options)  # type: ignore[arg-type]
+            own["compiled"] = inner.compiled
+            own["served"] = with_module(original, inner)
+        else:
+            own["compiled"] = own["served"] = Compiled(original, options)
         own["training"] = original.training
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the program for these inputs."""
-        return self.__dict__["compiled"](*args, **kwargs)
+        return self.__dict__["served"](*args, **kwargs)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """The same as a call."""
@@ -65,6 +71,9 @@ class CompiledModule(torch.nn.Module):
         return getattr(own["original"], name)
 
     def __setattr__(self, name: str, value: Any) -> None:
+        if name == "__class__":  # as `fully_shard` does
+            object.__setattr__(self, name, value)
+            return
         if name == "training":
             self.__dict__[name] = value
         setattr(self.original, name, value)

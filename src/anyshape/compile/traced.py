@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import traceback
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
-from anyshape.errors import RuntimeAssertError, ShapeError
+from anyshape.errors import AnyshapeError, RuntimeAssertError, ShapeError, UnsupportedError, text_of
+from anyshape.refusal import refused
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from anyshape.compile.cache.entry import Entry
 
 
@@ -46,6 +49,16 @@ class Failed(NamedTuple):
         for e in found:
             found += [c for c in (e.__cause__, e.__context__) if c is not None and c not in found]
         return found
+
+    def refuse(self, run_eagerly: Callable[[], Any]) -> NoReturn:
+        """Raise for a call that must be traced whole; an error of the function's own is its."""
+        error = self.error
+        if isinstance(error, AnyshapeError) and not isinstance(error, ShapeError):
+            raise error
+        if not getattr(error, "is_refusal", False):
+            run_eagerly()  # raises, unless the function handles it
+        text = f"{type(error).__name__}: {text_of(error)}"
+        raise refused(UnsupportedError, f"an error that eager execution lacks: {text}") from error
 
     @property
     def is_too_general(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from anyshape.errors import shortened
@@ -10,6 +11,9 @@ from anyshape.expr.traverse import names_of
 from anyshape.trace.condition import Holds, SameValue, StaticSize
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from anyshape.events import Recompilation
     from anyshape.trace.condition import Condition, Violation
 
 
@@ -72,6 +76,14 @@ class Reason(NamedTuple):
     def __str__(self) -> str:
         line = f"{self.text}" + (f", at {self.site}" if self.site else "")
         return line + (f"; to avoid it: {self.fix}" if self.fix else "")
+
+
+def most_frequent(events: Sequence[Recompilation]) -> Reason:
+    """The latest reason about the place that most recompilations were about."""
+    counts = Counter(event.reasons[0].place for event in events)
+    worst = counts.most_common(1)[0][0]
+    latest = (event.reasons[0] for event in reversed(events))
+    return next(reason for reason in latest if reason.place == worst)
 
 
 class Stats:

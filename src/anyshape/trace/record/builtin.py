@@ -107,6 +107,11 @@ def _is_binding(owner: Any) -> bool:
     return kind.__module__ == "pybind11_builtins" or kind.__name__ == "PyCapsule"
 
 
+def _is_of_cpp(x: Any) -> bool:
+    """Whether the class of an object is one of C++, bound by pybind11."""
+    return type(type(x)).__module__ == "pybind11_builtins"
+
+
 class Builtins:
     """Substitutes for builtins and functions of libraries."""
 
@@ -304,7 +309,13 @@ class Builtins:
         return f
 
     def _torch_state(self, f: Any, /, *args: Any, **named: Any) -> Any:
-        """A function of torch that may tell of the state of the process."""
+        """A function of torch that may tell of the state of the process.
+
+        A method of an object of C++ from outside may change it, unseen.
+        """
+        owner = args[0] if args else None
+        if _is_of_cpp(owner) and self._recorder.is_outside(owner):
+            raise self._recorder.refusal(f"{type(owner).__name__}.{f.__name__} is called")
         result = f(*args, **named)
         plain = all(type(a) in ATOMS - SYMBOLIC for a in (*args, *named.values()))
         if (

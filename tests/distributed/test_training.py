@@ -1,0 +1,30 @@
+"""Training and collectives on two ranks: uneven sizes, an empty batch; equal to eager execution."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.distributed import training_programs as programs
+
+if TYPE_CHECKING:
+    from tests.distributed.pool import Pool
+
+POLICIES = (None, "unbacked")
+
+
+@pytest.mark.parametrize("dynamic", POLICIES)
+@pytest.mark.parametrize("where", ["inside", "around"])
+def test_parameters_are_those_of_eager(pair: Pool, where: str, dynamic: object) -> None:
+    assert pair.run(programs.data_parallel, where, dynamic) == ["", ""]
+
+
+@pytest.mark.parametrize("dynamic", POLICIES)
+@pytest.mark.parametrize("name", ["reduced", "gathered", "experts", "counted"])
+def test_collectives(pair: Pool, name: str, dynamic: object) -> None:
+    assert pair.run(programs.collective, name, dynamic) == ["", ""]
+
+
+def test_gradients_that_are_not_exchanged_are_noticed(pair: Pool) -> None:
+    assert pair.run(programs.data_parallel, "planted", None) != ["", ""]
