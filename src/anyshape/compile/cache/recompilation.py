@@ -82,8 +82,8 @@ def most_frequent(events: Sequence[Recompilation]) -> Reason:
     """The latest reason about the place that most recompilations were about."""
     counts = Counter(event.reasons[0].place for event in events)
     worst = counts.most_common(1)[0][0]
-    latest = (event.reasons[0] for event in reversed(events))
-    return next(reason for reason in latest if reason.place == worst)
+    reasons: list[Reason] = [event.reasons[0] for event in reversed(events)]
+    return next(reason for reason in reasons if reason.place == worst)
 
 
 class Stats:

@@ -228,7 +228,7 @@ def _is_transformed_back(
 @_condition("_pdist_forward")
 def _has_rows(input: Any, p: Any = 2) -> bool:
     """The input is a matrix in order, and the exponent is not negative."""
-    return input.dim() == 2 and input.is_contiguous() and p >= 0
+    return bool(input.dim() == 2 and input.is_contiguous() and p >= 0)
 
 
 # ---------------------------------------------------------------------- layers

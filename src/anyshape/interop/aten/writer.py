@@ -374,9 +374,9 @@ class AtenWriter:
         except Exception as e:
             why = f"{type(e).__name__}: {(str(e).splitlines() or [''])[0]}"
             raise self._refuse(f"{op_name(step.func)}, which is more than one op", why) from e
-        for symbol, e in [*self.symbols.shape_env.replacements.items()][count:]:
-            if e.is_number:
-                why = f"torch's kernel for fake tensors serves nothing but {symbol} == {e}"
+        for symbol, value in [*self.symbols.shape_env.replacements.items()][count:]:
+            if value.is_number:
+                why = f"torch's kernel for fake tensors serves nothing but {symbol} == {value}"
                 raise self._refuse(f"{op_name(step.func)} at all sizes", why)
         return made
 

@@ -36,6 +36,7 @@ from anyshape.trace.record import outlet, warning_block
 from anyshape.trace.record import read as reads
 from anyshape.trace.record.alone import need_copied_by_python
 from anyshape.trace.record.atom import ATOMS, CONTAINERS, HEAP, SYMBOLIC
+from anyshape.trace.record.binding import is_binding, is_of_cpp
 from anyshape.trace.record.decimal_context import for_decimal
 from anyshape.trace.record.draw import Draws
 from anyshape.trace.record.inert import OPERATORS
@@ -99,17 +100,6 @@ def _is_of_user(cell: types.CellType) -> bool:
     if type(held) is not types.FunctionType or is_framework(held.__code__.co_filename):
         return False
     return is_twinned(held.__code__)
-
-
-def _is_binding(owner: Any) -> bool:
-    """Whether the owner of a function is a record of pybind11: the function is no op of torch."""
-    kind = type(owner)
-    return kind.__module__ == "pybind11_builtins" or kind.__name__ == "PyCapsule"
-
-
-def _is_of_cpp(x: Any) -> bool:
-    """Whether the class of an object is one of C++, bound by pybind11."""
-    return type(type(x)).__module__ == "pybind11_builtins"
 
 
 class Builtins:
@@ -191,7 +181,7 @@ class Builtins:
         owner = f.__self__
         if type(f) is types.MethodWrapperType:
             return self._slot(f, owner)
-        if owner is None or type(owner) is types.ModuleType or _is_binding(owner):
+        if owner is None or type(owner) is types.ModuleType or is_binding(owner):
             is_module = type(owner) is types.ModuleType
             name = owner.__name__ if is_module else str(getattr(f, "__module__", ""))
             if in_package(name, "torch"):
@@ -302,7 +292,7 @@ class Builtins:
         """A function of torch: the tracer looks at its arguments."""
         name = getattr(f, "__name__", "")
         is_state = name.startswith(_STATE) or name.endswith(("_enabled", "_available"))
-        if is_state or _is_binding(getattr(f, "__self__", None)):
+        if is_state or is_binding(getattr(f, "__self__", None)):
             return functools.partial(self._torch_state, f)
         if self._recorder.shadows:
             return functools.partial(self._calls._shadowed, f)
@@ -314,7 +304,7 @@ class Builtins:
         A method of an object of C++ from outside may change it, unseen.
         """
         owner = args[0] if args else None
-        if _is_of_cpp(owner) and self._recorder.is_outside(owner):
+        if is_of_cpp(owner) and self._recorder.is_outside(owner):
             raise self._recorder.refusal(f"{type(owner).__name__}.{f.__name__} is called")
         result = f(*args, **named)
         plain = all(type(a) in ATOMS - SYMBOLIC for a in (*args, *named.values()))

@@ -23,7 +23,7 @@ from anyshape.trace.record.atom import ATOMS, CONTAINERS, SYMBOLIC, Function
 from anyshape.trace.record.container_method import ContainerMethods
 from anyshape.trace.record.held import Held
 from anyshape.trace.record.live import Driven, steps
-from anyshape.trace.record.lookup import are_apart, equal_key, found_among, own_hash
+from anyshape.trace.record.lookup import are_apart, equal_key, found_among, is_compared, own_hash
 from anyshape.trace.record.read import MISSING
 from anyshape.trace.record.view import VIEWS, Proxy, Views
 from anyshape.trace.sequence.open_call import open_part
@@ -169,9 +169,9 @@ class Containers:
         effects = self._recorder.effects
         find_hash = self._special(key, "__hash__")
         found = own_hash(key) if find_hash is None else find_hash()
-        compares = _is_compared(key)
+        compares = is_compared(key)
         for other in o:
-            if other is not key and (compares or _is_compared(other)):
+            if other is not key and (compares or is_compared(other)):
                 if self._special(other, "__hash__") is None and are_apart(found, own_hash(other)):
                     continue
                 self._equal(other, key)
@@ -185,7 +185,7 @@ class Containers:
         if type(key) not in ATOMS:
             effects = self._recorder.effects
             self.compared(key, ())
-            if _is_compared(key):
+            if is_compared(key):
                 self.calls.operators.eq(key, key)
             if self._recorder.effects != effects:
                 raise self._recorder.refusal(f"the equality of {type(key).__name__} has one")
@@ -268,7 +268,7 @@ class Containers:
 
     def has_equality(self, key: Any, o: Any) -> bool:
         """Whether a search for a key compares by a method of the user's."""
-        return any(map(_is_compared, (key, *o)))
+        return any(map(is_compared, (key, *o)))
 
     def _equal(self, a: Any, b: Any) -> bool:
         operators = self.calls.operators
@@ -494,11 +494,6 @@ class Containers:
     def method(self, o: Any, name: str, *, is_native: bool = False) -> Any:
         """A method of a list, dict or the like; the one in C, if `is_native`."""
         return self._methods.ready(o, name, is_native=is_native)
-
-
-def _is_compared(x: Any) -> bool:
-    """Whether an object is compared by a method of the user's."""
-    return type(x) not in ATOMS and type(getattr(type(x), "__eq__", None)) is Function
 
 
 def _is_tensor(x: Any) -> bool:

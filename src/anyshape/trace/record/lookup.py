@@ -15,6 +15,7 @@ import torch
 from anyshape.symbolic.numpy_scalar import value_of
 from anyshape.symbolic.sym_bool import SymBool
 from anyshape.tensor.sym_tensor import SymTensor
+from anyshape.trace.record.atom import ATOMS, Function
 from anyshape.trace.record.read import MISSING
 
 if TYPE_CHECKING:
@@ -73,3 +74,8 @@ def found_among(parts: Any, key: Any) -> Any:
         if found:
             return True
     return False
+
+
+def is_compared(x: Any) -> bool:
+    """Whether an object is compared by a method of the user's."""
+    return type(x) not in ATOMS and type(getattr(type(x), "__eq__", None)) is Function
