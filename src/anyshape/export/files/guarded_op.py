@@ -205,8 +205,8 @@ def _is_transformed(
         and input.numel() > 0
         and normalization in (0, 1, 2)
         and bool(dims)
-        and all(type(d) is int and -rank <= d < rank for d in dims)
-        and len({d % rank for d in dims}) == len(dims)
+        and all(type(d) is int and 0 <= d < rank for d in dims)
+        and len({*dims}) == len(dims)
     )
 
 
@@ -221,7 +221,7 @@ def _is_transformed_back(
         input.is_complex()
         and _is_transformed(input, dim, normalization, **named)
         and last_dim_size > 0
-        and last_dim_size // 2 + 1 <= input.size(dim[-1])
+        and last_dim_size // 2 + 1 == input.size(dim[-1])
     )
 
 
