@@ -28,3 +28,10 @@ def test_collectives(pair: Pool, name: str, dynamic: object) -> None:
 
 def test_gradients_that_are_not_exchanged_are_noticed(pair: Pool) -> None:
     assert pair.run(programs.data_parallel, "planted", None) != ["", ""]
+
+
+def test_sharded_modules_run_eagerly_and_say_so(pair: Pool) -> None:
+    for told, different, refused in pair.run(programs.sharded):
+        assert "FSDPModel runs eagerly: fully_shard has changed it" in told
+        assert different == ""
+        assert refused == "the class of a compiled module cannot be changed"

@@ -139,3 +139,20 @@ def collective(rank: int, name: str, dynamic: Any) -> str:
                 if not torch.allclose(found, alone):
                     return f"call {i}: {found} for {alone} in one process"
     return ""
+
+
+def sharded(rank: int) -> tuple[str, str, str]:
+    """What `compile` and `fully_shard` say of each other, and what training gives."""
+    from torch.distributed.fsdp import fully_shard
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        made = anyshape.compile(fully_shard(model()))
+    told = [str(w.message) for w in caught if "runs eagerly" in str(w.message)]
+    found, expected = trained(made, rank), trained(fully_shard(model()), rank)
+    different = _difference([p.full_tensor() for p in found], [p.full_tensor() for p in expected])
+    try:
+        fully_shard(anyshape.compile(model()))
+    except anyshape.UnsupportedError as e:
+        return told[0], different, e.what
+    return told[0], different, ""

@@ -8,6 +8,7 @@ import torch
 
 from anyshape.compile.compiled import Compiled
 from anyshape.compile.data_parallel import is_data_parallel, with_module
+from anyshape.errors import UnsupportedError
 from anyshape.torch_compat.module_attribute import NON_PERSISTENT, REGISTRIES
 
 if TYPE_CHECKING:
@@ -71,9 +72,12 @@ class CompiledModule(torch.nn.Module):
         return getattr(own["original"], name)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name == "__class__":  # as `fully_shard` does
-            object.__setattr__(self, name, value)
-            return
+        if name == "__class__":
+            raise UnsupportedError(
+                "the class of a compiled module cannot be changed",
+                why="fully_shard does so, to gather parameters in every call",
+                fix="shard the module, and compile parts that hold no sharded parameters",
+            )
         if name == "training":
             self.__dict__[name] = value
         setattr(self.original, name, value)

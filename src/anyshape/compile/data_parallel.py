@@ -1,17 +1,23 @@
-"""`DistributedDataParallel` around a module: its own Python runs as it is, the module is compiled.
+"""Modules whose gradients or parameters are exchanged between processes.
 
-The wrapper tells an object of C++ when a forward pass begins and ends, on every call; none of that
-can be part of a program.
+`DistributedDataParallel` tells an object of C++ when a forward pass begins and ends, on every call;
+none of that can be part of a program. Its own Python runs as it is, and the module inside is
+compiled. `fully_shard` changes modules so that they gather their parameters in every call; such
+modules run eagerly.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import sys
+from typing import TYPE_CHECKING, Any, Final
 
 from torch.nn.parallel import DistributedDataParallel
 
 if TYPE_CHECKING:
     import torch
+
+_SHARDING: Final = "torch.distributed.fsdp"
+SHARDED: Final = "fully_shard has changed it, so that it gathers its parameters in every call"
 
 
 def is_data_parallel(module: torch.nn.Module) -> bool:
@@ -26,3 +32,11 @@ def with_module(wrapper: Any, compiled: torch.nn.Module) -> Any:
     made: Any = object.__new__(type(kind.__name__, (kind,), members))
     made.__dict__ = wrapper.__dict__
     return made
+
+
+def is_sharded(module: torch.nn.Module) -> bool:
+    """Whether `fully_shard` has changed a module or a part of it; who did has imported it."""
+    sharding: Any = sys.modules.get(_SHARDING)
+    if sharding is None:
+        return False
+    return any(isinstance(part, sharding.FSDPModule) for part in module.modules())
