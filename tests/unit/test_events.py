@@ -251,3 +251,13 @@ def test_a_real_symbol_is_told() -> None:
         ("f0", "backed", "scale", 2.5),
         ("f1", "unbacked", "", None),
     ]
+
+
+def test_questions_of_every_verb_are_answers() -> None:
+    env = Env()
+    u = env.unbacked()
+    found: list[Any] = []
+    with subscribe(found.append, Answer):
+        assert env.decide(ge0(u)) is None
+        assert env.guard_or(ge0(u), True) is True
+    assert [(e.verb, e.value) for e in found] == [("decide", None), ("guard_or", True)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import sys
 from pathlib import Path
@@ -161,3 +162,14 @@ def test_a_place_shows_its_text() -> None:
     assert here is not None
     assert repr(here) == f"<{here}>"
     assert "here = capture()" in repr(here)
+
+
+class _Asked:
+    def __copy__(self) -> bool:
+        return site.is_asked_by_user(1)
+
+
+def test_who_asks() -> None:
+    asked = _Asked()
+    assert asked.__copy__()
+    assert copy.copy(asked) is False
