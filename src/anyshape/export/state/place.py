@@ -73,6 +73,9 @@ class Submodule(torch.nn.Module):
             code="AS522",
         )
 
+    # Those of layers look at settings, which a loaded program lacks.
+    _load_from_state_dict = torch.nn.Module._load_from_state_dict
+
     register_forward_hook = register_forward_pre_hook = anyshape_no_hook
     register_full_backward_hook = register_full_backward_pre_hook = anyshape_no_hook
     register_backward_hook = anyshape_no_hook

@@ -188,6 +188,8 @@ class Calls:
         if kind.__flags__ & HEAP and _is_callable_object(call):
             self._recorder.kind(f)
             return self.ready(self._recorder.outside(self._recorder.lookup(kind, "__call__")))
+        if isinstance(call, functools.partial):  # Python 3.13 warns where it is found in a class
+            raise self._recorder.refusal("a functools.partial is called as a method")
         if in_package(kind.__module__, "torch") or isinstance(f, torch.Tensor):
             return f if not self._recorder.shadows else functools.partial(self._shadowed, f)
         if isinstance(f, weakref.ref):

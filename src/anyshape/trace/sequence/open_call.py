@@ -96,6 +96,8 @@ def open_rows(t: Any) -> SymList | None:
 
 def open_numbers(t: Any) -> SymList | None:
     """The elements of a tensor of one dimension as a list, if only the run knows how many."""
+    if type(t) is not SymTensor:  # one from outside, whose size is a constant
+        return None
     tracer, meta = t._tracer, t._meta
     dtype = meta.dtype
     if len(meta.shape) != 1 or dtype is torch.bool or dtype.is_complex:

@@ -177,7 +177,7 @@ def test_only_the_classes_that_are_given(path: Path) -> None:
         (lambda c, b: (c.keys, b), "argument 0 is a Tensor, not a .*Cache of keys, values"),
         (lambda c, b: (Cache(c.keys, c.values, 9), b), "argument 0 is a Cache"),
         (lambda c, b: (c, [b.x, b.x]), "argument 1 is a list"),
-        (lambda c, b: (c,), "step needs the argument 'box'"),
+        (lambda c, b: (c,), "step is called without the argument 'box'"),
         (lambda c, b: (Cache(c.keys, [c.values], 8), b), r"argument 0\['values'\] is a list"),
     ],
 )
@@ -195,7 +195,7 @@ def test_dicts_in_any_order() -> None:
     )
     turned = {"b": torch.zeros(2), "a": torch.ones(2)}
     assert program(turned, e=torch.zeros(2), c=torch.ones(2)).tolist() == [2.0, 2.0]
-    with pytest.raises(ArgumentError, match="needs the argument 'e'"):
+    with pytest.raises(ArgumentError, match="is called without the argument 'e'"):
         program(turned, c=torch.ones(2))
     with pytest.raises(ArgumentError, match=r"argument 0 is a OrderedDict"):
         program(OrderedDict(turned), e=torch.zeros(2), c=torch.ones(2))
