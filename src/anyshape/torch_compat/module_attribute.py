@@ -26,6 +26,9 @@ NON_PERSISTENT: Final = "_non_persistent_buffers_set"
 
 REGISTRIES: Final = (PARAMETERS, BUFFERS, MODULES)
 
+LOAD_OWN: Final = torch.nn.Module._load_from_state_dict
+"""The method by which a module takes its own tensors out of a state dict; layers override it."""
+
 HOOKS: Final = ("_forward_hooks", "_forward_pre_hooks")
 """The hooks that run around the forward pass: number to function."""
 

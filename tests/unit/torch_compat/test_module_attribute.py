@@ -49,3 +49,13 @@ def test_the_call_of_a_graph_module_is_that_of_modules():
     assert attribute.own_call(kind, kind.__call__) is torch.nn.Module.__call__
     plain = torch.nn.ReLU
     assert attribute.own_call(plain, plain.__call__) is plain.__call__
+
+
+def test_a_module_loads_its_own_tensors_by_one_method():
+    class Layer(torch.nn.BatchNorm1d):
+        _load_from_state_dict = attribute.LOAD_OWN
+
+    layer = Layer(2)
+    del layer.track_running_stats
+    layer.load_state_dict({k: v + 1 for k, v in torch.nn.BatchNorm1d(2).state_dict().items()})
+    assert layer.running_mean.tolist() == [1.0, 1.0]

@@ -13,6 +13,7 @@ from typing import Any, Final
 import torch
 
 from anyshape.errors import StateError, UnsupportedError
+from anyshape.torch_compat.module_attribute import LOAD_OWN
 
 _MODES: Final = {True: "training", False: "evaluation", None: "no single"}
 _SETTINGS: Final = (int, float, bool, str, tuple, type(None))
@@ -74,7 +75,7 @@ class Submodule(torch.nn.Module):
         )
 
     # Those of layers look at settings, which a loaded program lacks.
-    _load_from_state_dict = torch.nn.Module._load_from_state_dict
+    _load_from_state_dict = LOAD_OWN
 
     register_forward_hook = register_forward_pre_hook = anyshape_no_hook
     register_full_backward_hook = register_full_backward_pre_hook = anyshape_no_hook
