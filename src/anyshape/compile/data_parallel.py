@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from torch.nn.parallel import DistributedDataParallel
 
+from anyshape.torch_compat.module_attribute import MODULES
+
 if TYPE_CHECKING:
     import torch
 
@@ -39,4 +41,9 @@ def is_sharded(module: torch.nn.Module) -> bool:
     sharding: Any = sys.modules.get(_SHARDING)
     if sharding is None:
         return False
-    return any(isinstance(part, sharding.FSDPModule) for part in module.modules())
+    parts, seen = [module], {id(module)}  # by identity: a module need not have a hash
+    for part in parts:
+        children = [child for child in vars(part)[MODULES].values() if child is not None]
+        parts += [child for child in children if id(child) not in seen]
+        seen.update(map(id, children))
+    return any(isinstance(part, sharding.FSDPModule) for part in parts)
