@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
+from torch.fx import _pytree as fx_pytree
+from torch.utils import _pytree as pytree
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 SMALL: dict[str, Any] = {
     "hidden_size": 32,
@@ -159,3 +162,19 @@ def built(make: Callable[[], Model]) -> Model:
         model = make()
     model.module.eval().requires_grad_(False)
     return model
+
+
+@contextmanager
+def registered_caches() -> Iterator[None]:
+    """Caches of transformers known to pytree, which flattens them without some of their numbers.
+    What is registered would stay for the whole process, and other tests.
+    """
+    from transformers import DynamicCache
+    from transformers.integrations.executorch import register_dynamic_cache_export_support
+
+    register_dynamic_cache_export_support()
+    try:
+        yield
+    finally:
+        pytree._deregister_pytree_node(DynamicCache)
+        fx_pytree._deregister_pytree_flatten_spec(DynamicCache)

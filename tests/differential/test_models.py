@@ -20,13 +20,14 @@ from tests.differential.models import (
     gpt2,
     llama,
     mixtral,
+    registered_caches,
     t5,
     vit,
     whisper,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 B, S = 6, 7  # batch and length of the example; T5 decodes S + 2; no other size is like them
 
@@ -116,12 +117,17 @@ def test_a_cache_that_pytree_does_not_know() -> None:
         capture(lambda x: (x + 1, Unknown(x * 2)), (torch.randn(B, S),))
 
 
+@pytest.fixture
+def registered_cache() -> Iterator[None]:
+    with registered_caches():
+        yield
+
+
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.usefixtures("registered_cache")
 def test_a_cache_in_the_output(kind: str) -> None:
     from transformers import DynamicCache
-    from transformers.integrations.executorch import register_dynamic_cache_export_support
 
-    register_dynamic_cache_export_support()
     model = built(functools.partial(llama, masked=True, cache=True))
     model = Model(Prefill(model.module), model.inputs)
     captured = trace(model, kind, 1)
@@ -150,10 +156,8 @@ class Step(torch.nn.Module):
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.usefixtures("registered_cache")
 def test_decoding_with_a_cache_of_any_length(kind: str) -> None:
-    from transformers.integrations.executorch import register_dynamic_cache_export_support
-
-    register_dynamic_cache_export_support()
     model = built(functools.partial(llama, masked=True, cache=True))
     step = Step(model.module)
 

@@ -15,7 +15,7 @@ import torch
 from anyshape import export, load
 from anyshape.export import ExportedProgram, StandIn
 from anyshape.export.files import structure
-from tests.differential.models import Model, bert, built, ids, llama, mask
+from tests.differential.models import Model, bert, built, ids, llama, mask, registered_caches
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -104,15 +104,13 @@ def _one_thread() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module", name="cases")
-def _cases() -> list[Case]:
-    from transformers.integrations.executorch import register_dynamic_cache_export_support
-
-    register_dynamic_cache_export_support()
-    return [
-        Case("bert", built(bert), cached=False),
-        Case("gpt2", built(gpt2), cached=True),
-        Case("llama", built(functools.partial(llama, masked=True, cache=True)), cached=True),
-    ]
+def _cases() -> Iterator[list[Case]]:
+    with registered_caches():
+        yield [
+            Case("bert", built(bert), cached=False),
+            Case("gpt2", built(gpt2), cached=True),
+            Case("llama", built(functools.partial(llama, masked=True, cache=True)), cached=True),
+        ]
 
 
 @pytest.fixture(scope="module", name="folder")
