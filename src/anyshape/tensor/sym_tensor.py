@@ -138,6 +138,16 @@ def make(meta: Meta, value: Any, tracer: Any) -> SymTensor:
     return t
 
 
+def alter(t: SymTensor, meta: Meta) -> None:
+    """Give a tensor other metadata, as calls in place do.
+
+    An item of a list may be the same tensor under another name, which would keep the old ones.
+    """
+    if t._tracer.has_lists:
+        t._tracer.need_alone(t)
+    t._meta = meta
+
+
 # ---------------------------------------------------------------------- properties
 
 

@@ -178,6 +178,8 @@ class _Results:
         if type(x) in ATOMS or isinstance(x, torch.Tensor | type):
             return output_of(self._tracer, x)
         if recorder.is_outside(x) and not recorder.is_born(x):
+            if isinstance(x, tuple | list | dict | set | frozenset):
+                _need_nothing_hidden(x)
             return Held(x)
         if isinstance(x, set | frozenset | bytearray):
             recorder.born(x)
@@ -231,6 +233,11 @@ def output_of(tracer: Tracer, leaf: Any) -> Any:
         )
     if type(leaf) is SymList:
         return leaf._value
+    _need_nothing_hidden(leaf)
+    return value_of(tracer, leaf) if is_held(leaf) else Scan(tracer).freeze(leaf)
+
+
+def _need_nothing_hidden(leaf: Any) -> None:
     hidden = hidden_in(leaf, (SymTensor, *SYMBOLIC))
     if hidden is not None and type(leaf) is not type(hidden):
         raise refused(
@@ -241,7 +248,6 @@ def output_of(tracer: Tracer, leaf: Any) -> Any:
             f" {pytree.REGISTER}",
             code="AS115",
         )
-    return value_of(tracer, leaf) if is_held(leaf) else Scan(tracer).freeze(leaf)
 
 
 def _here() -> str:

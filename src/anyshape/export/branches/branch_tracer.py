@@ -33,6 +33,7 @@ from anyshape.trace.record.atom import ATOMS
 from anyshape.trace.record.blame import is_of_program
 from anyshape.trace.record.effect import raise_unless
 from anyshape.trace.record.held import Held
+from anyshape.trace.sequence.item import need_alone
 from anyshape.trace.sequence.open_call import need_loop, open_numbers, open_rows
 from anyshape.trace.sequence.sym_list import refusal_of
 from anyshape.trace.trace_asker import TraceAsker
@@ -152,6 +153,7 @@ class BranchTracer(SegmentTracer):
         self._hidden = 0  # blocks whose nodes are forgotten
         self._walker: Walker | None = None  # the iterator that asks
         self._references: dict[int, int] = {}  # to lists, in the last state
+        self.listed: set[Value] = set()  # tensors that were put into lists
 
     # ------------------------------------------------------------------ questions
 
@@ -233,6 +235,10 @@ class BranchTracer(SegmentTracer):
         self._forget()
         self.outer_version = self.epoch
         return True
+
+    def need_alone(self, t: SymTensor) -> None:
+        """See `need_alone`."""
+        need_alone(t, self._live(), self.graph.nodes[self._start :])
 
     def _widen(self, answer: Any) -> None:
         """Let the numbers that a loop changes be symbols from here on."""

@@ -24,6 +24,7 @@ from anyshape.trace.record.atom import ATOMS
 from anyshape.trace.record.effect import raise_unless
 from anyshape.trace.record.held import Held
 from anyshape.trace.record.iteration import is_ordered
+from anyshape.trace.sequence.item import need_no_item
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -187,6 +188,7 @@ class Meanings:
 
     def _identity(self, x: Any) -> int:
         if isinstance(x, torch.Tensor):
+            need_no_item(x)
             return identity_of(x)
         if not self._recorder.is_outside(x):
             raise self._recorder.unsupported(

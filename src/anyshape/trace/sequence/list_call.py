@@ -101,7 +101,12 @@ def list_clear(items: Any) -> list[Any]:
     return _need(items)
 
 
+def same_object(a: Any, b: Any) -> int:
+    """Whether two tensors or lists are one."""
+    return int(a is b)
+
+
 CALLS: Final = (
-    *(new_list, rows_of, numbers_of, list_item, inner_list, list_part, list_sum, list_append),
-    *(list_insert, list_extend, list_set, list_drop, list_reverse, list_clear),
+    *(same_object, new_list, rows_of, numbers_of, list_item, inner_list, list_part, list_sum),
+    *(list_append, list_insert, list_extend, list_set, list_drop, list_reverse, list_clear),
 )

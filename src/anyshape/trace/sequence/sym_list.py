@@ -24,7 +24,7 @@ from anyshape.tensor.size import known, plain
 from anyshape.tensor.sym_tensor import SymTensor
 from anyshape.trace.graph import RESULT, Name, Value
 from anyshape.trace.sequence import list_call
-from anyshape.trace.sequence.list_meta import FLOAT, INTEGER, TENSOR, ListMeta
+from anyshape.trace.sequence.list_meta import FLOAT, INTEGER, ListMeta
 from anyshape.trace.sequence.walker import Backward, Forward
 
 if TYPE_CHECKING:
@@ -234,14 +234,7 @@ def meta_of_item(tracer: Any, x: Any) -> ListMeta:
         layout = meta.layout.found()
         dense = layout.dense and layout.order is None and not layout.uncertain
         at_start = type(layout.offset) is int and layout.offset == 0
-        return ListMeta(
-            (1, *meta.shape),
-            TENSOR,
-            dtype=meta.dtype,
-            device=meta.device,
-            requires_grad=bool(meta.requires_grad),
-            dense=dense and at_start,
-        )
+        return ListMeta.of(meta, dense=dense and at_start)
     if kind is int or kind is SymInt:
         return ListMeta((1,), INTEGER)
     if kind is float or kind is SymFloat:
@@ -257,6 +250,8 @@ def share(x: Any) -> None:
     """Note that an object is put into a list."""
     if type(x) is SymList:
         x._is_shared = True
+    elif type(x) is SymTensor:
+        x._tracer.listed.add(x._value)
 
 
 def _inside(meta: ListMeta) -> ListMeta:

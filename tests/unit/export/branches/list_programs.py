@@ -208,6 +208,19 @@ def _batch(n: int) -> tuple[Any, ...]:
     return torch.randn(3, n, 3), torch.arange(3)[:, None] < lengths
 
 
+def identical(x: torch.Tensor) -> Any:
+    """Items that are the tensors that were put in, and others that are equal to them."""
+    seen = [x, x + 0]
+    while x.sum() > 0:
+        x = x - 1
+        seen.append(x)
+    last = seen[-1]
+    is_first = seen[0] is x
+    if seen[-1] is not x:
+        seen.append(last * 2)
+    return is_first, last is x, seen[1] is x, seen[-1] is seen[0], seen
+
+
 FROM_ONE = ({0: Dim("n", min=1)},)
 LISTS: dict[str, Case] = {
     "crf": Case(ConditionalRandomField(4), _emissions, (None, None), [13]),
@@ -225,5 +238,6 @@ LISTS: dict[str, Case] = {
     "changed_in_place": Case(changed_in_place, one_tensor, FIRST, [5]),
     "parts": Case(parts, one_tensor, FIRST, [5]),
     "as_tensor": Case(as_tensor, one_tensor, FIRST, [19]),
+    "identical": Case(identical, one_tensor, FIRST, [7]),
     "generated": Case(generated, _ids, FROM_ONE, [9], 1),
 }

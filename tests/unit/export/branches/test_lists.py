@@ -11,6 +11,7 @@ from anyshape.config import config
 from anyshape.errors import AnyshapeError, DataDependentError
 from anyshape.export import Dim, export
 from anyshape.export.branches import branch_tracer, carried
+from anyshape.trace.record import owner
 from anyshape.trace.sequence import list_meta, sym_list, walker
 from anyshape.trace.tracer import Tracer
 from tests.unit.export.branches.list_programs import LISTS
@@ -52,9 +53,44 @@ def unequal(x: torch.Tensor) -> Any:
     return total
 
 
+def of_another_shape(x: torch.Tensor) -> Any:
+    """A tensor that is an item gets another shape under its own name."""
+    first = x.clone()
+    seen = [first]
+    while x.sum() > 0:
+        x = x - 1
+        seen.append(x)
+    first.unsqueeze_(0)
+    return seen[0].dim(), seen
+
+
+def item_of_another_shape(x: torch.Tensor) -> Any:
+    """A tensor that is an item gets another shape as an item."""
+    seen = [x]
+    while x.sum() > 0:
+        x = x - 1
+        seen.append(x)
+    seen[-1].unsqueeze_(0)
+    return x.dim()
+
+
+def identified(x: torch.Tensor) -> Any:
+    seen = [x]
+    while x.sum() > 0:
+        x = x - 1
+        seen.append(x)
+    return {id(x): 1}.get(id(seen[-1]), 0)
+
+
+_SIZES = "other sizes, strides or requires_grad for a tensor that may be an item"
+
+
 @pytest.mark.parametrize(
     ("fn", "what"),
     [
+        (of_another_shape, _SIZES),
+        (item_of_another_shape, _SIZES),
+        (identified, "the id of a tensor that may be an item"),
         (in_a_tuple, "a list, tuple or call made of all items"),
         (compared, "a comparison or a search"),
         (shared, "a change of a list that is in another list"),
@@ -143,3 +179,33 @@ def test_a_list_that_is_returned_is_a_new_one_on_every_call() -> None:
     assert type(first) is list
     assert len(first) == len(second) > 0
     assert first is not second
+
+
+def test_a_tensor_that_is_no_item_may_get_another_shape() -> None:
+    def fn(x: torch.Tensor) -> Any:
+        table = torch.zeros(3, 4)
+        seen = [x]
+        while x.sum() > 0:
+            x = x - 1
+            seen.append(x)
+        new = x + 1
+        new.unsqueeze_(0)
+        table.unsqueeze_(0)
+        return new.dim(), table.shape, new, len(seen)
+
+    program = export(fn, (torch.randn(4),), dynamic_shapes=DYNAMIC)
+    for n in (0, 1, 2, 5):
+        x = torch.ones(n) * n
+        assert same(outcome(program, (x,)), outcome(fn, (x,)))
+
+
+def test_identity_by_the_names_of_the_trace_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(owner, "is_same_item", lambda *_: None)
+    assert differs("identical")
+
+
+def test_metadata_under_another_name_are_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(branch_tracer.BranchTracer, "need_alone", lambda *_: None)
+    program = export(of_another_shape, (torch.randn(4),), dynamic_shapes=DYNAMIC)
+    x = torch.ones(2)
+    assert program(x)[0] != of_another_shape(x)[0]
