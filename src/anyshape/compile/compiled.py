@@ -104,7 +104,7 @@ class Compiled(Described):
 
     # ------------------------------------------------------------------ calls
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Run the first entry that accepts these inputs; trace the call if none does."""
         if is_tracing():
             return self.fn(*args, **kwargs)

@@ -167,7 +167,7 @@ class ExportedProgram(Stateful):
         """The range of each input size over all variants, by the user's name for it."""
         return ranges_of(self.variants)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Run the program on inputs that the contract allows."""
         if self.state.is_incomplete:
             raise missing_error(self.name, self.state.missing())

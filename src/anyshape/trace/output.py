@@ -99,7 +99,8 @@ class _Exported:
         kinds = (list, dict, OrderedDict, deque, tree.Members, tree.Derived)
         if found.kind in kinds or type(x) in kinds:
             whose = whose or ("of the caller" if recorder.is_argument(x) else "")
-            whose = whose or ("twice" if id(x) in self._met else "")
+            is_inside = recorder.tracer.has_lists and id(x) in recorder.tracer.frozen
+            whose = whose or ("twice" if is_inside or id(x) in self._met else "")
             self._met.add(id(x))
             self._met_objects.append(x)
         if whose and not isinstance(x, tuple):

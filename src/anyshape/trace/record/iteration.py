@@ -220,8 +220,11 @@ class Iterations:
             return iter([self._containers.item(o, i) for i in places])
         return self._recorder.born(reversed(self.iterated(o)))
 
-    def _by_method(self, f: Any, name: str, x: Any, /, *rest: Any) -> Any:
+    def _by_method(self, f: Any, name: str, /, *args: Any, **named: Any) -> Any:
         """A builtin that Python turns into a call of a special method."""
+        if not args or named:
+            return f(*args, **named)
+        x, *rest = args
         method = self._operators.special(x, name)
         if method is None and f is complex:
             return complex(x, *rest)

