@@ -24,7 +24,7 @@ from anyshape.tensor.size import known, plain
 from anyshape.tensor.sym_tensor import SymTensor
 from anyshape.trace.graph import RESULT, Name, Value
 from anyshape.trace.sequence import list_call
-from anyshape.trace.sequence.list_meta import FLOAT, INTEGER, ListMeta
+from anyshape.trace.sequence.list_meta import FLOAT, INTEGER, TENSOR, ListMeta
 from anyshape.trace.sequence.walker import Backward, Forward
 
 if TYPE_CHECKING:
@@ -153,6 +153,24 @@ class SymList:
         """The list in reverse order."""
         self._change(list_call.list_reverse, (), self._meta)
 
+    def sort(self, *, key: Any = None, reverse: Any = False) -> None:
+        """The list in order."""
+        self._need_numbers("sort() of tensors or lists, or with a key", key)
+        self._change(list_call.list_sort, (bool(reverse),), self._meta)
+
+    def _need_numbers(self, what: str, key: Any = None) -> None:
+        if key is not None or self._meta.nested or self._meta.items == TENSOR:
+            self._refuse(what)
+
+    def number(self, func: Any) -> Any:
+        """A number that a function of `list_call` makes of all items, which are numbers."""
+        self._need_numbers("min(), max() or sum() of tensors or lists")
+        if self._meta.items == INTEGER:
+            return self._tracer.mint(func, (self,))
+        if func is list_call.list_total and not self:
+            return 0
+        return self._tracer.mint_float(func, (self,))
+
     def clear(self) -> None:
         """The list without items."""
         self._change(list_call.list_clear, (), self._meta.of_length(0))
@@ -215,7 +233,7 @@ def refusal_of(what: str) -> UnsupportedError:
         f"{what}, of a list whose length is known only when the program runs"
         + (f", at {site}" if site else ""),
         why="the program has such lists of tensors or numbers of one kind, and can append, insert,"
-        " pop, index, slice, reverse, go through, stack, concatenate and return them",
+        " pop, index, slice, sort, reverse, go through, stack, concatenate and return them",
         fix="write a for statement that appends to a list, or keep results of rounds in a tensor,"
         " such as torch.cat([out, new])",
     )

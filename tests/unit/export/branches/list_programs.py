@@ -237,12 +237,26 @@ def rows(x: torch.Tensor) -> Any:
     return out, none[: (x > 0).sum()], len(out)
 
 
+def ordered(x: torch.Tensor) -> Any:
+    """Numbers in order, and what `min`, `max` and `sum` make of them."""
+    found = x[x > -1].tolist()
+    places = [7]
+    for i in range((x > 0).sum().item()):
+        places.append((i * 5) % 3)
+    greatest = max(places)
+    down = sorted(found, reverse=True)
+    places.sort()
+    total = sum(found)
+    return down, found, places, greatest, min(places), sum(places), total, sorted(places)[0]
+
+
 SEQUENCES = ({0: Dim("t", min=1), 1: Dim("b")},) * 2
 FROM_ONE = ({0: Dim("n", min=1)},)
 LISTS: dict[str, Case] = {
     "crf": Case(ConditionalRandomField(4), _emissions, (None, None), [13]),
     "crf_batch": Case(ConditionalRandomField(3), _batch, ({1: Dim("b")}, {1: Dim("b")}), [21]),
     "crf_both": Case(ConditionalRandomField(3), _sequences, SEQUENCES, [43]),
+    "ordered": Case(ordered, one_tensor, FIRST, [9]),
     "rows": Case(rows, one_tensor, FIRST, [7]),
     "every_row": Case(every_row, one_tensor, FIRST, [9]),
     "repeated": Case(repeated, one_tensor, FIRST, [5]),

@@ -11,8 +11,8 @@ from anyshape.config import config
 from anyshape.errors import AnyshapeError, DataDependentError
 from anyshape.export import Dim, export
 from anyshape.export.branches import branch_tracer, carried
-from anyshape.trace.record import owner
-from anyshape.trace.sequence import list_meta, sym_list, walker
+from anyshape.trace.record import meaning, owner
+from anyshape.trace.sequence import list_call, list_meta, sym_list, walker
 from anyshape.trace.tracer import Tracer
 from tests.unit.export.branches.list_programs import LISTS
 from tests.unit.export.branches.test_branching import calls, outcome, same
@@ -213,6 +213,11 @@ def test_memory_that_is_not_shared_is_found_out(monkeypatch: pytest.MonkeyPatch)
 def test_sizes_of_one_item_for_all_are_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(list_meta, "_are_equal", lambda *_: True)
     assert differs("of_other_sizes")
+
+
+def test_the_least_number_for_the_greatest_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(meaning, "list_greatest", list_call.list_least)
+    assert differs("ordered")
 
 
 def test_gradients_go_through_lists() -> None:
