@@ -28,7 +28,7 @@ from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.current import outside
 from anyshape.tensor.meta import Meta, meta_of_real
 from anyshape.tensor.size import same_expr
-from anyshape.tensor.sym_tensor import DUMMY, ROWS, SymTensor, alter, make
+from anyshape.tensor.sym_tensor import DUMMY, ROWS, SymTensor, alter, make, number_like
 from anyshape.tensor.wrapper import WrapperOperand
 from anyshape.torch_compat.tensor_subclass import make_subclass
 from anyshape.torch_compat.thread_state import is_any_autocast_enabled
@@ -174,7 +174,7 @@ class Tracer(ModeRecorder):
         node.outs = value = Value(count, RESULT, out, node)
         if self._fresh:
             self._bind(node)
-        t: SymTensor = make_subclass(SymTensor, DUMMY)
+        t: SymTensor = make_subclass(SymTensor, DUMMY if out.shape else number_like(out.dtype))
         t._meta = out
         t._value = value
         t._tracer = self
