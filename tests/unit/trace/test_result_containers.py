@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import warnings
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ import anyshape
 from anyshape.rules.dispatch import resolve
 from anyshape.tensor.sym_tensor import ROWS
 from anyshape.trace import tracer
+from anyshape.trace.scan import hidden_in
 
 ATEN = torch.ops.aten
 
@@ -100,3 +103,70 @@ def _outcome(fn: Any, x: torch.Tensor) -> Any:
         return fn(x)
     except anyshape.AnyshapeError as e:
         return e
+
+
+class Hidden:
+    def method(self) -> None:
+        """Something that a bound method is made of."""
+
+
+def _closing(x: Any) -> Any:
+    def found(a: int = 1, *, b: int = 2) -> Any:
+        return x, a, b
+
+    return found
+
+
+def _default(x: Any) -> Any:
+    def found(a: Any = x) -> Any:
+        return a
+
+    return found
+
+
+def _named_default(x: Any) -> Any:
+    def found(*, a: Any = x) -> Any:
+        return a
+
+    return found
+
+
+@pytest.mark.parametrize(
+    "holding",
+    [
+        _closing,
+        _default,
+        _named_default,
+        lambda x: x.method,
+        lambda x: functools.partial(max, x),
+        lambda x: functools.partial(max, key=x),
+        lambda x: functools.partial(_closing(x)),
+        lambda x: [_closing((x,))],
+    ],
+)
+def test_what_a_function_holds_is_found(holding: Any) -> None:
+    x = Hidden()
+    assert hidden_in(holding(x), (Hidden,)) is x
+    assert hidden_in(holding(x), (set,)) is None
+
+
+def test_a_function_that_holds_traced_values_is_never_returned() -> None:
+    def fn(x: torch.Tensor) -> Any:
+        y = x + 1
+
+        def inner(a: int) -> Any:
+            assert a  # which pytest rewrites, so that the code is not that of the source
+
+            def found() -> torch.Tensor:
+                return y * 2
+
+            return found
+
+        return inner(1)
+
+    x = torch.ones(2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert torch.equal(anyshape.compile(fn)(x)(), x * 4)
+    found = _outcome(anyshape.compile(fn, fullgraph=True), x)
+    assert isinstance(found, anyshape.AnyshapeError) or torch.equal(found(), x * 4)
