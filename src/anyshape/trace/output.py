@@ -99,7 +99,7 @@ class _Exported:
         kinds = (list, dict, OrderedDict, deque, tree.Members, tree.Derived)
         if found.kind in kinds or type(x) in kinds:
             whose = whose or ("of the caller" if recorder.is_argument(x) else "")
-            is_inside = recorder.tracer.has_lists and id(x) in recorder.tracer.frozen
+            is_inside = id(x) in getattr(recorder.tracer, "frozen", ())  # of another list
             whose = whose or ("twice" if is_inside or id(x) in self._met else "")
             self._met.add(id(x))
             self._met_objects.append(x)
