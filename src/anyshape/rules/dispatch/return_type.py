@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import torch
@@ -28,3 +29,9 @@ def contained(kind: type, handler: Any, tracer: Any, func: Any, args: Any, kwarg
     if not isinstance(result, tuple | list) or kwargs.get("out") is not None:
         return result
     return tracer.record(func, (), {}, Done(result if type(result) is kind else kind(result)))
+
+
+def row_of(handler: Any) -> Any:
+    """The handler that has the row of a rule, or is none of one, inside `contained`."""
+    is_around = type(handler) is functools.partial and handler.func is contained
+    return handler.args[1] if is_around else handler
