@@ -9,6 +9,7 @@ that it was traced for, and tied ones must still be tied.
 from __future__ import annotations
 
 import copy
+import inspect
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -114,6 +115,10 @@ class ProgramModule(Submodule):
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Run the program."""
         return self.anyshape_bound.program()(*args, **kwargs)
+
+    def anyshape_signature(self) -> inspect.Signature:
+        """The signature of a call, for an export of the module."""
+        return self.anyshape_bound.program().anyshape_signature()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> ProgramModule:
         made = ProgramModule(copy.deepcopy(self.anyshape_bound.program(), memo))
