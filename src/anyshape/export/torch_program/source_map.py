@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 _FRAME: Final = re.compile(r'File "([^"]*)", line (\d+), in ([^\n]*)(?:\n    ([^\n]*))?')
 _OF_TORCH: Final = re.compile(r"(^|[/\\]site-packages[/\\])torch[/\\]|^<")
+NO_CLASS: Final = "torch.nn.modules.module.Module"  # of a module that no node is part of
 _AGAIN: Final = re.compile(r"@(\d+)$")
 
 
@@ -72,6 +73,14 @@ class SourceMap:
             return None
         found = self.nodes.get((site.code.co_filename, site.own_line))
         return None if found is None else self._call(found)
+
+    def named(self, name: str) -> ModuleCall:
+        """The call of a module by its name, `path` or `path@number`."""
+        path, _, number = name.partition("@")
+        for call in self._calls.values():
+            if (call.path, call.number) == (path, int(number or 0)):
+                return call
+        return ModuleCall.saved(path, NO_CLASS, int(number or 0), None)  # it has no nodes
 
     def _call(self, node: Node) -> ModuleCall | None:
         """The innermost call of a module that a node of torch's is part of."""
