@@ -11,8 +11,6 @@ import inspect
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-import torch
-
 from anyshape.errors import ArgumentError, nearest
 from anyshape.trace.arguments import signature_of
 from anyshape.trace.condition import same_value

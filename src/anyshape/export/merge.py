@@ -3,8 +3,8 @@
 A variant serves the sizes of another if its graph at these sizes is the other's graph: the same
 calls in the same order on equal arguments, the same asserts, deviations and result. Expressions are
 equal if they are after the equalities in the guards of the other are substituted. A call that gives
-a tensor the shape that it has, at these sizes, may be missing in the other: `x.expand(n, -1)` is `x`
-where `n` is the size of `x`.
+a tensor the shape that it has, at these sizes, may be missing in the other: `x.expand(n, -1)` is
+`x` where `n` is the size of `x`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,10 @@ _RESHAPE: Final = (
     torch.Tensor.view, torch.Tensor.reshape, torch.reshape, torch.ops.aten.view.default,
     torch.ops.aten.reshape.default,
 )  # fmt: skip
-_EXPAND: Final = (torch.Tensor.expand, torch.ops.aten.expand.default)  # where -1 is the size that it has
+_EXPAND: Final = (
+    torch.Tensor.expand,
+    torch.ops.aten.expand.default,
+)  # where -1 is the size that it has
 _FLAGS: Final = (
     "asked_class", "asked_device", "asked_grad", "asked_identity", "asked_layout", "handles_errors",
 )  # fmt: skip
@@ -187,7 +190,9 @@ class _Comparison:
         tensor, *sizes = x.args
         if len(sizes) == 1 and isinstance(sizes[0], tuple | list):
             sizes = [*sizes[0]]
-        if type(tensor) is not Value or any(leaf is x.outs for leaf in leaves(self.general.graph.outputs)):
+        if type(tensor) is not Value or any(
+            leaf is x.outs for leaf in leaves(self.general.graph.outputs)
+        ):
             return False
         shape = tensor.meta.shape
         is_same = len(sizes) == len(shape) and all(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +29,7 @@ from anyshape.trace import tree
 from anyshape.trace.call_structure import flatten_call
 
 if TYPE_CHECKING:
+    import inspect
     import os
     from collections.abc import Callable
 

@@ -33,9 +33,7 @@ _modules: weakref.WeakKeyDictionary[Captured, tuple[GraphModule, SourceMap]] = (
 )
 
 
-def retraced(
-    program: ExportedProgram, variant: Captured, flat: list[Any]
-) -> tuple[list[Any], Any]:
+def retraced(program: ExportedProgram, variant: Captured, flat: list[Any]) -> tuple[list[Any], Any]:
     """The results of a variant for inputs of the trace that runs, which it serves, and the
     structure that they are in.
     """

@@ -9,7 +9,6 @@ that it was traced for, and tied ones must still be tied.
 from __future__ import annotations
 
 import copy
-import inspect
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -28,6 +27,7 @@ from anyshape.torch_compat.module_attribute import (
 )
 
 if TYPE_CHECKING:
+    import inspect
     from collections.abc import Callable, Iterable, Mapping
 
     from anyshape.export.program import ExportedProgram

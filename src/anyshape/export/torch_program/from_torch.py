@@ -34,8 +34,8 @@ def from_torch(
     It takes the inputs that torch's program declares: its static sizes, its symbols by their `Dim`
     names (or as torch calls them, where a file has no names) with their ranges, its relations. What
     torch's program refuses, this one refuses. It holds the same parameters and buffers under the
-    same names, and its nodes know their modules and the user's lines; signatures of calls of modules
-    that torch's program keeps are kept. The graph of torch's program
+    same names, and its nodes know their modules and the user's lines. Signatures of calls of
+    modules are kept. The graph of torch's program
     is the one that is traced: what torch has specialized stays specialized.
 
     `on_deviation`, `allow_partial` and `profile` are those of `export`.

@@ -46,7 +46,9 @@ def keep_signatures(program: ExportedProgram, module: GraphModule) -> None:
             given = entry.signature
             note = functools.partial(_note, _Kept(entry.fqn, given.in_spec, given.out_spec))
             functools.update_wrapper(note, _note)
-            sides = [[_operand(a, nodes, entry.fqn) for a in x] for x in (given.inputs, given.outputs)]
+            sides = [
+                [_operand(a, nodes, entry.fqn) for a in x] for x in (given.inputs, given.outputs)
+            ]
             module.graph.call_function(note, (*sides,))
     module.recompile()
 

@@ -39,7 +39,8 @@ class Quiet:
             path = path_of(inner)
             if path is None or path[0] in self._local:
                 return None
-            return _tuple(ANSWER, is_negated, ast.Constant(path))
+            names = [ast.Constant(name) for name in path]
+            return _tuple(ANSWER, is_negated, ast.Tuple([*names], ast.Load()))
         copied = self._value(inner)
         return None if copied is None else _tuple(VALUE, is_negated, copied)
 

@@ -17,7 +17,7 @@ COUNT = [0]
 
 def is_tracing() -> bool:
     try:
-        import sys as _, torch  # noqa: E401, F401
+        import torch
 
         return torch.compiler.is_compiling() and not torch.jit.is_scripting()
     except Exception:
@@ -124,7 +124,7 @@ def deleted(x, flag=False):
 def caught(x, flag=False):
     try:
         raise ValueError
-    except ValueError as flag:
+    except ValueError as flag:  # noqa: F841, PLR1704  it is unbound from here on
         pass
     return x + 1 if x.size(0) > 1 and flag else x - 1
 
