@@ -15,7 +15,7 @@ from anyshape.export.files.save import dumps, save
 from anyshape.export.files.stand_in import Member, member_of
 from anyshape.export.match import ACCEPTED
 from anyshape.export.report import report
-from anyshape.export.retrace import retraced
+from anyshape.export.retrace import is_exporting, retraced
 from anyshape.export.state.call_path import calls_of
 from anyshape.export.state.hierarchy import missing_error
 from anyshape.export.state.stateful import Stateful
@@ -24,7 +24,6 @@ from anyshape.export.verify import Report, verify
 from anyshape.interop.fx_graph import to_fx
 from anyshape.observe.explain import explain
 from anyshape.observe.report.notebook import text_html
-from anyshape.tensor.current import is_tracing
 from anyshape.trace import tree
 from anyshape.trace.call_structure import flatten_call
 
@@ -181,7 +180,7 @@ class ExportedProgram(Stateful):
             if isinstance(flat[i], Enum):
                 flat[i] = member_of(flat[i])
         variant = self.variant_for(flat)
-        if is_tracing():
+        if is_exporting():
             return self._rebuild(*retraced(self, variant, flat))
         try:
             leaves, out_spec = variant.run(flat)

@@ -16,7 +16,7 @@ from anyshape.export.state.hierarchy import ProgramModule
 from anyshape.export.torch_program.source_map import SourceMap
 from anyshape.interop.fx_graph import LEFT_OUT, to_fx
 from anyshape.refusal import refused
-from anyshape.tensor.current import current, enter, leave
+from anyshape.tensor.current import current, enter, is_tracing, leave
 from anyshape.torch_compat.torch_function import DisableTorchFunction
 from anyshape.trace import tree
 from anyshape.trace.module_call import ModuleCall
@@ -33,12 +33,19 @@ _modules: weakref.WeakKeyDictionary[Captured, tuple[GraphModule, SourceMap]] = (
 )
 
 
+def is_exporting() -> bool:
+    """Whether an export runs in this thread. A compiled function watches what it reads, and a
+    program does not say where its tensors come from: it runs there as code of a library.
+    """
+    return is_tracing() and bool(current().options.is_export)
+
+
 def retraced(program: ExportedProgram, variant: Captured, flat: list[Any]) -> tuple[list[Any], Any]:
     """The results of a variant for inputs of the trace that runs, which it serves, and the
     structure that they are in.
     """
     tracer = current()
-    _need_traceable(program, variant, tracer)
+    _need_traceable(program, variant)
     known = _modules.get(variant)
     if known is None:
         known = _modules[variant] = _made(program, variant)
@@ -109,13 +116,7 @@ def _made(program: ExportedProgram, variant: Captured) -> tuple[GraphModule, Sou
         leave(before)
 
 
-def _need_traceable(program: ExportedProgram, variant: Captured, tracer: Tracer) -> None:
-    if not tracer.options.is_export:  # which holds tensors as they are; nothing watches those here
-        raise refused(
-            UnsupportedError,
-            f"the exported program {program.name} is called inside a compiled function",
-            fix="call it outside, or compile what it was exported from",
-        )
+def _need_traceable(program: ExportedProgram, variant: Captured) -> None:
     for node in [node for part in variant.parts for node in part.graph.nodes]:
         if node.func in LEFT_OUT:
             raise refused(

@@ -170,3 +170,11 @@ def test_a_wrong_graph_is_noticed(monkeypatch):
     monkeypatch.setattr(retrace, "_made", lambda _, variant: made(other, other.variants[0]))
     with pytest.raises(AssertionError):
         need_equal(exported(program), program)
+
+
+def test_a_compiled_function_takes_a_program_without_tensors():
+    program = exported(lambda x: x * x.size(0) + 1)
+    compiled = anyshape.compile(lambda x: program(x) * 2, fullgraph=True, dynamic=True)
+    for n in (3, 1, 0, 5):
+        x = torch.randn(n, 4)
+        assert torch.equal(compiled(x), program(x) * 2)

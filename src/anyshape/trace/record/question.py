@@ -30,7 +30,6 @@ QUESTIONS: Final = (
     torch.compiler.is_compiling,
     torch.compiler.is_dynamo_compiling,
     torch.compiler.is_exporting,
-    torch.jit.is_tracing,
     is_scripting,
 )
 _DEPTH: Final = 3  # of functions that give the answers of others
