@@ -101,6 +101,7 @@ def test_names_and_modules():
     net = Net().eval()
     program = exported(net)
     again = exported(program.module())
+    assert again.name == exported(program).name == "Net"
     assert dict(again.named_parameters()).keys() == dict(net.named_parameters()).keys()
     assert dict(again.named_parameters())["first.weight"] is net.first.weight
     for p, q in zip(program.graph.nodes, again.graph.nodes, strict=True):
