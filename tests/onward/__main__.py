@@ -4,8 +4,9 @@ Every program becomes one of torch, goes through each tool, and runs at five siz
 (three for AOTInductor and ONNX). AOTInductor's packages also run in a process without anyshape.
 Tools of `PICKED` get some of the programs. A quantized program is compared by the norm of what
 differs. ExecuTorch plans its memory for the largest sizes, so its programs have bounds. "back" is
-`from_torch`, and "again" an export of `program.module()`. `--write` writes the page of the docs,
-with the times that `benchmarks/to_torch.py --json FILE` measured, if `--times FILE` is given.
+`from_torch`, and "again" an export of `program.module()`. `--write` writes the page of the docs, if
+all programs and tools were run, with the times that `benchmarks/to_torch.py --json FILE` measured,
+if `--times FILE` is given.
 """
 
 from __future__ import annotations
@@ -184,7 +185,8 @@ def main() -> int:
             print(
                 f"{name:12} {tool:10} {time.perf_counter() - start:6.1f} s  {outcome}", flush=True
             )
-    if options.write:
+    is_whole = options.only == ",".join(PROGRAMS) and options.tools == ",".join(TOOLS)
+    if options.write and is_whole:
         write_page(options.tools.split(","), outcomes, options.times)
     return 1 if failed else 0
 
