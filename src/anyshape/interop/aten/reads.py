@@ -91,9 +91,12 @@ def _counted(writer: AtenWriter, mask: Any) -> Any:
 def _selected(writer: AtenWriter, step: Node) -> Any:
     """The number of elements where a mask, broadcast against a tensor, holds, as a tensor."""
     x, mask = [writer.values[a] for a in step.args]
-    return writer.computed(
-        step, lambda: (torch.ones_like(x, dtype=torch.bool) & mask).count_nonzero()
-    )
+
+    def count() -> torch.Tensor:
+        held = torch.ones_like(x, dtype=torch.bool) & mask
+        return held.count_nonzero()
+
+    return writer.computed(step, count)
 
 
 def _compared(writer: AtenWriter, step: Node) -> Any:
