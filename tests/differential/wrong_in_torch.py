@@ -46,6 +46,8 @@ KNOWN: Final = (
     Known("log_sigmoid", "strides", "nn.functional.multilabel_soft_margin_loss strided call",
           _KEPT),
     Known("normal", "strides", "normal strided call", _KEPT),
+    Known("nll_loss", "strides", "nn.functional.nll_loss strided call", _KEPT),
+    Known("nll_loss_nd", "strides", "nn.functional.nll_loss strided aten", _KEPT),
     Known("native_dropout_backward", "strides", "native_dropout_backward strided call",
           "the kernel of the CPU keeps the strides of the input, the fake kernel does not"),
     Known("unique_consecutive", "shape", "unique_consecutive strided call",
