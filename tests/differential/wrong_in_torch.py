@@ -40,6 +40,7 @@ KNOWN: Final = (
     Known("div", "strides", "div.floor_rounding strided call", _ORDER),
     Known("floor_divide", "strides", "floor_divide strided call", _ORDER),
     Known("xlogy", "strides", "xlogy strided call", _ORDER),
+    Known("special_xlog1py", "strides", "special.xlog1py strided call", _ORDER),
     Known("native_batch_norm", "strides", "native_batch_norm strided call", _KEPT),
     Known("_batch_norm_with_update", "strides", "_batch_norm_with_update strided call", _KEPT),
     Known("batch_norm", "strides", "nn.functional.batch_norm strided call", _KEPT),
