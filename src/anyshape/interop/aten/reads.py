@@ -92,7 +92,7 @@ def _selected(writer: AtenWriter, step: Node) -> Any:
     """The number of elements where a mask, broadcast against a tensor, holds, as a tensor."""
     x, mask = [writer.values[a] for a in step.args]
 
-    def count() -> torch.Tensor:
+    def count() -> Any:
         held = torch.ones_like(x, dtype=torch.bool) & mask
         return held.count_nonzero()
 
