@@ -325,7 +325,7 @@ class Compiled(Described):
             captured.raises_on_deviation = self.options.on_deviation == "raise"
             if type(choose) is Choice:
                 choose.check(captured)
-            need_expected(captured, flat)
+            need_expected(captured, flat, exact=self.options.on_deviation == "specialize")
             return self._keep(captured, tracer, choose, call, tried)
         except Exception as e:
             if isinstance(tracer, PathTracer):
