@@ -1,7 +1,7 @@
 # Everything runs in .venv, which is made on first use and needs nothing but Python 3.11+ and make.
 # `make test PYTHON=python3.13` takes that Python, in an environment of its own: .venv-3.13.
 #
-#   make demo      see it work                 make fmt       format and fix
+#   make demo      see it work (NAME=sparse)   make fmt       format and fix
 #   make test      tests, engine's coverage    make bench     the engine against other engines
 #   make lint      style, layers, limits       make fuzz      look for wrong verdicts (N=20000)
 #   make type      mypy, strict                make docs      build the documentation
@@ -94,7 +94,7 @@ $(ZOO_STAMP): pyproject.toml
 	@touch $@
 
 demo: setup
-	$(BIN)/python -m anyshape demo
+	$(BIN)/python -m anyshape demo $(NAME)
 
 test: setup
 	$(BIN)/coverage erase

@@ -14,6 +14,9 @@ myst_heading_anchors = 3
 autodoc_member_order = "bysource"
 autodoc_typehints = "description"
 
+# Types in signatures that are not names of `anyshape` itself have no page to link to.
+nitpick_ignore_regex = [("py:class", r"(?!anyshape\.[A-Z]\w*$).*")]
+
 exclude_patterns = ["_build"]
 
 html_theme = "furo"

@@ -6,8 +6,10 @@ from the code is a failure.
 """
 
 import inspect
+import json
 import re
 import sys
+from collections import Counter, defaultdict
 from pathlib import Path
 
 from anyshape import errors
@@ -17,8 +19,10 @@ from anyshape.config import LOGS, SETTINGS
 from anyshape.error_codes import CODES
 from anyshape.events import KINDS
 from anyshape.observe import trace_schema
+from anyshape.rules.dispatch.resolve import loaded_rules
 
 ROOT = Path(__file__).resolve().parent.parent
+OPS = ROOT / "tests/differential/op_db.json"  # what became of each op of torch's database
 PLACE = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -152,6 +156,38 @@ def command_schemas() -> str:
     return table(["command", "member", "type", "meaning"], rows)
 
 
+def ops_outcome() -> str:
+    """For each way to trace the ops of torch's database: how many pass, of how many."""
+    passed: Counter[str] = Counter()
+    tried: Counter[str] = Counter()
+    for columns in json.loads(OPS.read_text(encoding="utf-8")).values():
+        tried.update(columns.keys())
+        passed.update(c for c, outcome in columns.items() if outcome == "pass")
+    order = [c for c, _ in tried.most_common()]
+    return table(["traced with", "pass", "of"], [[c, str(passed[c]), str(tried[c])] for c in order])
+
+
+def ops_failing() -> str:
+    """The ops that do not pass everywhere, with what happens."""
+    rows = []
+    for name, columns in json.loads(OPS.read_text(encoding="utf-8")).items():
+        where: dict[str, list[str]] = defaultdict(list)
+        for column, outcome in columns.items():
+            if outcome != "pass":
+                where[outcome].append(column)
+        rows += [[f"`{name}`", ", ".join(cs), f"`{o}`"] for o, cs in where.items()]
+    return table(["op", "traced with", "outcome"], rows)
+
+
+def ops_rules() -> str:
+    """The names of the ops that have a rule, by the family of the rule."""
+    families: dict[str, list[str]] = defaultdict(list)
+    for name, rule in loaded_rules().items():
+        families[rule.function.__module__.rpartition(".")[2]].append(f"`{name}`")
+    rows = [[family, ", ".join(sorted(names))] for family, names in sorted(families.items())]
+    return table(["family", "ops"], rows)
+
+
 def _prose(documented: object) -> str:
     """The docstring as one line."""
     return " ".join((inspect.getdoc(documented) or "").split())
@@ -170,6 +206,9 @@ TABLES = {
     "commands": commands,
     "statuses": statuses,
     "command_schemas": command_schemas,
+    "ops_outcome": ops_outcome,
+    "ops_failing": ops_failing,
+    "ops_rules": ops_rules,
 }
 
 if __name__ == "__main__":

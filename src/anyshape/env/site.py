@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from types import CodeType, FrameType
 
 _OWN: Final = str(Path(__file__).resolve().parents[1]) + os.sep
-_PROGRAMS: Final = str(Path(_OWN, "cli", "demo_program.py"))  # a user of the rest
+_PROGRAMS: Final = str(Path(_OWN, "cli", "examples")) + os.sep  # users of the rest
 _STANDARD: Final = str(Path(os.__file__).resolve().parent) + os.sep
 
 

@@ -46,7 +46,7 @@ def test_frames_of_the_framework_are_skipped() -> None:
         (str(PACKAGE / "env" / "env.py"), True),
         (str(PACKAGE / "__init__.py"), True),
         (str(PACKAGE / "cli" / "demo.py"), True),
-        (str(PACKAGE / "cli" / "demo_program.py"), False),
+        (str(PACKAGE / "cli" / "examples" / "experts.py"), False),
         (f"{PACKAGE}_extra/module.py", False),
         (f"{PACKAGE}.py", False),
         (torch.__file__, True),
