@@ -23,13 +23,15 @@ from anyshape.rules.dispatch.resolve import loaded_rules
 
 ROOT = Path(__file__).resolve().parent.parent
 OPS = ROOT / "tests/differential/op_db.json"  # what became of each op of torch's database
+ZOO = ROOT / "tests/zoo/outcomes.json"  # and of each program of other libraries
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 PLACE = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def main(arguments: list[str]) -> int:
     """Write or check the pages; return the exit status."""
     stale = []
-    for page in sorted((ROOT / "docs").rglob("*.md")):
+    for page in PAGES:
         old = page.read_text(encoding="utf-8")
         new = fill(old)
         if new != old:
@@ -188,6 +190,30 @@ def ops_rules() -> str:
     return table(["family", "ops"], rows)
 
 
+def zoo_summary() -> str:
+    """What became of the programs that were exported with both, by outcome, and when."""
+    record = json.loads(ZOO.read_text(encoding="utf-8"))
+    both = ("export", "torch.export")
+    counts: dict[str, Counter[str]] = {side: Counter() for side in both}
+    for programs in record["libraries"].values():
+        for outcomes in programs.values():
+            if all(side in outcomes for side in both):
+                for side in both:
+                    counts[side][outcomes[side]["status"]] += 1
+    kinds = (
+        ("right at all sizes", ("right",)),
+        ("refuses some sizes", ("partly",)),
+        ("no program", ("fails", "hangs", "crashes")),
+        ("another result than eager execution", ("wrong",)),
+    )
+    rows = [[k, *[str(sum(counts[s][o] for o in names)) for s in both]] for k, names in kinds]
+    count = sum(counts[both[0]].values())
+    versions = record["versions"]
+    made = f"{count} programs of {len(record['libraries'])} libraries, {record['date']}"
+    head = [made, "`anyshape.export`", f"`torch.export` {versions['torch'].partition('+')[0]}"]
+    return table(head, rows)
+
+
 def _prose(documented: object) -> str:
     """The docstring as one line."""
     return " ".join((inspect.getdoc(documented) or "").split())
@@ -209,6 +235,7 @@ TABLES = {
     "ops_outcome": ops_outcome,
     "ops_failing": ops_failing,
     "ops_rules": ops_rules,
+    "zoo_summary": zoo_summary,
 }
 
 if __name__ == "__main__":
