@@ -1,4 +1,4 @@
-"""Folders of the repository that a wheel carries: the pages of the error codes, and the examples."""
+"""Folders of the repository that a wheel carries: the pages of the codes, and the examples."""
 
 from __future__ import annotations
 

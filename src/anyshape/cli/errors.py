@@ -24,7 +24,7 @@ _FENCE: Final = re.compile(r"^```\w*\n", re.MULTILINE)
 def errors(output: Output, code: str | None) -> int:
     """Print the page of an error code, or list all codes.
 
-    The page shows a program that fails with it, the message, and a program that works.
+    The page shows a program that fails or warns with it, the message, and a program that works.
     """
     if code is None:
         output.table(("code", "error", "title"), [(c, *row) for c, row in CODES.items()])

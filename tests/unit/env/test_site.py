@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import os
 import sys
+import threading
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ import torch
 import anyshape
 from anyshape import ShapeEnv, check, config
 from anyshape.env import site
-from anyshape.env.site import Site, capture, is_framework
+from anyshape.env.site import Site, capture, is_framework, warn
 
 PACKAGE = Path(anyshape.__file__).parent
 
@@ -173,3 +175,26 @@ def test_who_asks() -> None:
     asked = _Asked()
     assert asked.__copy__()
     assert copy.copy(asked) is False
+
+
+def test_a_warning_is_at_the_line_of_the_user() -> None:
+    with pytest.warns(UserWarning, match="look") as found:
+        warn(UserWarning("look"))
+        here = sys._getframe().f_lineno
+    assert [(w.filename, w.lineno) for w in found] == [(__file__, here - 1)]
+
+
+def test_a_warning_without_a_line_of_the_user() -> None:
+    thread = threading.Thread(target=warn, args=(UserWarning("alone"),))
+    with pytest.warns(UserWarning, match="alone") as found:
+        thread.start()
+        thread.join()
+    assert found[0].filename == "<no line of the user>"
+
+
+def test_a_warning_is_given_once_for_a_line() -> None:
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("default")
+        for _ in range(3):
+            warn(UserWarning("once"))
+    assert len(found) == 1
