@@ -5,7 +5,8 @@
 A model of visits: each of many places has a list of visits, often empty or of one; the lists are
 scaled, put together, and summed. Every call has other lengths. Both are compiled with the backend
 "eager", once with sizes that are made dynamic when they change, and once with unbacked ones.
-Results are checked. `--write` puts the table, with the date, into README.md. Times are CPU seconds of the thread for all calls, a minute for the defaults.
+Results are checked. Times are CPU seconds of the thread for all calls, a minute for the defaults.
+`--write` puts the table, with the date, into README.md.
 """
 
 from __future__ import annotations

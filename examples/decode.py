@@ -94,9 +94,7 @@ def main() -> None:
     )
     print(f"exported in {time.perf_counter() - start:.1f} s; it accepts")
     print("\n".join(f"  {line}" for line in str(program.contract()).splitlines()))
-    same = [
-        torch.equal(generate(program, p, 20), t) for p, t in zip(prompts, wanted, strict=True)
-    ]
+    same = [torch.equal(generate(program, p, 20), t) for p, t in zip(prompts, wanted, strict=True)]
     print(f"equal to eager execution: {all(same)}")
 
 

@@ -1,4 +1,4 @@
-"""Training with a batch of any size: the same losses and weights as eager execution, bit for bit."""
+"""Training with a batch of any size: losses and weights as in eager execution, bit for bit."""
 
 from __future__ import annotations
 

@@ -82,7 +82,8 @@ def errors_() -> str:
         parents = [c for c in kin if not any(c in d.__mro__[1:] for d in kin)]
         known = {c for parent in parents for c in parent.__mro__}
         built_in = [c for c in error.__bases__ if c not in known and c.__module__ == "builtins"]
-        names = ", ".join(f"`{c.__name__}`" for c in [*parents, *built_in])
+        bases = [*parents, *built_in] or [Exception]
+        names = ", ".join(f"`{c.__name__}`" for c in bases)
         rows.append([f"`{error.__name__}`", names, _prose(error)])
     return table(["error", "is a", "when"], rows)
 

@@ -28,11 +28,10 @@ def nearest(name: object, known: Iterable[object]) -> str:
     return f"did you mean {found[0]!r}? " if found else ""
 
 
-class _Told:
+class _Told(Exception):
     """The text of an error or a warning: its parts, and the code that it ends with."""
 
     code: str
-    args: tuple[object, ...]
 
     def __init__(self, what: str, *, why: str = "", fix: str = "", code: str = "") -> None:
         super().__init__(what)
@@ -58,7 +57,7 @@ class _Told:
         return f"{self.text}\n  more: anyshape errors {self.code}"
 
 
-class AnyshapeError(_Told, Exception):
+class AnyshapeError(_Told):
     """The base class of all errors that anyshape raises on purpose.
 
     `what`, `why` and `fix` are the parts of the text; `why` and `fix` may be empty. `is_refusal` if
@@ -231,7 +230,7 @@ class AuditError(AnyshapeError, RuntimeError):
 
 
 class AnyshapeWarning(_Told, UserWarning):
-    """The program works, but probably not as intended. It has the parts and the code of an error."""
+    """The program works, but probably not as intended. Its parts are those of an error."""
 
     code = "AS701"
 

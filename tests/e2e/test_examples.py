@@ -14,9 +14,19 @@ from anyshape.cli.schema import ERROR, SUCCESS
 PRINTED = {
     "sparse": (r"30 programs\n", r"1 program\n", r"1 variant, complete: True", r"execution: True$"),
     "decode": (r"60 steps, 1 program", r"float32\[batch, 4, past, 8\]", r"execution: True$"),
-    "detect": (r"if keep\[i\]", r"\(60, 8\) +equal", r"\b0 places: 0 boxes", r"60 places: \d+ boxes"),
+    "detect": (
+        r"if keep\[i\]",
+        r"\(60, 8\) +equal",
+        r"\b0 places: 0 boxes",
+        r"60 places: \d+ boxes",
+    ),
     "jagged": (r"total == u0 \+ u1 \+ u2 \+ u3", r"\(4, 50\) +equal", r"do not add up to total"),
-    "train": (r"40 steps at 7 batch", r"same losses:  True", r"same weights: True", r"no, in pieces"),
+    "train": (
+        r"40 steps at 7 batch",
+        r"same losses:  True",
+        r"same weights: True",
+        r"no, in pieces",
+    ),
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 import pickle
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 PACKAGE = Path(anyshape.__file__).parent
+
 
 def classes(base: type) -> list[type]:
     """The classes of the module below a base, and itself."""
@@ -102,9 +104,9 @@ def uncoded(source: str) -> list[int]:
     """The lines that give a warning of ours in another way than by `warn`."""
     found = []
     for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Call) and ast.unparse(node.func) == "warnings.warn":
-            if "AnyshapeWarning" in ast.unparse(node) or "RuleSignature" in ast.unparse(node):
-                found.append(node.lineno)
+        text = ast.unparse(node) if isinstance(node, ast.Call) else ""
+        if text.startswith("warnings.warn(") and re.search("AnyshapeW|RuleSignature", text):
+            found.append(node.lineno)
     return found
 
 

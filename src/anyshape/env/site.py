@@ -123,7 +123,7 @@ _framework: dict[str, bool] = {}
 _new: Final = tuple.__new__  # what a named tuple does in Python, done in C
 _sites: Final[dict[tuple[int, int], Site]] = {}  # by the identity of the code, which a site keeps
 _MOST: Final = 1 << 14  # so many places are remembered
-_warned: Final[dict[str, dict[str, Any]]] = {}  # by file: what Python needs to warn once
+_warned: Final[dict[str, dict[Any, Any]]] = {}  # by file: what Python needs to warn once
 
 
 def is_own(filename: str) -> bool:

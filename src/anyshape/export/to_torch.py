@@ -58,7 +58,7 @@ def _warn_of_functions(chosen: Captured) -> None:
             AnyshapeWarning(
                 "the program of torch has the gradients of the ops in forward, and not"
                 f" {'; '.join(dict.fromkeys(said))}",
-                fix="to keep them, make it an op with torch.library.custom_op and register_autograd",
+                fix="make it an op with torch.library.custom_op and register_autograd",
                 code="AS713",
             )
         )

@@ -5,8 +5,8 @@ from __future__ import annotations
 import copy
 import os
 import sys
-import threading
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -180,15 +180,13 @@ def test_who_asks() -> None:
 def test_a_warning_is_at_the_line_of_the_user() -> None:
     with pytest.warns(UserWarning, match="look") as found:
         warn(UserWarning("look"))
-        here = sys._getframe().f_lineno
-    assert [(w.filename, w.lineno) for w in found] == [(__file__, here - 1)]
+    here = sys._getframe().f_lineno - 1
+    assert [(w.filename, w.lineno) for w in found] == [(__file__, here)]
 
 
 def test_a_warning_without_a_line_of_the_user() -> None:
-    thread = threading.Thread(target=warn, args=(UserWarning("alone"),))
-    with pytest.warns(UserWarning, match="alone") as found:
-        thread.start()
-        thread.join()
+    with pytest.warns(UserWarning, match="alone") as found, ThreadPoolExecutor() as pool:
+        pool.submit(warn, UserWarning("alone")).result()
     assert found[0].filename == "<no line of the user>"
 
 
