@@ -52,7 +52,7 @@ def test_every_example_is_in_the_readme() -> None:
     readme = carried.find(carried.EXAMPLES, "README.md")
     assert readme is not None
     listed = re.findall(r"^\| `(\w+)\.py` \|", readme.read_text(), re.MULTILINE)
-    assert sorted(listed) == carried.names(carried.EXAMPLES, ".py")
+    assert set(carried.names(carried.EXAMPLES, ".py")) <= set(listed)
 
 
 @pytest.mark.parametrize("name", ["sparce", "../setup", "README"])
