@@ -178,8 +178,13 @@ def ops_failing() -> str:
         for column, outcome in columns.items():
             if outcome != "pass":
                 where[outcome].append(column)
-        rows += [[f"`{name}`", ", ".join(cs), f"`{o}`"] for o, cs in where.items()]
+        rows += [[f"`{name}`", ", ".join(cs), _plain(o)] for o, cs in where.items()]
     return table(["op", "traced with", "outcome"], rows)
+
+
+def _plain(text: str) -> str:
+    """Text that Markdown shows as it is, and that may be broken into lines."""
+    return re.sub(r"([\\`*_\[\]<>|])", r"\\\1", text)
 
 
 def ops_rules() -> str:
