@@ -1,7 +1,7 @@
 # Everything runs in .venv, which is made on first use and needs nothing but Python 3.11+ and make.
 # `make test PYTHON=python3.13` takes that Python, in an environment of its own: .venv-3.13.
 #
-#   make demo      see it work                 make fmt       format and fix
+#   make demo      see it work (NAME=sparse)   make fmt       format and fix
 #   make test      tests, engine's coverage    make bench     the engine against other engines
 #   make lint      style, layers, limits       make fuzz      look for wrong verdicts (N=20000)
 #   make type      mypy, strict                make docs      build the documentation
@@ -13,6 +13,7 @@
 #   make zoo       programs of other libraries, against eager and torch.export (ARGS='--library timm')
 #   make onward    exported programs in torch's tools: AOTInductor, ONNX, torchao, ExecuTorch
 #   make dist      wheel and sdist in dist/    make smoke     the wheel in a fresh environment
+#   make figures   measure the comparison of the README, draw its picture (needs Chromium)
 #   make imports   draw the import graphs of the docs (needs Graphviz)
 #   make coverage  100% branches in the engine (after make test)
 #   make all       lint, type, test, coverage, docs
@@ -62,7 +63,7 @@ EMPTY := [ $$? -eq 5 ]  # pytest's answer where ARGS selects no test of a part
 
 .DEFAULT_GOAL := all
 .NOTPARALLEL:
-.PHONY: setup demo test compat coverage lint type bench fuzz hostile browser ops probe zoo onward docs imports dist smoke fmt all clean
+.PHONY: setup demo test compat coverage lint type bench fuzz hostile browser ops probe zoo onward docs figures imports dist smoke fmt all clean
 
 setup: $(DEV_STAMP)
 
@@ -94,7 +95,7 @@ $(ZOO_STAMP): pyproject.toml
 	@touch $@
 
 demo: setup
-	$(BIN)/python -m anyshape demo
+	$(BIN)/python -m anyshape demo $(NAME)
 
 test: setup
 	$(BIN)/coverage erase
@@ -168,6 +169,10 @@ smoke: dist
 	$(PYTHON) -m venv dist/venv
 	dist/venv/bin/python -m pip install --disable-pip-version-check -qq '$(TORCH)' dist/*.whl
 	cd dist && venv/bin/python ../tools/smoke.py
+
+figures: setup
+	$(BIN)/python benchmarks/sparse.py --write
+	$(BIN)/python tools/picture.py
 
 imports: setup
 	$(BIN)/python tools/import_graph.py

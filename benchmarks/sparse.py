@@ -1,24 +1,31 @@
 """Many inputs of sizes 0, 1 and 2: how often a function is compiled, ours and torch.compile's.
 
-    python benchmarks/sparse.py [--inputs 100] [--calls 12]
+    python benchmarks/sparse.py [--inputs 100] [--calls 12] [--write]
 
 A model of visits: each of many places has a list of visits, often empty or of one; the lists are
 scaled, put together, and summed. Every call has other lengths. Both are compiled with the backend
 "eager", once with sizes that are made dynamic when they change, and once with unbacked ones.
 Results are checked. Times are CPU seconds of the thread for all calls, a minute for the defaults.
+`--write` puts the table, with the date, into README.md.
 """
 
 from __future__ import annotations
 
 import argparse
+import datetime
 import random
+import re
 import time
 import warnings
+from pathlib import Path
 from typing import Any
 
 import torch
 
 import anyshape
+
+README = Path(__file__).resolve().parents[1] / "README.md"
+PLACE = re.compile(r"(<!-- measured: sparse -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def visits(*lists: torch.Tensor) -> Any:
@@ -83,16 +90,33 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--inputs", type=int, default=100)
     parser.add_argument("--calls", type=int, default=12)
+    parser.add_argument("--write", action="store_true", help="put the table into README.md")
     options = parser.parse_args()
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
     print(f"{options.calls} calls of {options.inputs} inputs\n{'':38} compiled  seconds")
+    rows = []
     for marked in (False, True):
         for who, measure in (("anyshape", ours), ("torch.compile", theirs)):
             calls = [inputs(options.inputs, seed) for seed in range(options.calls)]
             traces, spent = measure(calls, marked=marked)
             kind = "unbacked" if marked else "dynamic once changed"
             print(f"{kind:22} {who:14} {traces:9} {spent:8.2f}", flush=True)
+            rows.append(f"| {who}, sizes {kind} | {traces} | {spent:.2f} s |\n")
+    if options.write:
+        write("".join(rows))
+
+
+def write(rows: str) -> None:
+    """Put the rows into README.md, with the date and the versions."""
+    version = torch.__version__.partition("+")[0]
+    date = datetime.datetime.now(datetime.UTC).date().isoformat()
+    made = f"{date}, anyshape {anyshape.__version__}, torch {version}, one core"
+    table = f"| {made} | compilations | time of all calls |\n|---|---|---|\n{rows}"
+    text = README.read_text(encoding="utf-8")
+    new, count = PLACE.subn(lambda found: f"{found[1]}\n{table}\n{found[2]}", text)
+    assert count == 1
+    README.write_text(new, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -12,7 +12,8 @@ extensions = ["myst_parser", "sphinx.ext.autodoc"]
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 autodoc_member_order = "bysource"
-autodoc_typehints = "description"
+autodoc_typehints = "none"  # the signatures are short; the prose says what arguments are
+default_role = "code"  # single backticks in docstrings
 
 exclude_patterns = ["_build"]
 

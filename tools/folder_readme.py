@@ -1,8 +1,8 @@
 """Fail when a package folder does not say, briefly, what it is for, or the map leaves it out.
 
 Every folder of the package has a README.md of at most 40 lines: its role, what comes in and goes
-out, and how to add one more of what it holds. It names every file of the folder. The map in the
-README.md of the project names every folder and module at the top of the package.
+out, and how to add one more of what it holds. It names every file of the folder. The map in
+CONTRIBUTING.md names every folder and module at the top of the package.
 """
 
 import sys
@@ -38,14 +38,14 @@ def find_missing(package: Path, text: str) -> list[str]:
     names = [f"{folder.name}/" for folder in {path.parent for path in package.glob("*/*.py")}]
     names += [path.name for path in package.glob("*.py") if not path.name.startswith("__")]
     missing = [name for name in sorted(names) if f"{name}`" not in text]
-    return [f"README.md: the map does not name {name}" for name in missing]
+    return [f"CONTRIBUTING.md: the map does not name {name}" for name in missing]
 
 
 def main() -> int:
     """Print the problems; return the exit status."""
     package = ROOT / "src" / "anyshape"
     problems = find_problems(package)
-    problems += find_missing(package, (ROOT / "README.md").read_text(encoding="utf-8"))
+    problems += find_missing(package, (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
     for problem in problems:
         print(problem)
     return 1 if problems else 0

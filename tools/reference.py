@@ -6,8 +6,10 @@ from the code is a failure.
 """
 
 import inspect
+import json
 import re
 import sys
+from collections import Counter, defaultdict
 from pathlib import Path
 
 from anyshape import errors
@@ -17,15 +19,19 @@ from anyshape.config import LOGS, SETTINGS
 from anyshape.error_codes import CODES
 from anyshape.events import KINDS
 from anyshape.observe import trace_schema
+from anyshape.rules.dispatch.resolve import loaded_rules
 
 ROOT = Path(__file__).resolve().parent.parent
+OPS = ROOT / "tests/differential/op_db.json"  # what became of each op of torch's database
+ZOO = ROOT / "tests/zoo/outcomes.json"  # and of each program of other libraries
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 PLACE = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def main(arguments: list[str]) -> int:
     """Write or check the pages; return the exit status."""
     stale = []
-    for page in sorted((ROOT / "docs").rglob("*.md")):
+    for page in PAGES:
         old = page.read_text(encoding="utf-8")
         new = fill(old)
         if new != old:
@@ -76,7 +82,8 @@ def errors_() -> str:
         parents = [c for c in kin if not any(c in d.__mro__[1:] for d in kin)]
         known = {c for parent in parents for c in parent.__mro__}
         built_in = [c for c in error.__bases__ if c not in known and c.__module__ == "builtins"]
-        names = ", ".join(f"`{c.__name__}`" for c in [*parents, *built_in])
+        bases = [*parents, *built_in] or [Exception]
+        names = ", ".join(f"`{c.__name__}`" for c in bases)
         rows.append([f"`{error.__name__}`", names, _prose(error)])
     return table(["error", "is a", "when"], rows)
 
@@ -152,6 +159,67 @@ def command_schemas() -> str:
     return table(["command", "member", "type", "meaning"], rows)
 
 
+def ops_outcome() -> str:
+    """For each way to trace the ops of torch's database: how many pass, of how many."""
+    passed: Counter[str] = Counter()
+    tried: Counter[str] = Counter()
+    for columns in json.loads(OPS.read_text(encoding="utf-8")).values():
+        tried.update(columns.keys())
+        passed.update(c for c, outcome in columns.items() if outcome == "pass")
+    order = [c for c, _ in tried.most_common()]
+    return table(["traced with", "pass", "of"], [[c, str(passed[c]), str(tried[c])] for c in order])
+
+
+def ops_failing() -> str:
+    """The ops that do not pass everywhere, with what happens."""
+    rows = []
+    for name, columns in json.loads(OPS.read_text(encoding="utf-8")).items():
+        where: dict[str, list[str]] = defaultdict(list)
+        for column, outcome in columns.items():
+            if outcome != "pass":
+                where[outcome].append(column)
+        rows += [[f"`{name}`", ", ".join(cs), _plain(o)] for o, cs in where.items()]
+    return table(["op", "traced with", "outcome"], rows)
+
+
+def _plain(text: str) -> str:
+    """Text that Markdown shows as it is, and that may be broken into lines."""
+    return re.sub(r"([\\`*_\[\]<>|])", r"\\\1", text)
+
+
+def ops_rules() -> str:
+    """The names of the ops that have a rule, by the family of the rule."""
+    families: dict[str, list[str]] = defaultdict(list)
+    for name, rule in loaded_rules().items():
+        families[rule.function.__module__.rpartition(".")[2]].append(f"`{name}`")
+    rows = [[family, ", ".join(sorted(names))] for family, names in sorted(families.items())]
+    return table(["family", "ops"], rows)
+
+
+def zoo_summary() -> str:
+    """What became of the programs that were exported with both, by outcome, and when."""
+    record = json.loads(ZOO.read_text(encoding="utf-8"))
+    both = ("export", "torch.export")
+    counts: dict[str, Counter[str]] = {side: Counter() for side in both}
+    for programs in record["libraries"].values():
+        for outcomes in programs.values():
+            if all(side in outcomes for side in both):
+                for side in both:
+                    counts[side][outcomes[side]["status"]] += 1
+    kinds = (
+        ("right at all sizes", ("right",)),
+        ("refuses some sizes", ("partly",)),
+        ("no program", ("fails", "hangs", "crashes")),
+        ("another result than eager execution", ("wrong",)),
+    )
+    rows = [[k, *[str(sum(counts[s][o] for o in names)) for s in both]] for k, names in kinds]
+    count = sum(counts[both[0]].values())
+    versions = record["versions"]
+    made = f"{count} programs of {len(record['libraries'])} libraries, {record['date']}"
+    head = [made, "`anyshape.export`", f"`torch.export` {versions['torch'].partition('+')[0]}"]
+    return table(head, rows)
+
+
 def _prose(documented: object) -> str:
     """The docstring as one line."""
     return " ".join((inspect.getdoc(documented) or "").split())
@@ -170,6 +238,10 @@ TABLES = {
     "commands": commands,
     "statuses": statuses,
     "command_schemas": command_schemas,
+    "ops_outcome": ops_outcome,
+    "ops_failing": ops_failing,
+    "ops_rules": ops_rules,
+    "zoo_summary": zoo_summary,
 }
 
 if __name__ == "__main__":

@@ -36,5 +36,7 @@ told = subprocess.run([*command, "info", file], capture_output=True, text=True, 
 assert "float32[batch, 3]" in told, told
 page = subprocess.run([*command, "errors", "AS101"], capture_output=True, text=True, check=True)
 assert "AS101" in page.stdout, page
+demo = subprocess.run([*command, "demo", "jagged"], capture_output=True, text=True, check=True)
+assert "equal" in demo.stdout, demo
 python = sys.version.split()[0]
 print(f"anyshape {anyshape.__version__} on Python {python}, torch {torch.__version__}: works")

@@ -33,6 +33,8 @@ def _of_wheel(path: Path) -> list[str]:
     }
     pages = (ROOT / "docs/reference/errors").glob("*.md")
     source |= {f"anyshape/cli/error_pages/{page.name}" for page in pages}
+    examples = (file for file in (ROOT / "examples").iterdir() if file.is_file())
+    source |= {f"anyshape/cli/examples/{file.name}" for file in examples}
     package = {name for name in names if not name.startswith(info.split("/")[0])}
     found = [f"the wheel lacks {name}" for name in sorted(source - package)]
     found += [f"the wheel holds {name}" for name in sorted(package - source)]

@@ -1,4 +1,4 @@
-"""The catalogue of error codes: what each kind of failure is called, and the class that raises it.
+"""The catalogue of codes: what each kind of failure or warning is called, and its class.
 
 A code belongs to a kind of failure, not to a line that raises: it never changes its meaning, and a
 code that is no longer raised is not given to another kind. Every code has a page in
@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 
 class Code(NamedTuple):
-    """A kind of failure: the name of its class, and its title."""
+    """A kind of failure or warning: the name of its class, and its title."""
 
     error: str
     title: str
@@ -70,6 +70,20 @@ CODES: Final[dict[str, Code]] = {
     # How anyshape is called.
     "AS601": Code("ConfigError", "A setting that does not exist, or another value of it"),
     "AS602": Code("ArgumentError", "An argument that a function of anyshape does not take"),
+    # Warnings.
+    "AS701": Code("AnyshapeWarning", "A function that runs eagerly"),
+    "AS702": Code("AnyshapeWarning", "A program that the backend does not compile"),
+    "AS703": Code("AnyshapeWarning", "A size of Dim.AUTO that does not vary freely"),
+    "AS704": Code("AnyshapeWarning", "Two names for one size"),
+    "AS705": Code("RuleSignatureWarning", "A call that a shape rule does not take"),
+    "AS711": Code("AnyshapeWarning", "Effects that a module of torch leaves out"),
+    "AS712": Code("AnyshapeWarning", "A mode that a program of torch does not have"),
+    "AS713": Code("AnyshapeWarning", "A backward that a program of torch does not have"),
+    "AS714": Code("AnyshapeWarning", "One graph of torch for several variants"),
+    "AS721": Code("AnyshapeWarning", "A list of sources that names nothing"),
+    "AS722": Code("AnyshapeWarning", "A store of dynamic sources that cannot be used"),
+    "AS723": Code("AnyshapeWarning", "Processes that no longer tell each other what is dynamic"),
+    "AS731": Code("AnyshapeWarning", "An environment variable that is not understood"),
     # Anyshape itself.
     "AS901": Code("AnyshapeError", "A mistake in anyshape"),
 }

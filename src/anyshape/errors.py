@@ -1,4 +1,4 @@
-"""Every public exception, and the warning. The reference in the docs is generated from here.
+"""Every public exception and warning. The reference in the docs is generated from here.
 
 A message has up to three parts: what happened, why, and what to do. It ends with a code, which says
 what kind of failure it is and has a page of its own: `error_codes` lists them. Errors that users of
@@ -28,7 +28,36 @@ def nearest(name: object, known: Iterable[object]) -> str:
     return f"did you mean {found[0]!r}? " if found else ""
 
 
-class AnyshapeError(Exception):
+class _Told(Exception):
+    """The text of an error or a warning: its parts, and the code that it ends with."""
+
+    code: str
+
+    def __init__(self, what: str, *, why: str = "", fix: str = "", code: str = "") -> None:
+        super().__init__(what)
+        self.what = what
+        self.fix = fix
+        if code:
+            assert code in CODES, code
+            self.code = code
+        self.because(why)
+
+    def because(self, why: str) -> None:
+        """Give it another reason."""
+        self.why = why
+        parts = (("", self.what), ("  why: ", why), ("  fix: ", self.fix))
+        self.args = ("\n".join(f"{title}{part}" for title, part in parts if part or not title),)
+
+    @property
+    def text(self) -> str:
+        """The message without the code, to be a part of another message."""
+        return super().__str__()
+
+    def __str__(self) -> str:
+        return f"{self.text}\n  more: anyshape errors {self.code}"
+
+
+class AnyshapeError(_Told):
     """The base class of all errors that anyshape raises on purpose.
 
     `what`, `why` and `fix` are the parts of the text; `why` and `fix` may be empty. `is_refusal` if
@@ -43,33 +72,10 @@ class AnyshapeError(Exception):
     can_break = True
     is_once = False
 
-    def __init__(self, what: str, *, why: str = "", fix: str = "", code: str = "") -> None:
-        super().__init__(what)
-        self.what = what
-        self.fix = fix
-        if code:
-            assert code in CODES, code
-            self.code = code
-        self.because(why)
-
-    def because(self, why: str) -> None:
-        """Give the error another reason."""
-        self.why = why
-        parts = (("", self.what), ("  why: ", why), ("  fix: ", self.fix))
-        self.args = ("\n".join(f"{title}{part}" for title, part in parts if part or not title),)
-
-    @property
-    def text(self) -> str:
-        """The message without the code, to be a part of another message."""
-        return super().__str__()
-
-    def __str__(self) -> str:
-        return f"{self.text}\n  more: anyshape errors {self.code}"
-
 
 def text_of(error: BaseException) -> str:
     """The message of any error, to be a part of another message."""
-    return error.text if isinstance(error, AnyshapeError) else str(error)
+    return error.text if isinstance(error, _Told) else str(error)
 
 
 class DataDependentError(AnyshapeError, RuntimeError):
@@ -223,12 +229,16 @@ class AuditError(AnyshapeError, RuntimeError):
     code = "AS402"
 
 
-class AnyshapeWarning(UserWarning):
-    """The program works, but probably not as intended."""
+class AnyshapeWarning(_Told, UserWarning):
+    """The program works, but probably not as intended. Its parts are those of an error."""
+
+    code = "AS701"
 
 
 class RuleSignatureWarning(AnyshapeWarning):
     """torch accepts a call that the shape rule of the op does not; the slow meta kernel is used."""
+
+    code = "AS705"
 
 
 class BackendError(AnyshapeError, RuntimeError):

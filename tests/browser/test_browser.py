@@ -14,6 +14,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
 
 import anyshape
+from anyshape.observe.report.data import Place, ReportData
 from anyshape.observe.report.page import write
 from tests.unit.observe.report.test_report import HOSTILE, Net, branching, hostile_report
 
@@ -82,7 +83,8 @@ class Shown:
             message = json.loads(entry["message"])["message"]
             if message["method"] == "Network.requestWillBeSent":
                 asked.add(message["params"]["request"]["url"].partition("#")[0])
-        outside = [url for url in asked if not url.startswith(("about:", "chrome:", "data:"))]
+        own = ("about:", "chrome:", "chrome-untrusted:", "data:")  # of the browser's first tab
+        outside = [url for url in asked if not url.startswith(own)]
         assert outside == [self.path.as_uri()]
 
 
@@ -172,3 +174,14 @@ def test_light_and_dark(browser: Any, program: Any, scheme: str, tmp_path: Path)
     style = "return getComputedStyle(document.body).backgroundColor"
     red = int(browser.execute_script(style).partition("(")[2].partition(",")[0])
     assert (red > 200) == (scheme == "light")
+
+
+def test_the_source_opens_at_the_file_with_most_to_tell(browser: Any, tmp_path: Path) -> None:
+    report = ReportData("program", "program")
+    report.condition("guard", "1 <= a", Place("a_quiet.py", 1, "f", "if a:"))
+    for line in (1, 2):
+        report.condition("guard", "1 <= n", Place("full.py", line, "f", "if n:"))
+    write(report, tmp_path / "page.html")
+    shown = Shown(browser, tmp_path / "page.html")
+    shown.tab("source")
+    assert shown.text.count("guard: 1 <= n") == 2

@@ -19,7 +19,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 import anyshape
-from anyshape.cli import demo_program, output
+from anyshape.cli import carried, output
 from anyshape.cli.main import COMMANDS, main
 from anyshape.cli.schema import ERROR, INTERRUPTED, NEGATIVE, SCHEMAS, STATUSES, SUCCESS, USAGE
 from anyshape.errors import ConfigError
@@ -211,23 +211,25 @@ def test_a_wrong_command_line_is_explained(line: str, call: Any) -> None:
 # ---------------------------------------------------------------------- errors
 
 
-def test_an_error_of_ours_has_no_traceback(call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail() -> None:
-        raise ConfigError("no setting 'x'", fix="use another")
+def raising(monkeypatch: pytest.MonkeyPatch, folder: Path, error: str) -> None:
+    """Make the example of the demo raise an error."""
+    (folder / "experts.py").write_text(f"from anyshape import ConfigError\nraise {error}\n")
+    monkeypatch.setattr(carried, "EXAMPLES", (folder,))
 
-    monkeypatch.setattr(demo_program, "run", fail)
+
+def test_an_error_of_ours_has_no_traceback(
+    call: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    raising(monkeypatch, tmp_path, """ConfigError("no setting 'x'", fix="use another")""")
     message = ConfigError("no setting 'x'", fix="use another")
     assert call("demo") == (ERROR, "", f"anyshape: {message}\n")
     assert "Traceback" in call("demo --debug")[2]
 
 
-def test_another_error_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_error_is_not_hidden(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Negative control: only our own errors are turned into a message."""
 
-    def fail() -> None:
-        raise ZeroDivisionError
-
-    monkeypatch.setattr(demo_program, "run", fail)
+    raising(monkeypatch, tmp_path, "ZeroDivisionError")
     with pytest.raises(ZeroDivisionError):
         main(["demo"])
 

@@ -101,3 +101,29 @@ def test_a_wrong_output_is_caught() -> None:
     page = "```python\nprint(1)\n```\n\n```text\n2\n```\n"
     with pytest.raises(AssertionError):
         run_page("page.md", page)
+
+
+def unlisted(page: str) -> set[str]:
+    """The deviations that some line of the package notes, and a page does not have in its table."""
+    noted = r'(?:\bdeviate\(|Deviation\([\w.]+, )"(\w+)"'
+    sources = (ROOT / "src").rglob("*.py")
+    found = {op for source in sources for op in re.findall(noted, source.read_text())}
+    return {op for op in found if f"| `{op}` |" not in page and f"`{op}`, of a" not in page}
+
+
+def test_the_page_of_sizes_0_and_1_lists_every_deviation() -> None:
+    page = (ROOT / "docs/explanation/zero-and-one.md").read_text()
+    assert unlisted(page) == set()
+    assert unlisted("") == {"squeeze", "is_contiguous", "bincount", "assignment"}
+
+
+def test_the_small_system_has_fewer_than_300_lines() -> None:
+    page = (ROOT / "docs/explanation/in-300-lines.md").read_text()
+    assert 150 < sum(source.count("\n") for source, _ in programs(page)) < 300
+
+
+def test_the_picture_shows_the_program_of_the_readme() -> None:
+    """`make figures` draws it from the first program, which the home page has too."""
+    first = [programs((ROOT / name).read_text())[0][0] for name in ("README.md", "docs/index.md")]
+    assert first[0].startswith(first[1])
+    assert (ROOT / "docs/report.png").stat().st_size < 100_000

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 import pickle
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,15 +15,23 @@ import torch
 import anyshape
 from anyshape import errors
 from anyshape.error_codes import CODES
-from anyshape.errors import AnyshapeError, LoadError, RuntimeAssertError, text_of
+from anyshape.errors import AnyshapeError, AnyshapeWarning, LoadError, RuntimeAssertError, text_of
 from anyshape.refusal import refused
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 PACKAGE = Path(anyshape.__file__).parent
-CLASSES = [c for c in vars(errors).values() if isinstance(c, type) and issubclass(c, AnyshapeError)]
-BY_NAME = {c.__name__: c for c in CLASSES}
+
+
+def classes(base: type) -> list[type]:
+    """The classes of the module below a base, and itself."""
+    return [c for c in vars(errors).values() if isinstance(c, type) and issubclass(c, base)]
+
+
+CLASSES = classes(AnyshapeError)
+WARNINGS = classes(AnyshapeWarning)
+BY_NAME = {c.__name__: c for c in (*CLASSES, *WARNINGS)}
 
 
 def own_code(name: str) -> str:
@@ -45,8 +54,8 @@ def coded_calls(source: str) -> Iterator[tuple[str, str]]:
                         yield called, part.value
 
 
-@pytest.mark.parametrize("kind", CLASSES)
-def test_every_class_has_a_code_of_its_own(kind: type[AnyshapeError]) -> None:
+@pytest.mark.parametrize("kind", BY_NAME.values())
+def test_every_class_has_a_code_of_its_own(kind: type) -> None:
     assert CODES[own_code(kind.__name__)].error == kind.__name__
 
 
@@ -60,8 +69,16 @@ def test_a_message_ends_with_the_code(kind: type[AnyshapeError]) -> None:
         assert error.code not in error.text
 
 
-@pytest.mark.parametrize("kind", CLASSES)
-def test_an_error_is_pickled_and_copied_with_its_code(kind: type[AnyshapeError]) -> None:
+@pytest.mark.parametrize("kind", WARNINGS)
+def test_a_warning_ends_with_the_code(kind: type[AnyshapeWarning]) -> None:
+    for warning in (kind("what"), kind("what", why="why", fix="fix")):
+        assert str(warning).startswith("what\n")
+        assert str(warning).endswith(kind.code)
+        assert kind.code not in warning.text == text_of(warning)
+
+
+@pytest.mark.parametrize("kind", BY_NAME.values())
+def test_it_is_pickled_and_copied_with_its_code(kind: type[AnyshapeError]) -> None:
     other = next(code for code in CODES if code != kind.code)
     for error in (kind("what", why="why"), kind("what", fix="fix", code=other)):
         for twin in (pickle.loads(pickle.dumps(error)), copy.copy(error)):
@@ -81,6 +98,21 @@ def test_every_line_that_raises_gives_a_code_of_its_class() -> None:
     wrong, used = wrong_codes(sources)
     assert not wrong
     assert used | {own_code(c) for c in BY_NAME} == set(CODES)  # no code is without a use
+
+
+def uncoded(source: str) -> list[int]:
+    """The lines that give a warning of ours in another way than by `warn`."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        text = ast.unparse(node) if isinstance(node, ast.Call) else ""
+        if text.startswith("warnings.warn(") and re.search("AnyshapeW|RuleSignature", text):
+            found.append(node.lineno)
+    return found
+
+
+def test_every_warning_is_given_at_a_line_of_the_user() -> None:
+    assert {p: n for p in PACKAGE.rglob("*.py") if (n := uncoded(p.read_text()))} == {}
+    assert uncoded('warnings.warn("x", AnyshapeWarning, stacklevel=2)') == [1]
 
 
 def test_a_code_of_another_class_is_found() -> None:

@@ -2,19 +2,53 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import ast
+import runpy
+import sys
+from typing import TYPE_CHECKING, Final
 
+import click
+
+from anyshape.cli import carried
 from anyshape.cli.command import command
+from anyshape.errors import ArgumentError, nearest
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from anyshape.cli.output import Output
+
+FIRST: Final = "experts"
 
 
 @command("demo", json=False)
-def demo(output: Output) -> int:
-    """Export a dynamic model and run it at several sizes."""
-    del output
-    from anyshape.cli.demo_program import run
-
-    run()
+@click.argument("name", default=FIRST)
+@click.option("--list", "lists", is_flag=True, help="List the examples.")
+def demo(output: Output, name: str, *, lists: bool) -> int:
+    """Run an example: without a name, a model that is exported and run at several sizes."""
+    known = carried.names(carried.EXAMPLES, ".py")
+    if lists:
+        rows = [(n, _about(_file(n, known))) for n in known]
+        output.table(("example", "what it is"), rows)
+        return 0
+    file = str(_file(name, known))
+    arguments, sys.argv = sys.argv, [file]
+    try:
+        runpy.run_path(file, run_name="__main__")
+    finally:
+        sys.argv = arguments
     return 0
+
+
+def _file(name: str, known: list[str]) -> Path:
+    found = carried.find(carried.EXAMPLES, f"{name}.py")
+    if found is None or name not in known:
+        there = ", ".join(known)
+        raise ArgumentError(
+            f"there is no example {name!r}", fix=f"{nearest(name, known)}there are: {there}"
+        )
+    return found
+
+
+def _about(file: Path) -> str:
+    return (ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or "").split("\n")[0]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from textwrap import indent
 from typing import TYPE_CHECKING, Final
 
 import click
 
+from anyshape.cli import carried
 from anyshape.cli.command import command
 from anyshape.error_codes import CODES
 from anyshape.errors import ArgumentError
@@ -16,9 +16,6 @@ from anyshape.errors import ArgumentError
 if TYPE_CHECKING:
     from anyshape.cli.output import Output
 
-_HERE: Final = Path(__file__).resolve().parent
-# A wheel holds the pages; a checkout has them in its docs.
-_FOLDERS: Final = (_HERE / "error_pages", _HERE.parents[2] / "docs/reference/errors")
 _FENCE: Final = re.compile(r"^```\w*\n", re.MULTILINE)
 
 
@@ -27,7 +24,7 @@ _FENCE: Final = re.compile(r"^```\w*\n", re.MULTILINE)
 def errors(output: Output, code: str | None) -> int:
     """Print the page of an error code, or list all codes.
 
-    The page shows a program that fails with it, the message, and a program that works.
+    The page shows a program that fails or warns with it, the message, and a program that works.
     """
     if code is None:
         output.table(("code", "error", "title"), [(c, *row) for c, row in CODES.items()])
@@ -44,13 +41,11 @@ def errors(output: Output, code: str | None) -> int:
 
 def page_of(code: str) -> str:
     """The Markdown of a page."""
-    for folder in _FOLDERS:
-        file = folder / f"{code}.md"
-        if file.is_file():
-            return file.read_text(encoding="utf-8")
-    raise ArgumentError(
-        f"the page of {code} is not installed", why=f"there is none in {_FOLDERS[0]}"
-    )
+    file = carried.find(carried.PAGES, f"{code}.md")
+    if file is None:
+        where = carried.PAGES[0]
+        raise ArgumentError(f"the page of {code} is not installed", why=f"there is none in {where}")
+    return file.read_text(encoding="utf-8")
 
 
 def _plain(page: str) -> str:

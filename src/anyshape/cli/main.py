@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 COMMANDS: Final[dict[str, str]] = {  # each in the module of its name
-    "demo": "Export a dynamic model and run it at several sizes.",
+    "demo": "Run an example: without a name, a model that is exported and run at several sizes.",
     "check": "Run a script and tell what recompiles, breaks or fails, and what to mark.",
     "export": "Export a program and write it to a file.",
     "infer": "Print the dynamic_shapes that several calls show.",

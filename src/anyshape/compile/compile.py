@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any, Final, overload
 
 import torch
@@ -12,6 +11,7 @@ from anyshape.compile.compiled import Compiled
 from anyshape.compile.compiled_module import CompiledModule
 from anyshape.compile.data_parallel import SHARDED, is_sharded
 from anyshape.compile.options import Options
+from anyshape.env.site import warn
 from anyshape.errors import AnyshapeWarning, ArgumentError, UnsupportedError
 from anyshape.interop.backend import find_backend
 from anyshape.torch_compat.dynamo import is_disabled
@@ -109,9 +109,8 @@ def _compiled(fn: Any, options: Options, disable: bool) -> Any:
             if options.fullgraph:
                 raise UnsupportedError(f"{type(fn).__name__} cannot be traced whole", why=SHARDED)
             module.compiled.eager_because = SHARDED
-            warnings.warn(
-                f"{type(fn).__name__} runs eagerly: {SHARDED}", AnyshapeWarning, stacklevel=3
-            )
+            told = f"{type(fn).__name__} runs eagerly: {SHARDED}"
+            warn(AnyshapeWarning(told))
         return module
     made = Compiled(fn.fn if isinstance(fn, Compiled | CompiledMethod) else fn, options)
     if is_disabled(fn) and not options.fullgraph:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import types
-import warnings
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Final
 
@@ -27,6 +26,7 @@ from anyshape.compile.stance import is_ordinary, is_watched, stance
 from anyshape.compile.traced import Failed, Traced
 from anyshape.compile.tree.trace_path import PathTracer
 from anyshape.config import config
+from anyshape.env.site import warn
 from anyshape.errors import (
     AnyshapeError,
     AnyshapeWarning,
@@ -251,9 +251,8 @@ class Compiled(Described):
         if Fallback in listeners:
             emit(Fallback(name_of(self.fn), why))
         if not self._is_part:
-            warnings.warn(
-                f"{name_of(self.fn)} runs eagerly from now on: {why}", AnyshapeWarning, stacklevel=5
-            )
+            told = f"{name_of(self.fn)} runs eagerly from now on: {why}"
+            warn(AnyshapeWarning(told))
 
     def _compile(
         self, call: Arguments, omitted: frozenset[str], tried: list[Entry], *, exact: bool
@@ -326,7 +325,7 @@ class Compiled(Described):
             captured.raises_on_deviation = self.options.on_deviation == "raise"
             if type(choose) is Choice:
                 choose.check(captured)
-            need_expected(captured, flat)
+            need_expected(captured, flat, exact=self.options.on_deviation == "specialize")
             return self._keep(captured, tracer, choose, call, tried)
         except Exception as e:
             if isinstance(tracer, PathTracer):

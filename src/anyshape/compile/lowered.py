@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any
 
 from anyshape.compile.tree.segment_program import lower_segment
+from anyshape.env.site import warn
 from anyshape.errors import AnyshapeWarning, BackendError
 from anyshape.interop.backend import EAGER, find_backend, lower
 from anyshape.trace.execution_modes import enter_modes
@@ -32,7 +32,8 @@ def lower_program(
     except BackendError as e:
         if strict and not e.is_refusal:
             raise
-        warnings.warn(f"{name} runs as plain Python: {e.text}", AnyshapeWarning, stacklevel=6)
+        told = f"{name} runs as plain Python: {e.text}"
+        warn(AnyshapeWarning(told, code="AS702"))
     return lower(captured, find_backend(EAGER), flat)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import linecache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from anyshape.compile.explanation import name_of
 from anyshape.observe.report.data import BREAK, Place, ReportData, cut
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from anyshape.trace.graph import Graph
 
 
+_PLAIN: Final = (bool, int, float, str)
+
+
 def report(compiled: Compiled, path: str | os.PathLike[str]) -> None:
     """Write the report of a compiled function."""
     write(report_data(compiled), path)
@@ -32,7 +35,11 @@ def report_data(compiled: Compiled) -> ReportData:
     stats = compiled.stats
     made.overview = [
         ("programs", f"{len(made.programs):,}"),
-        ("calls", str(stats)),
+        ("calls", f"{stats.calls:,}"),
+        ("served by a program that was there", f"{stats.hits:,}"),
+        ("traces", f"{stats.traces:,}, and {stats.extensions:,} of further branches"),
+        ("in pieces", f"{stats.in_pieces:,}"),
+        ("run eagerly", f"{stats.eager:,}"),
         ("recompilations", f"{sum(e['what'] == 'recompilation' for e in made.events):,}"),
         ("breaks", f"{sum(c['what'] == BREAK for c in made.conditions):,}"),
     ]
@@ -46,11 +53,15 @@ def _accepts(compiled: Compiled) -> list[str]:
     lines = []
     for i, entry in enumerate(compiled.entries):
         lines.append(f"program {i}:")
-        for leaf in entry.captured.inputs.leaves:
+        inputs = entry.captured.inputs
+        varying = {b.leaf for b in inputs.binds} | {number for number, _, _ in inputs.relations}
+        for number, leaf in enumerate(inputs.leaves):
             if leaf.value is not None:
                 lines.append(f"  {leaf.name}: {leaf.value.meta}")
             elif leaf.twin is None:
-                lines.append(f"  {leaf.name}: {type(leaf.example).__name__}")
+                plain = number not in varying and type(leaf.example) in _PLAIN
+                value = f" = {cut(repr(leaf.example))}" if plain else ""
+                lines.append(f"  {leaf.name}: {type(leaf.example).__name__}{value}")
     return lines
 
 
@@ -82,9 +93,11 @@ def _place(pieces: Pieces, function: str) -> Place | None:
 
 
 def _recompilation(made: ReportData, event: Recompilation) -> dict[str, Any]:
-    reasons = [
-        {"text": cut(r.text), "fix": cut(r.fix), "place": made.place(r.site)} for r in event.reasons
-    ]
+    reasons: list[dict[str, Any]] = []
+    for r in event.reasons:  # of several programs: often the same
+        row = {"text": cut(r.text), "fix": cut(r.fix), "place": made.place(r.site)}
+        if row not in reasons:
+            reasons.append(row)
     text = f"{event.function} is traced again"
     return {
         "what": "recompilation",

@@ -6,6 +6,7 @@ import importlib.util
 import linecache
 import os
 import sys
+import warnings
 from bisect import bisect_right
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from types import CodeType, FrameType
 
 _OWN: Final = str(Path(__file__).resolve().parents[1]) + os.sep
-_PROGRAMS: Final = str(Path(_OWN, "cli", "demo_program.py"))  # a user of the rest
+_PROGRAMS: Final = str(Path(_OWN, "cli", "examples")) + os.sep  # users of the rest
 _STANDARD: Final = str(Path(os.__file__).resolve().parent) + os.sep
 
 
@@ -122,6 +123,7 @@ _framework: dict[str, bool] = {}
 _new: Final = tuple.__new__  # what a named tuple does in Python, done in C
 _sites: Final[dict[tuple[int, int], Site]] = {}  # by the identity of the code, which a site keeps
 _MOST: Final = 1 << 14  # so many places are remembered
+_warned: Final[dict[str, dict[Any, Any]]] = {}  # by file: what Python needs to warn once
 
 
 def is_own(filename: str) -> bool:
@@ -189,6 +191,14 @@ def user_locals() -> dict[str, Any]:
     while frame is not None and is_framework(frame.f_code.co_filename):
         frame = frame.f_back
     return {} if frame is None else frame.f_locals
+
+
+def warn(warning: Warning) -> None:
+    """Give a warning, at the line of the user that led to it."""
+    site = user_site(2)
+    file, line = ("<no line of the user>", 1) if site is None else (site.file, site.line)
+    registry = _warned.setdefault(file, {})
+    warnings.warn_explicit(warning, type(warning), file, line, registry=registry)
 
 
 def _new_site(place: tuple[int, int], code: CodeType) -> Site:

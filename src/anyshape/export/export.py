@@ -61,13 +61,16 @@ def export(  # noqa: PLR0913  each is an option of its own
     position, a dict `{dim: spec}` or a list for each tensor. A spec is a `Dim`, an expression of
     Dims, a string, `Dim.DYNAMIC`, `Dim.AUTO`, `Dim.UNBACKED`, a number, or None for static. The
     example decides nothing: its sizes may be 0 or 1, and equal sizes are not assumed to be equal.
+
     All but `Dim.AUTO` mean the whole declared range: `ConstraintViolation` if the program refuses
     sizes of it that eager execution takes; with `allow_partial`, the program is made anyway.
     A branch on data is traced on all sides, and loops close where the state of the program repeats;
     with `control_flow="raise"` it is a `DataDependentError`.
+
     A `draft` goes on where that is possible: `program.problems` lists all that would have been an
     error or a warning, each with its line and a fix. What only data decides is as at the example.
     `profile` is a folder for a report of where the time goes; None means `config.profile`.
+
     The others are arguments of `torch.export`. `strict` changes nothing: the program runs as
     Python, as with `strict=False`, and what it does besides is seen, as with `strict=True`. With
     `prefer_deferred_runtime_asserts_over_guards`, sizes that the program refuses are refused when

@@ -8,13 +8,13 @@ others. What it does there is the general case, and a deviation, which is announ
 from __future__ import annotations
 
 import copy
-import warnings
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from anyshape.domain import Interval
 from anyshape.env.fact import DECLARED
+from anyshape.env.site import warn
 from anyshape.errors import AnyshapeWarning, ArgumentError
 from anyshape.export.branches.branching import Branching
 from anyshape.interop.fx_graph import warn_of_outlets
@@ -54,12 +54,13 @@ def _warn_of_functions(chosen: Captured) -> None:
     applied = [step for step in steps if getattr(step.func, "__func__", None) is APPLY]
     if applied:
         said = [f"{step.func.__self__.__name__}.backward at {step.site}" for step in applied]
-        warnings.warn(
-            "the program of torch has the gradients of the ops in forward, and not"
-            f" {'; '.join(dict.fromkeys(said))}; make it an op with torch.library.custom_op and"
-            " register_autograd to keep them",
-            AnyshapeWarning,
-            stacklevel=4,
+        warn(
+            AnyshapeWarning(
+                "the program of torch has the gradients of the ops in forward, and not"
+                f" {'; '.join(dict.fromkeys(said))}",
+                fix="make it an op with torch.library.custom_op and register_autograd",
+                code="AS713",
+            )
         )
 
 
@@ -99,11 +100,13 @@ def _general(program: ExportedProgram) -> Captured:
     chosen = general[0] if general else variants[0]
     others = [v for v in variants if v is not chosen]
     small = " or ".join(_applies(v) for v in others)
-    warnings.warn(
-        f"where {small}, the program of torch does what {program.name} does where"
-        f" {_applies(chosen)}; to_torch(variant={variants.index(chosen)}) refuses these sizes",
-        AnyshapeWarning,
-        stacklevel=4,
+    warn(
+        AnyshapeWarning(
+            f"where {small}, the program of torch does what {program.name} does where"
+            f" {_applies(chosen)}",
+            fix=f"to_torch(variant={variants.index(chosen)}) refuses these sizes",
+            code="AS714",
+        )
     )
     return _widened(chosen, others)
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import enum
 import operator
-import warnings
 from collections import deque
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,6 +20,7 @@ from torch import fx
 
 from anyshape.env.fact import Fact
 from anyshape.env.obligation import Obligation, in_program_order
+from anyshape.env.site import warn
 from anyshape.errors import AnyshapeWarning
 from anyshape.expr.traverse import names_of
 from anyshape.interop.arithmetic import interpreter
@@ -111,10 +111,11 @@ def warn_of_outlets(graph: Graph) -> None:
     left_out = [s for s in graph.nodes if s.func in OUTLETS or s.func in _ASSIGNS]
     said = [f"{step.func.__name__} at {step.site}" for step in left_out]
     if said:
-        warnings.warn(
-            f"the module leaves out what the program says or assigns: {'; '.join(said)}",
-            AnyshapeWarning,
-            stacklevel=3,
+        warn(
+            AnyshapeWarning(
+                f"the module leaves out what the program says or assigns: {'; '.join(said)}",
+                code="AS711",
+            )
         )
 
 

@@ -10,13 +10,12 @@ from __future__ import annotations
 import logging
 import os
 import sys
-import warnings
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from anyshape.config import LOGS, chosen_logs, config
-from anyshape.env.site import capture
+from anyshape.env.site import capture, warn
 from anyshape.errors import AnyshapeWarning
 from anyshape.events import (
     Answer,
@@ -165,11 +164,12 @@ def open_variable(value: str) -> Want:
         sys.stderr.write(help_text())
     unknown = [name for name in unknown if name != HELP]
     if unknown:
-        warnings.warn(
-            f"{VARIABLE}: there is no log {', '.join(map(repr, unknown))};"
-            f" the logs are {', '.join(LOGS)}, and {HELP} lists what each tells",
-            AnyshapeWarning,
-            stacklevel=4,
+        warn(
+            AnyshapeWarning(
+                f"{VARIABLE}: there is no log {', '.join(map(repr, unknown))};"
+                f" the logs are {', '.join(LOGS)}, and {HELP} lists what each tells",
+                code="AS731",
+            )
         )
     return _standing.want(kinds_of(chosen))
 

@@ -11,7 +11,6 @@ import json
 import os
 import sys
 import threading
-import warnings
 import weakref
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,7 +18,7 @@ from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, Final
 
 from anyshape.config import config
-from anyshape.env.site import capture
+from anyshape.env.site import capture, warn
 from anyshape.errors import AnyshapeWarning, ConfigError
 from anyshape.events import KINDS
 from anyshape.observe.standing import Standing
@@ -143,7 +142,8 @@ def open_variable(value: str) -> Want:
     try:
         return open_setting(value)
     except ConfigError as e:
-        warnings.warn(f"{VARIABLE} is ignored: {e.why}", AnyshapeWarning, stacklevel=4)
+        ignored = AnyshapeWarning(f"{VARIABLE} is ignored: {e.why}", code="AS731")
+        warn(ignored)
         return _standing.want(())
 
 

@@ -418,6 +418,9 @@ def test_deviations() -> None:
     assert exact(rows(1)).shape == (20,)
     assert exact(rows(5)).shape == (5, 20)
     assert len(exact.entries) == 2
+    first = anyshape.compile(squeezed, on_deviation="specialize")
+    assert first(rows(1)).shape == (20,)
+    assert first(rows(4)).shape == (4, 20)
     raises = anyshape.compile(squeezed, on_deviation="raise")
     raises(rows(4))
     with pytest.raises(anyshape.RuntimeAssertError):

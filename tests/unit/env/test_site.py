@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import os
 import sys
+import warnings
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ import torch
 import anyshape
 from anyshape import ShapeEnv, check, config
 from anyshape.env import site
-from anyshape.env.site import Site, capture, is_framework
+from anyshape.env.site import Site, capture, is_framework, warn
 
 PACKAGE = Path(anyshape.__file__).parent
 
@@ -46,7 +48,7 @@ def test_frames_of_the_framework_are_skipped() -> None:
         (str(PACKAGE / "env" / "env.py"), True),
         (str(PACKAGE / "__init__.py"), True),
         (str(PACKAGE / "cli" / "demo.py"), True),
-        (str(PACKAGE / "cli" / "demo_program.py"), False),
+        (str(PACKAGE / "cli" / "examples" / "experts.py"), False),
         (f"{PACKAGE}_extra/module.py", False),
         (f"{PACKAGE}.py", False),
         (torch.__file__, True),
@@ -173,3 +175,24 @@ def test_who_asks() -> None:
     asked = _Asked()
     assert asked.__copy__()
     assert copy.copy(asked) is False
+
+
+def test_a_warning_is_at_the_line_of_the_user() -> None:
+    with pytest.warns(UserWarning, match="look") as found:
+        warn(UserWarning("look"))
+    here = sys._getframe().f_lineno - 1
+    assert [(w.filename, w.lineno) for w in found] == [(__file__, here)]
+
+
+def test_a_warning_without_a_line_of_the_user() -> None:
+    with pytest.warns(UserWarning, match="alone") as found, ThreadPoolExecutor() as pool:
+        pool.submit(warn, UserWarning("alone")).result()
+    assert found[0].filename == "<no line of the user>"
+
+
+def test_a_warning_is_given_once_for_a_line() -> None:
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("default")
+        for _ in range(3):
+            warn(UserWarning("once"))
+    assert len(found) == 1

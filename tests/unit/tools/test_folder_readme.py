@@ -39,6 +39,6 @@ def test_the_map_names_every_folder_and_module(tmp_path: Path) -> None:
     make(tmp_path / "p", "")
     assert TOOL.find_missing(tmp_path / "p", "| `src/p/inner/` | `top.py` |") == []
     assert TOOL.find_missing(tmp_path / "p", "| `src/p/outer/` |") == [
-        "README.md: the map does not name inner/",
-        "README.md: the map does not name top.py",
+        "CONTRIBUTING.md: the map does not name inner/",
+        "CONTRIBUTING.md: the map does not name top.py",
     ]

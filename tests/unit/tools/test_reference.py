@@ -12,8 +12,8 @@ from tests.unit.tools.load import ROOT, load
 if TYPE_CHECKING:
     from pathlib import Path
 
-PAGES = sorted((ROOT / "docs").rglob("*.md"))
 TOOL = load("reference")
+PAGES = TOOL.PAGES
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))

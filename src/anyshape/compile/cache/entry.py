@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from anyshape.compile.cache.guard_function import GuardFunction, tensor_test
 from anyshape.compile.cache.recompilation import Reason
 from anyshape.errors import UnsupportedError, shortened
+from anyshape.observe.report.notebook import rows_html
 from anyshape.rules.dispatch.table import PURE
 from anyshape.trace.condition import Violation
 from anyshape.trace.execution_modes import keep_modes, set_flag
@@ -137,6 +138,12 @@ class Entry:
         else:
             kind = f"{sum(1 for _ in self.root.below())} segments"
         return shortened(f"<entry for ({names}): {kind}>")
+
+    def _repr_html_(self) -> str:
+        rows = [("guard", g.text) for g in self.captured.guards]
+        rows += [("assert", a.text) for a in self.captured.runtime_asserts]
+        rows += [("deviation", f"{d.op}: {d.about}") for d in self.captured.deviations]
+        return rows_html(repr(self), rows)
 
     def snapshot(self, flat: list[Any]) -> Snapshot | None:
         """What a call may change, as it is; None where it could not be restored."""

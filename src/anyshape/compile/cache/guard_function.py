@@ -13,6 +13,7 @@ import torch
 from anyshape.compile.cache.object_identity import Apart, DistinctObjects, SameObject
 from anyshape.env.fact import BY_RULE, CHECK, Fact
 from anyshape.env.obligation import Obligation
+from anyshape.errors import RuntimeAssertError
 from anyshape.expr.boolean import negate
 from anyshape.expr.traverse import names_of, symbols_of
 from anyshape.torch_compat.dynamo import tensor_guards
@@ -341,12 +342,16 @@ def expected(captured: Captured) -> list[Obligation]:
     return [o for o in asserts if bound.issuperset(names_of(o.condition))]
 
 
-def need_expected(captured: Captured, flat: list[Any]) -> None:
-    """Raise if a call does not have what the ops of its own trace need of the inputs."""
+def need_expected(captured: Captured, flat: list[Any], *, exact: bool) -> None:
+    """Raise if a call does not have what the ops of its own trace need of the inputs; if `exact`,
+    also where its trace would deviate from eager execution.
+    """
     needed = expected(captured)
-    binds = captured.inputs.binds
-    values = {b.name: b.read(flat) for b in binds}
-    failed = guard_function(needed, list(values))(*values.values())
+    strict = exact_conditions(captured) if exact else []
+    values = {b.name: b.read(flat) for b in captured.inputs.binds}
+    failed = guard_function([*needed, *strict], list(values))(*values.values())
+    if failed >= len(needed):
+        raise RuntimeAssertError(f"{strict[failed - len(needed)].text} is needed", by_rule=True)
     if failed >= 0:
         fail(needed[failed], values)
 

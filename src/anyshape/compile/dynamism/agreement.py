@@ -16,11 +16,11 @@ from __future__ import annotations
 import atexit
 import json
 import threading
-import warnings
 import weakref
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from anyshape.config import config
+from anyshape.env.site import warn
 from anyshape.errors import AnyshapeWarning
 from anyshape.torch_compat.process_group import default_group, is_alive, membership
 
@@ -95,10 +95,11 @@ class Ranks:
             self._store.set(_key(number), json.dumps(message))
         except RuntimeError as e:  # the process that holds the store has ended
             self.stop()
-            warnings.warn(
-                f"the other processes are not told what is dynamic: {str(e).splitlines()[0]}",
-                AnyshapeWarning,
-                stacklevel=2,
+            warn(
+                AnyshapeWarning(
+                    f"the other processes are not told what is dynamic: {str(e).splitlines()[0]}",
+                    code="AS723",
+                )
             )
         self._awake.set()
 

@@ -9,13 +9,13 @@ list that was set by `config` has been checked; one from the environment is chec
 from __future__ import annotations
 
 import re
-import warnings
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
 from anyshape.config import SETTINGS, config, listed
+from anyshape.env.site import warn
 from anyshape.errors import AnyshapeWarning, ConfigError
 from anyshape.torch_compat.module_attribute import BUFFERS, PARAMETERS, REGISTRIES
 from anyshape.trace.size_chooser import BACKED, STATIC, UNBACKED
@@ -107,11 +107,12 @@ def warn_unmatched(entries: Sequence[str], names: Iterable[str]) -> None:
     """Tell of entries that named nothing."""
     there = list(names)
     more = f" and {len(there) - _MOST} more" if len(there) > _MOST else ""
-    warnings.warn(
-        f"{', '.join(entries)} in the source lists matched nothing;"
-        f" the names there are: {', '.join(there[:_MOST]) or 'none'}{more}",
-        AnyshapeWarning,
-        stacklevel=2,
+    warn(
+        AnyshapeWarning(
+            f"{', '.join(entries)} in the source lists matched nothing;"
+            f" the names there are: {', '.join(there[:_MOST]) or 'none'}{more}",
+            code="AS721",
+        )
     )
 
 

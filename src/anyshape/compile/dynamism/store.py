@@ -19,13 +19,13 @@ from __future__ import annotations
 import functools
 import json
 import sys
-import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from anyshape.compile.dynamism.history import History, Place
 from anyshape.compile.dynamism.locked_file import LocalFile, RemoteFile
 from anyshape.config import config
+from anyshape.env.site import warn
 from anyshape.errors import AnyshapeWarning
 
 if TYPE_CHECKING:
@@ -126,7 +126,8 @@ class _LaterVersion(ValueError):
 
 
 def _warn(text: str) -> None:
-    warnings.warn(f"the store of dynamic sources {text}", AnyshapeWarning, stacklevel=3)
+    told = AnyshapeWarning(f"the store of dynamic sources {text}", code="AS722")
+    warn(told)
 
 
 # ---------------------------------------------------------------------- the format

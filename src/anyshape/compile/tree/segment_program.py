@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from anyshape.env.site import warn
 from anyshape.errors import AnyshapeWarning, BackendError
 from anyshape.interop.backend import Backend, lower
 from anyshape.trace.execution_modes import keep_modes
@@ -46,7 +46,8 @@ def lower_segment(
             enter_modes(part.modes)
             lowered = lower(part.captured, backend, part.frame)
     except BackendError as e:
-        warnings.warn(f"a part of the program runs as plain Python: {e.text}", AnyshapeWarning, 6)
+        told = f"a part of the program runs as plain Python: {e.text}"
+        warn(AnyshapeWarning(told, code="AS702"))
         return
     run, holds = lowered.run, lowered.holds
     if holds is None:

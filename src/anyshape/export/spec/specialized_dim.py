@@ -9,9 +9,9 @@ Sizes for which the function itself raises are no violation. `Dim.AUTO` may narr
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from anyshape.env.site import warn
 from anyshape.errors import AnyshapeWarning, ConstraintViolation
 from anyshape.export.spec import dim as dims
 from anyshape.export.spec.dim import Derived, Dim, Hint
@@ -32,7 +32,7 @@ def need_no_violation(found: Exploration, spec: Spec) -> None:
     for violation in violations(found, spec):
         raise violation.error from violation.cause
     for text in narrowed(found, spec):
-        warnings.warn(text, AnyshapeWarning, stacklevel=3)
+        warn(AnyshapeWarning(text, code="AS703"))
 
 
 class Violation(NamedTuple):

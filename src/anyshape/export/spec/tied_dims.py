@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Final
 
+from anyshape.env.site import warn
 from anyshape.errors import AnyshapeWarning
 from anyshape.expr.boolean import EQ
 from anyshape.expr.table.op import SYMBOL
@@ -34,12 +34,14 @@ def warn_of_ties(found: Exploration, spec: Spec) -> None:
                 if rest
                 else "where they differ, it raises"
             )
-            warnings.warn(
-                f"{a} and {b} are two names in dynamic_shapes, and the program takes them for"
-                f" equal: {guard.describe()}\n  why: {why}\n  fix: write {a} for both if they are"
-                " the same size",
-                AnyshapeWarning,
-                stacklevel=3,
+            warn(
+                AnyshapeWarning(
+                    f"{a} and {b} are two names in dynamic_shapes, and the program takes them for"
+                    f" equal: {guard.describe()}",
+                    why=why,
+                    fix=f"write {a} for both if they are the same size",
+                    code="AS704",
+                )
             )
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
+from anyshape.env.site import warn
 from anyshape.errors import AnyshapeWarning
 from anyshape.interop.aten.symbols import refuse
 from anyshape.torch_compat.exported_program import enter_autocast, exit_autocast, set_grad
@@ -81,10 +81,11 @@ class Regions:
         elif func is set_autocast or func is restore_autocast:
             self._set_autocast(step.args[0] if step.args else ())
         elif func is set_inference:
-            warnings.warn(
-                f"the program of torch has no_grad in place of inference_mode at {step.site}",
-                AnyshapeWarning,
-                stacklevel=2,
+            warn(
+                AnyshapeWarning(
+                    f"the program of torch has no_grad in place of inference_mode at {step.site}",
+                    code="AS712",
+                )
             )
             self._set_grad(not step.args[0])
         elif func is torch.set_default_dtype:

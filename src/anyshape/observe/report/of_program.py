@@ -77,6 +77,8 @@ def _number(hint: Any) -> str:
 
 def _obligation(report: ReportData, program: int, what: str, o: Obligation) -> None:
     origin = ORIGINS[o.origin] or ""
+    if origin == what:
+        origin = ""
     report.condition(what, o.text, o.site, program=program, origin=origin, note=o.message)
 
 

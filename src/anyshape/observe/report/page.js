@@ -121,15 +121,16 @@
     const lone = /[\ud800-\udfff]/gu; // half of a pair, which has no place in an address
     const uses = (name) =>
       make("a", { href: `#conditions/${encodeURIComponent(name.replace(lone, ""))}` }, "uses");
+    const widths = ["8ch", "26ch", "10ch", "22ch", "10ch"];
+    const columns = (...texts) => texts.map((text, i) => cell(widths[i], text));
     const list = new List((s) => make("div", { class: "row" },
-      cell("8ch", s.name), cell("26ch", s.label), cell("10ch", s.kind), cell("22ch", s.range),
-      cell("10ch", s.hint), uses(s.label), make("span", { class: "soft" }, titleOf(s.program)),
-      placeLink(s.place)), "Symbols");
+      ...columns(s.name, s.label, s.kind, s.range, s.hint), uses(s.label),
+      make("span", { class: "soft" }, titleOf(s.program)), placeLink(s.place)), "Symbols");
     const text = (s) => `${s.name} ${s.label} ${s.kind} ${s.range} ${titleOf(s.program)}`;
     const tools = search(rows, text, (found) => list.show(found), query);
-    const head = make("div", { class: "tools" }, tools.field, tools.status,
-      make("span", { class: "soft" }, "name, what it is, kind, range, hint"));
-    view.append(head, list.element);
+    view.append(make("div", { class: "tools" }, tools.field, tools.status),
+      make("div", { class: "head" }, ...columns("name", "what it is", "kind", "range", "hint")),
+      list.element);
     tools.run();
   }
 
@@ -157,7 +158,7 @@
   }
 
   function source(view, wanted) {
-    const [wantedFile, wantedLine] = (wanted || "").split("/").map(Number);
+    const [wantedFile, wantedLine] = wanted ? wanted.split("/").map(Number) : [];
     const byLine = new Map();
     data.conditions.forEach((c) => {
       if (c.place === null) return;
@@ -191,7 +192,10 @@
     };
     chooser.addEventListener("change", () => open(Number(chooser.value)));
     view.append(make("div", { class: "tools" }, chooser), list.element);
-    const start = Number.isInteger(wantedFile) && data.files[wantedFile] ? wantedFile : 0;
+    const notes = data.files.map(() => 0);
+    for (const [key, found] of byLine) notes[Number(key.split("/")[0])] += found.length;
+    const fullest = notes.indexOf(Math.max(...notes));
+    const start = Number.isInteger(wantedFile) && data.files[wantedFile] ? wantedFile : fullest;
     chooser.value = String(start);
     open(start);
   }
@@ -338,11 +342,12 @@
     const crumbs = make("div", { class: "tools" });
     const chart = make("div", { class: "flame scroll", role: "region", "aria-label": "Flame chart" });
     const ms = (seconds) => `${(seconds * 1000).toFixed(2)} ms`;
+    const times = (count) => (count > 1 ? `, ${count} times` : "");
     const draw = (path) => {
       const top = path[path.length - 1];
       crumbs.replaceChildren(...path.map((node, i) => make("button", {
         onclick: () => draw(path.slice(0, i + 1)),
-      }, node.name)), make("span", { class: "status", role: "status" }, `${ms(top.time)}, ${top.count || 1} times`));
+      }, node.name)), make("span", { class: "status", role: "status" }, `${ms(top.time)}${times(top.count)}`));
       chart.replaceChildren();
       let deepest = 0;
       const place = (node, depth, left, width, trail) => {
@@ -350,8 +355,8 @@
         const kind = node.name.split(" ", 1)[0];
         const bar = make("button", {
           class: ["question", "phase", "trace", "lowering"].includes(kind) ? kind : "",
-          title: `${node.name}\n${ms(node.time)}, ${node.count} times`, onclick: () => draw(trail),
-        }, node.name);
+          title: `${node.name}\n${ms(node.time)}${times(node.count)}`, onclick: () => draw(trail),
+        }, width * chart.clientWidth > 30 ? node.name : "");
         bar.style.left = `${100 * left}%`;
         bar.style.width = `${100 * width}%`;
         bar.style.top = `${depth * 21}px`;

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import inspect
 import types
-import warnings
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
 from anyshape.env.site import capture as capture_site
+from anyshape.env.site import warn
 from anyshape.errors import RuleSignatureWarning
 from anyshape.torch_compat.aten_op import schemas_named
 
@@ -40,7 +40,7 @@ def warn_out_of_date(found: Rule, func: Any) -> None:
         f"  rule: {rule.__module__}.{rule.__qualname__}{inspect.signature(rule)}",
         *[f"  torch: {text}" for text in torch_signatures(found.name, func)],
     ]
-    warnings.warn("\n".join(lines), RuleSignatureWarning, stacklevel=2)
+    warn(RuleSignatureWarning("\n".join(lines)))
 
 
 def torch_signatures(name: str, func: Any) -> list[str]:

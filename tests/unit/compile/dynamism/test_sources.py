@@ -163,7 +163,7 @@ def test_entries_that_name_nothing() -> None:
 
 
 def test_the_warning_lists_the_names_there_are() -> None:
-    with pytest.warns(AnyshapeWarning, match=r"y, z\.\* in .* matched nothing; .* are: x, k$"):
+    with pytest.warns(AnyshapeWarning, match=r"y, z\.\* in .* matched nothing; .* are: x, k\n"):
         warn_unmatched(["y", "z.*"], ["x", "k"])
     with pytest.warns(AnyshapeWarning, match="x39 and 60 more"):
         warn_unmatched(["y"], [f"x{i}" for i in range(100)])

@@ -253,3 +253,8 @@ def test_notebooks(program: Any) -> None:
         assert text.startswith("<pre>")
         assert "<compiled" not in text
         assert text.count("<") == 2
+    entry = anyshape.compile(lambda x: x.squeeze(0) if x.size(1) > 2 else x, dynamic="unbacked")
+    entry(torch.ones(4, 3))
+    shown = entry.entries[0]._repr_html_()
+    assert shown.startswith("<div><b>&lt;entry for (x)")
+    assert "squeeze: keeps dimension 0" in shown

@@ -1,4 +1,4 @@
-"""What `anyshape demo` runs: a model with sizes from data, exported once and run at many sizes."""
+"""A mixture of experts with sizes from data, exported once and run at many sizes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Experts(nn.Module):
         return mixed if tokens.size(0) == 1 else mixed - mixed.mean(0)
 
 
-def run() -> None:
+def main() -> None:
     """Export, show what was assumed, compare with eager execution, and show a refusal."""
     torch.manual_seed(0)
     model = Experts().eval()
@@ -82,3 +82,7 @@ def _scale() -> None:
 
 def _indented(text: str) -> str:
     return "\n".join(f"  {line}" for line in text.splitlines())
+
+
+if __name__ == "__main__":
+    main()
