@@ -301,9 +301,12 @@ class Builtins:
     def _torch_state(self, f: Any, /, *args: Any, **named: Any) -> Any:
         """A function of torch that may tell of the state of the process.
 
-        A method of an object of C++ from outside may change it, unseen.
+        A method of an object of C++ from outside may change it, unseen. A function of C++ that is
+        given a traced tensor would tell of the stand-in.
         """
         owner = args[0] if args else None
+        if is_binding(getattr(f, "__self__", None)) and any(type(a) is SymTensor for a in args):
+            raise self._recorder.unsupported(f"{f.__name__} looks at a tensor below Python")
         if is_of_cpp(owner) and self._recorder.is_outside(owner):
             raise self._recorder.refusal(f"{type(owner).__name__}.{f.__name__} is called")
         result = f(*args, **named)
@@ -414,7 +417,7 @@ class Builtins:
         if issubclass(cls, io.IOBase) and cls not in _IN_MEMORY:
             raise self._recorder.refusal(f"a {cls.__name__} is made")
         if issubclass(cls, decimal.Decimal):
-            args = for_decimal(self._recorder, args)
+            args = for_decimal(args)
         if cls is memoryview and args and not self._recorder.may_write(args[0]):
             raise self._recorder.refusal("memory of an object from outside is opened")
         if issubclass(cls, weakref.ref) and args:

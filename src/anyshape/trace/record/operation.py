@@ -8,6 +8,7 @@ import operator
 import sys
 import types
 from collections import OrderedDict, deque
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
@@ -22,6 +23,7 @@ from anyshape.tensor.identity import type_of
 from anyshape.trace.graph import SYMBOLIC
 from anyshape.trace.options import DONE
 from anyshape.trace.record.atom import ATOMS, CONTAINERS, HEAP, Function
+from anyshape.trace.record.decimal_context import for_decimal
 from anyshape.trace.record.eager_error import call_of, eager_class
 from anyshape.trace.record.read import is_array
 from anyshape.trace.record.setting import is_setting
@@ -114,6 +116,8 @@ class Operations:
             a, b = self._times(b, a), self._times(a, b)
         if is_array(a) or is_array(b):
             return self._by_numpy(plain, a, b)
+        if isinstance(a, Decimal) or isinstance(b, Decimal):
+            a, b = for_decimal((a, b))
         result = plain(self.operand(a), self.operand(b))
         return self._recorder.born(result) if type(result) in _NEW else result
 
