@@ -67,6 +67,8 @@ class Attributes:
         if raw is not _UNKNOWN:
             self._recorder.kind(o)
             return self._beyond(o, name, raw, falls_back=True)
+        if kind in self._looking or type(kind.__getattribute__) is Function:
+            return self._of_object(o, name, kind)  # nobody else may ask it, not even `isinstance`
         if isinstance(o, torch.Tensor):
             return self._of_tensor(o, name)
         if kind is types.ModuleType or isinstance(o, types.ModuleType):
@@ -159,6 +161,8 @@ class Attributes:
                 if type(fallback) is not Function:
                     raise
                 return self.calls.ready(fallback)(o, name)
+        if kind is types.MethodType and not hasattr(kind, name):
+            return self.attribute(o.__func__, name)
         value = self._found(o, name, falls_back=True)
         raw = self._recorder.lookup(kind, name)
         if raw is MISSING or not hasattr(type(raw), "__set__"):
@@ -183,7 +187,10 @@ class Attributes:
     def _beyond(self, o: Any, name: str, raw: Any, *, falls_back: bool) -> Any:
         """An attribute of which the classes of the object have no data descriptor, but `raw`."""
         recorder = self._recorder
-        own: Any = getattr(o, "__dict__", None)
+        try:
+            own: Any = _get(o, "__dict__")
+        except AttributeError:
+            own = None
         if type(own) is dict:
             if name in own:
                 return self._of_dict(o, own, name)
@@ -494,5 +501,6 @@ class Attributes:
 
 
 _UNKNOWN: Final = object()
+_get: Final = object.__getattribute__  # without what a class of the user's does about it
 _this_class: Final = vars(super)["__thisclass__"].__get__
 _self_class: Final = vars(super)["__self_class__"].__get__

@@ -164,9 +164,21 @@ class Meanings:
         check = getattr(type(kinds), "__instancecheck__", None)
         if self._calls.is_recorded(check) and type(x) is not kinds:
             return bool(self._operators.truth(self._calls.ready(check)(kinds, x)))
+        if getattr(kinds, "_is_protocol", False):
+            return self._has_members(x, kinds)
         if isinstance(kinds, abc.ABCMeta):
             self._note_subclass(type_of(x), kinds)
         return is_instance(x, kinds)
+
+    def _has_members(self, x: Any, protocol: Any) -> bool:
+        """Whether an object is one of a protocol, which looks at the attributes of the object."""
+        recorder = self._recorder
+        if id(x) in recorder.changed:
+            raise recorder.refusal(f"a changed {type(x).__name__} is compared with a protocol")
+        answer = is_instance(x, protocol)
+        if recorder.is_outside(x) and not recorder.is_born(x):
+            recorder.note(reads.CALL, functools.partial(isinstance, x, protocol), (), answer)
+        return answer
 
     def _note_subclass(self, cls: Any, kinds: Any) -> bool:
         """Whether a class is one of an abstract class, which others may be registered with."""
