@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 from torch._C import DisableTorchFunction
+from torch.overrides import TorchFunctionMode
 from torch.utils._device import DeviceContext
+from torch.utils._python_dispatch import TorchDispatchMode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 __all__ = [
     "DISPATCHING_WRAPPERS",
+    "ENTER_MODE",
     "MODE_QUESTIONS",
     "SAME_SIGNATURE_MODULES",
     "DisableTorchFunction",
@@ -24,6 +27,7 @@ __all__ = [
     "function_mode_depth",
     "has_function_mode",
     "is_plain",
+    "sees_ops",
     "without_mode",
 ]
 
@@ -87,6 +91,18 @@ def _replace_modes(modes: list[Any]) -> None:
     for mode in modes:
         torch._C._push_on_torch_function_stack(mode)
 
+
+def sees_ops(kind: type) -> bool:
+    """Whether modes of a class see every op or function of torch. torch's own function modes are
+    about the few functions that they name; a trace does not hand its calls to the others.
+    """
+    if issubclass(kind, TorchDispatchMode):
+        return True
+    return issubclass(kind, TorchFunctionMode) and kind.__module__.partition(".")[0] != "torch"
+
+
+ENTER_MODE: Final = (TorchFunctionMode.__enter__, TorchDispatchMode.__enter__)
+"""What `with` calls for a mode. Without it, a mode that is entered by a call goes unnoticed."""
 
 _PLAIN_DISPATCH: Final[Any] = torch.Tensor.__torch_dispatch__
 

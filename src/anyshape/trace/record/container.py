@@ -100,7 +100,7 @@ class Containers:
 
     def _of_sequence(self, o: Any, key: Any) -> Any:
         recorder = self._recorder
-        if type(key) is not int:
+        if type(key) is not int or isinstance(o, bytearray):
             recorder.content(o)
             return self.fresh(o[key])
         if -len(o) <= key < len(o):

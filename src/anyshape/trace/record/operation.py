@@ -20,6 +20,8 @@ from anyshape.symbolic.numpy_scalar import at_values, scalar_of, value_of
 from anyshape.symbolic.operand import is_symbolic
 from anyshape.symbolic.sym_bool import SymBool
 from anyshape.tensor.identity import type_of
+from anyshape.torch_compat.thread_state import dispatch_mode_depth
+from anyshape.torch_compat.torch_function import sees_ops
 from anyshape.trace.graph import SYMBOLIC
 from anyshape.trace.options import DONE
 from anyshape.trace.record.atom import ATOMS, CONTAINERS, HEAP, Function
@@ -313,6 +315,8 @@ class Operations:
         """The context manager of a `with` statement."""
         o = self._recorder.tracer.block(o)
         kind = type(o)
+        if sees_ops(kind):
+            raise self._recorder.refusal(f"a {kind.__name__}, which sees the ops, is entered")
         enter = getattr(kind, "__enter__", None)
         leave = getattr(kind, "__exit__", None)
         if type(enter) is not Function or type(leave) is not Function:
@@ -321,7 +325,7 @@ class Operations:
             return o
         is_setting(kind)
         if not self.calls.is_recorded(enter) and not self.calls.is_recorded(leave):
-            return o
+            return _Unseen(self._recorder, o)
         self._recorder.kind(o)
         self._recorder.lookup(kind, "__enter__")
         self._recorder.lookup(kind, "__exit__")
@@ -466,6 +470,24 @@ def _word(operations: Operations, x: Any) -> Any:
         return operations._recorder.texts.deferred(x)
     is_users = type(getattr(type(x), "__repr__", None)) is Function
     return Words(operations, x) if is_users and type(x) not in ATOMS else x
+
+
+class _Unseen:
+    """A context manager of a library, which may enter a mode that sees the ops."""
+
+    def __init__(self, recorder: Recorder, o: Any) -> None:
+        self._recorder, self._o = recorder, o
+
+    def __enter__(self) -> Any:
+        depth = dispatch_mode_depth()
+        found = self._o.__enter__()
+        if dispatch_mode_depth() > depth:
+            self._o.__exit__(None, None, None)
+            raise self._recorder.refusal(f"a {type(self._o).__name__} looks at the ops")
+        return found
+
+    def __exit__(self, *error: Any) -> Any:
+        return self._o.__exit__(*error)
 
 
 class _Manager:

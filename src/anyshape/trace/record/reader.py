@@ -26,6 +26,7 @@ from anyshape.trace.record import garbage, read_log
 from anyshape.trace.record import read as reads
 from anyshape.trace.record.atom import ATOMS, CONTAINERS, HEAP, SYMBOLIC, Function
 from anyshape.trace.record.decimal_context import context_text, has_decimals
+from anyshape.trace.record.memory import need_unwritten
 from anyshape.trace.record.namespace import Namespace
 from anyshape.trace.record.passive import active_method
 from anyshape.trace.record.read import MISSING
@@ -120,6 +121,10 @@ class Reader:
         """Whether an object was surely there before the trace."""
         return id(x) in self._outside
 
+    def known_outside(self) -> list[Any]:
+        """The objects that were surely there before the trace."""
+        return [*self._outside.values()]
+
     def outside(self, x: Any) -> Any:
         """Note that an object was there before the trace."""
         if type(x) not in ATOMS and id(x) not in self._born:
@@ -194,6 +199,8 @@ class Reader:
         """Note all that a container holds; gives what it holds for this trace."""
         shadow = self.shadows.get(id(c), c)
         if id(c) not in self._born and isinstance(c, CONTAINERS):
+            if type(c) is bytearray:
+                need_unwritten(self, c)
             place = (reads.CONTENT, id(c), None)
             if place not in self.reads:
                 held = (type(c), *reads.content_of(c)[1:])
@@ -217,7 +224,10 @@ class Reader:
     def array(self, a: Any) -> None:
         """Note the elements of an array of NumPy from outside."""
         place = (reads.CONTENT, id(a), None)
-        if id(a) not in self._born and place not in self.reads:
+        if id(a) in self._born:
+            return
+        need_unwritten(self, a)
+        if place not in self.reads:
             self.reads[place] = (reads.CONTENT, a, None, reads.content_of(a))
 
     def deep(self, x: Any) -> Any:
