@@ -377,8 +377,9 @@ class Builtins:
                 self._recorder.need_passive(a)
             args = tuple(map(plain, args))
         else:
-            args = tuple([self._operators.text(a, -1) for a in args])
-            named = {k: self._operators.text(a, -1) for k, a in named.items()}
+            shown = self._operators.shown_in(text)
+            args = tuple(map(shown, args))
+            named = {k: shown(a) for k, a in named.items()}
         return f(*args, **named)
 
     def seen(self, x: Any) -> Any:
@@ -446,6 +447,8 @@ class Builtins:
         return self._attributes.attribute(args[0], "__dict__")
 
     def _dir(self, *args: Any) -> Any:
+        if not args:
+            raise self._recorder.unsupported("dir() without an object in a traced function")
         for x in args:
             own = getattr(x, "__dict__", None)
             if type(own) is dict and not self._recorder.is_born(x):
@@ -482,7 +485,7 @@ class Builtins:
         return str(*args, **named)
 
     def _format(self, x: Any, spec: str = "") -> str:
-        return format(self._operators.text(x, -1), spec)
+        return format(self._operators.text(x, -1), self._operators.plain(spec))
 
     # ------------------------------------------------------------------ reads of the process
 

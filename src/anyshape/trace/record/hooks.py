@@ -14,6 +14,7 @@ from anyshape.trace.record.class_statement import ClassStatements
 from anyshape.trace.record.container import Containers
 from anyshape.trace.record.follow import follow
 from anyshape.trace.record.operation import Operations
+from anyshape.trace.record.pattern import PatternReads
 from anyshape.trace.record.recorder import Recorder
 
 if TYPE_CHECKING:
@@ -29,12 +30,13 @@ class Hooks:
         attributes, containers = Attributes(recorder), Containers(recorder)
         operators, classes = Operations(recorder), ClassStatements(recorder)
         self.calls = calls = Calls(recorder, attributes, containers, operators, classes)
-        self._parts = (attributes, containers, operators, classes)
+        patterns = PatternReads(recorder)
+        patterns.calls = calls
+        self._parts = (attributes, containers, operators, classes, patterns)
         self.ready = calls.ready
         self.method = calls.method
         self.asserted = calls.asserted
         self.born = containers.made
-        self.whole = recorder.deep
         self.warned_by_torch = functools.partial(outlet.warned_by_torch, recorder)
 
     def __getattr__(self, name: str) -> Any:
@@ -84,7 +86,9 @@ class Hooks:
 
 _PLACES: Final = {
     name: place
-    for place, owner in enumerate((Attributes, Containers, Operations, ClassStatements))
+    for place, owner in enumerate(
+        (Attributes, Containers, Operations, ClassStatements, PatternReads)
+    )
     for name in vars(owner)
     if not name.startswith("_") and name not in ("calls", "method")
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import operator
+import re
 import sys
 import types
 from collections import OrderedDict, deque
@@ -19,6 +20,8 @@ from anyshape.symbolic.numpy_calls import lifted
 from anyshape.symbolic.numpy_scalar import at_values, scalar_of, value_of
 from anyshape.symbolic.operand import is_symbolic
 from anyshape.symbolic.sym_bool import SymBool
+from anyshape.symbolic.sym_float import SymFloat
+from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.identity import type_of
 from anyshape.torch_compat.thread_state import dispatch_mode_depth
 from anyshape.torch_compat.torch_function import sees_ops
@@ -44,6 +47,7 @@ _BINARY: Final = (
 _REFLECTED: Final = {"eq": "eq", "ne": "ne", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 _COMPARISONS: Final = tuple(getattr(operator, name) for name in _REFLECTED)
 _UNARY: Final = ("neg", "pos", "invert")
+_WIDTH: Final = re.compile(r"\{[^{}]*\{|%[^a-zA-Z%]*\*")  # of a format, given as a value
 
 
 class Operations:
@@ -211,15 +215,25 @@ class Operations:
             return self._number(o)
         return Words(self, o)
 
+    def plain_text(self, x: Any) -> str:
+        """A part of the specification of a format, which must be known."""
+        return str(self.plain(f"{x}"))
+
+    def shown_in(self, text: str) -> Callable[[Any], Any]:
+        """How a value is shown by a format; one with a width from a value needs the values."""
+        if _WIDTH.search(text) is None:
+            return lambda x: self.text(x, -1)
+        return lambda x: value_of(x) if type(x) in (SymInt, SymFloat) else self.text(x, -1)
+
     def _percent(self, text: str, x: Any) -> str:
         """`text % x`."""
         x = tuple(x) if isinstance(x, tuple) else x  # a named one counts as one
         if isinstance(x, dict):
             self._recorder.need_passive(x)
             return str(text % self._recorder.deep(x))
-        if self._recorder.defers_text:
+        if self._recorder.defers_text and _WIDTH.search(text) is None:
             text, x = self._recorder.texts.percent(text, x)
-        words = [self.text(part, -1) for part in (x if type(x) is tuple else (x,))]
+        words = list(map(self.shown_in(text), x if type(x) is tuple else (x,)))
         return str(text % (tuple(words) if type(x) is tuple else words[0]))
 
     def shown(self, o: Any, name: str) -> Any:
@@ -439,9 +453,18 @@ class Words:
         if method is not None:
             return str(method(spec))
         plain: Any = type(self._object).__format__
+        spec = self._operations.plain(spec)
         if plain is object.__format__:
             return format(str(self), spec)
         return format(self._operations._recorder.deep(self._object), spec)
+
+    def __getattr__(self, name: str) -> Any:  # of a field such as `{o.name}`
+        operations = self._operations
+        return operations.text(operations.calls.attributes.attribute(self._object, name), -1)
+
+    def __getitem__(self, key: Any) -> Any:  # of a field such as `{o[0]}`
+        operations = self._operations
+        return operations.text(operations.calls.containers.item(self._object, key), -1)
 
     def __int__(self) -> int:
         return int(self._operations.calls.ready(int)(self._object))

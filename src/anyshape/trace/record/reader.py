@@ -406,7 +406,7 @@ class Reader:
             self._outside[id(real)] = real
             return self.note(reads.ITEM, real, name, real[name])
         self._log(reads.ABSENT, real, name, MISSING)
-        return vars(builtins)[name]
+        return self.note(reads.ITEM, vars(builtins), name, vars(builtins)[name])
 
     def cell(self, real: types.CellType, name: str) -> types.CellType:
         """The cell of a twin in place of one of the user's."""

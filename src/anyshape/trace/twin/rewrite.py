@@ -11,6 +11,7 @@ import ast
 from typing import Any, Final
 
 from anyshape.trace.twin.hook import BINARY, COMPARED, HOOKS, UNARY, hashed, hook, hook_itself
+from anyshape.trace.twin.pattern import Patterns
 from anyshape.trace.twin.private_name import private
 
 _TEMPORARY: Final = "_anyshape_t"
@@ -37,6 +38,7 @@ class Rewrite(ast.NodeTransformer):
         self._cells: list[set[str]] = [set()]  # nonlocal names of the outermost function
         self._depth = 0
         self._count = 0
+        self._patterns = Patterns(self.visit, self._told, self._temporary)
 
     def statements(self, body: list[ast.stmt]) -> list[ast.stmt]:
         """The statements of a body."""
@@ -171,8 +173,11 @@ class Rewrite(ast.NodeTransformer):
         return n
 
     def visit_FormattedValue(self, n: ast.FormattedValue) -> Any:
-        self.generic_visit(n)
-        n.value = hook("text", n.value, ast.Constant(n.conversion))
+        n.value = hook("text", self.visit(n.value), ast.Constant(n.conversion))
+        if n.format_spec is not None:
+            for part in ast.walk(self.visit(n.format_spec)):
+                if isinstance(part, ast.FormattedValue):
+                    part.value = hook("plain_text", part.value)
         return n
 
     def visit_NamedExpr(self, n: ast.NamedExpr) -> Any:
@@ -270,11 +275,18 @@ class Rewrite(ast.NodeTransformer):
         return n
 
     def visit_Match(self, n: ast.Match) -> Any:
-        n.subject = hook("whole", self.visit(n.subject))
+        subject = self._patterns.new_name()
+        held = ast.Assign([ast.Name(subject, ast.Store())], self.visit(n.subject))
+        orelse: list[ast.stmt] = []
+        tests = []
         for case in n.cases:
-            case.guard = None if case.guard is None else self._test(case.guard)
-            case.body = self.statements(case.body)
-        return n
+            test = self._patterns.test(case.pattern, subject)
+            if case.guard is not None:
+                test = ast.BoolOp(ast.And(), [test, self._test(case.guard)])
+            tests.append((test, self.statements(case.body), case.pattern))
+        for test, body, place in reversed(tests):
+            orelse = [ast.copy_location(ast.If(test, body, orelse), place)]
+        return [ast.copy_location(held, n), *orelse]
 
     # ------------------------------------------------------------------ assignments
 
