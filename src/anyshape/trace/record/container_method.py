@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import types
-from collections import Counter
+from collections import Counter, deque
 from typing import TYPE_CHECKING, Any, Final
 
 from anyshape.symbolic.numpy_scalar import INTEGERS
@@ -61,14 +61,19 @@ class ContainerMethods:
                 if name in _LOOKUPS and self._containers.looked_up(o, args[0]) is MISSING:
                     return args[1] if len(args) > 1 else None if name == "get" else False
                 args = (self._containers.known_key(o, args[0]), *args[1:])
+            elif name in CONSUMING and isinstance(args[0], CONTAINERS):
+                self._containers.comparisons.hash_all(args[0], o)
             elif type(args[0]) not in ATOMS:
-                self._containers.compared(args[0], o)
+                self._containers.comparisons.compared(args[0], o)
         if (
-            name in ("index", "count")
+            name in ("index", "count", "remove")
             and len(args) == 1
-            and self._containers.has_equality(args[0], o)
+            and isinstance(o, list | deque | tuple)
+            and self._containers.comparisons.has_equality(args[0], o)
         ):
-            return self._containers.found(o, name, args[0])
+            if name == "remove":
+                return self._containers.comparisons.removed(o, args[0])
+            return self._containers.comparisons.found(o, name, args[0])
         if name in CHANGING and self._recorder.is_published(o):
             return self._on_named(o, name, args, named)
         result = effect.native(o, name)(*args, **named)
@@ -119,9 +124,9 @@ class ContainerMethods:
         if (
             name in ("index", "count")
             and len(args) == 1
-            and self._containers.has_equality(args[0], o)
+            and self._containers.comparisons.has_equality(args[0], o)
         ):
-            return self._containers.found(seen, name, args[0])
+            return self._containers.comparisons.found(seen, name, args[0])
         args, named = self._prepared(name, args, named)
         result = self._containers.views.note(effect.native(seen, name)(*args, **named), o)
         return self._containers.fresh(result) if name in FRESH else result

@@ -11,6 +11,7 @@ from anyshape.trace.record import read as reads
 from anyshape.trace.record.attribute import Attributes
 from anyshape.trace.record.call import Calls
 from anyshape.trace.record.class_statement import ClassStatements
+from anyshape.trace.record.comparison import Comparisons
 from anyshape.trace.record.container import Containers
 from anyshape.trace.record.follow import follow
 from anyshape.trace.record.operation import Operations
@@ -32,7 +33,8 @@ class Hooks:
         self.calls = calls = Calls(recorder, attributes, containers, operators, classes)
         patterns = PatternReads(recorder)
         patterns.calls = calls
-        self._parts = (attributes, containers, operators, classes, patterns)
+        comparisons = containers.comparisons
+        self._parts = (attributes, containers, operators, classes, patterns, comparisons)
         self.ready = calls.ready
         self.method = calls.method
         self.asserted = calls.asserted
@@ -87,7 +89,7 @@ class Hooks:
 _PLACES: Final = {
     name: place
     for place, owner in enumerate(
-        (Attributes, Containers, Operations, ClassStatements, PatternReads)
+        (Attributes, Containers, Operations, ClassStatements, PatternReads, Comparisons)
     )
     for name in vars(owner)
     if not name.startswith("_") and name not in ("calls", "method")

@@ -29,6 +29,7 @@ class Inert:
             setattr(self, name, getattr(operator, name))
         for name in _NOTHING:
             setattr(self, name, _nothing)
+        self.new_set, self.new_dict = set, dict
         self.attribute = self.method = getattr
         self.item = operator.getitem
         self.set_attribute, self.del_attribute = setattr, delattr

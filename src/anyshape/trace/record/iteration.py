@@ -157,6 +157,12 @@ class Iterations:
         if f in _HASHING and self._recorder.texts.are_used:
             given = [dict(g).items() if isinstance(g, dict) else g for g in given]
             given = [[self._operators.plain(x) for x in g] for g in given]
+        if f in _HASHING and given and not isinstance(given[0], dict):
+            given[0] = list(given[0])
+            keys = given[0]
+            if f in (dict, OrderedDict):
+                keys = [x[0] for x in keys if isinstance(x, tuple | list) and x]
+            self._containers.comparisons.hash_all(keys)
         others = {k: self.given(a) if callable(a) else a for k, a in named.items()}
         result = f(*given, **others)
         return self._recorder.born(result) if type(result) not in ATOMS else result

@@ -118,6 +118,11 @@ class Operations:
             raise self._recorder.unsupported("an array of NumPy meets a tensor on its right")
         if self._by_identity(plain, a, b):
             return self._recorder.is_same(a, b) is (plain is operator.eq)
+        if isinstance(a, CONTAINERS) and isinstance(b, CONTAINERS):
+            comparisons = self.calls.containers.comparisons
+            is_tested = plain in _COMPARISONS or isinstance(a, set | frozenset)
+            if is_tested and comparisons.asks(a, b):
+                return comparisons.compare(plain, a, b)
         if plain is operator.mul:
             a, b = self._times(b, a), self._times(a, b)
         if is_array(a) or is_array(b):

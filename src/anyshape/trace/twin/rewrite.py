@@ -149,14 +149,16 @@ class Rewrite(ast.NodeTransformer):
 
     def _hashes(self, n: Any) -> Any:
         self.generic_visit(n)
+        if isinstance(n, ast.Set) and all(isinstance(e, ast.Constant) for e in n.elts):
+            return hook("born", n)
         match n:
             case ast.Set():
-                n.elts = [hashed(e) for e in n.elts]
+                items: ast.expr = ast.List(n.elts, _LOAD)
             case ast.SetComp():
-                n.elt = hashed(n.elt)
+                items = ast.ListComp(n.elt, n.generators)
             case ast.DictComp():
-                n.key = hashed(n.key)
-        return hook("born", n)
+                items = ast.ListComp(ast.Tuple([n.key, n.value], _LOAD), n.generators)
+        return hook("new_dict" if isinstance(n, ast.DictComp) else "new_set", items)
 
     visit_ListComp: Any = _made
     visit_Set: Any = _hashes
