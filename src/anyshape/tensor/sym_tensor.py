@@ -367,7 +367,7 @@ def _contains(t: SymTensor, item: Any) -> bool:
 _METHODS: Final[dict[str, Any]] = {
     "size": _size,
     "stride": _stride,
-    "storage_offset": lambda t: observed_offset(t),
+    "storage_offset": lambda t: observed_offset(t),  # noqa: PLW0108  it gets a name of its own
     "dim": lambda t: len(t._meta.shape),
     "ndimension": lambda t: len(t._meta.shape),
     "numel": lambda t: plain(product(t._meta.shape)),

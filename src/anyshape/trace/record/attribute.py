@@ -27,6 +27,7 @@ from anyshape.trace.record.held import Held
 from anyshape.trace.record.lazy_attribute import lazy_attribute
 from anyshape.trace.record.own_dict import DELETED, show_change
 from anyshape.trace.record.read import MISSING
+from anyshape.trace.record.super_attribute import in_super
 from anyshape.trace.record.territory import is_library, is_twinned
 
 if TYPE_CHECKING:
@@ -47,7 +48,6 @@ class Attributes:
         self._known = recorder.known
         self._in_class = recorder.in_class
         self._looking: set[type] = set()  # classes with a `__getattribute__` of the user's
-        self._supers = recorder.supers
 
     # ------------------------------------------------------------------ reading
 
@@ -137,17 +137,7 @@ class Attributes:
 
     def in_super(self, o: Any, name: str) -> Any:
         """The attribute that the classes of a `super` object have under a name, or `MISSING`."""
-        start, cls = _this_class(o), _self_class(o)
-        found = self._supers.get((cls, start, name), _UNKNOWN)
-        if found is _UNKNOWN:
-            found = MISSING
-            line = cls.__mro__
-            for base in line[line.index(start) + 1 :]:
-                if name in base.__dict__:
-                    found = self._recorder.lookup(base, name)
-                    break
-            self._supers[cls, start, name] = found
-        return found
+        return in_super(self._recorder, o, name)
 
     def _of_object(self, o: Any, name: str, kind: type) -> Any:
         look: Any = kind.__getattribute__
@@ -502,5 +492,3 @@ class Attributes:
 
 _UNKNOWN: Final = object()
 _get: Final = object.__getattribute__  # without what a class of the user's does about it
-_this_class: Final = vars(super)["__thisclass__"].__get__
-_self_class: Final = vars(super)["__self_class__"].__get__

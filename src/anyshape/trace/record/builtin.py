@@ -42,6 +42,15 @@ from anyshape.trace.record.draw import Draws
 from anyshape.trace.record.inert import OPERATORS
 from anyshape.trace.record.iteration import Iterations
 from anyshape.trace.record.lent import FUNCTIONS, is_of_user
+from anyshape.trace.record.library import (
+    ADVANCING,
+    ARRAY_CHANGES,
+    EFFECTFUL,
+    HARMLESS,
+    KEEPING,
+    PURE,
+    VARYING,
+)
 from anyshape.trace.record.meaning import Meanings
 from anyshape.trace.record.plain_call import PlainCalls
 from anyshape.trace.record.read import is_array
@@ -56,32 +65,10 @@ if TYPE_CHECKING:
     from anyshape.trace.record.call import Calls
     from anyshape.trace.record.recorder import Recorder
 
-_EFFECTFUL: Final = frozenset(
-    ("posix", "nt", "_io", "_socket", "select", "signal", "_posixsubprocess", "_thread", "_ctypes",
-     "fcntl", "mmap", "faulthandler", "_sqlite3", "_queue", "atexit", "_signal", "resource")
-)  # fmt: skip
-_ARRAY_CHANGES: Final = frozenset(
-    ("fill", "sort", "partition", "put", "resize", "itemset", "setfield", "setflags", "byteswap",
-     "__setitem__", "__iadd__", "__isub__", "__imul__", "__itruediv__")
-)  # fmt: skip
 _STATE: Final = ("get_", "is_", "are_", "has_")
 _TOLD: Final = (bool, int, float, str, type(None), torch.dtype, torch.device)
-# modules of Python whose functions only compute
-_PURE: Final = frozenset(
-    ("abc", "ast", "base64", "bisect", "calendar", "collections", "colorsys", "contextlib", "copy",
-     "dataclasses", "datetime", "decimal", "difflib", "enum", "fractions", "functools", "hashlib",
-     "heapq", "html", "inspect", "ipaddress", "json", "keyword", "math", "numbers",
-     "operator", "packaging", "re", "statistics", "string", "struct", "textwrap", "types", "typing",
-     "unicodedata", "urllib", "warnings", "weakref", "zlib", "threading", "importlib", "gc",
-     "_weakrefset", "_collections_abc", "os", "genericpath", "ntpath", "traceback")
-)  # fmt: skip
-# modules whose classes keep functions that a trace finds again when it calls the object
-_KEEPING: Final = frozenset(("builtins", "functools", "types", "itertools", "collections"))
-_HARMLESS: Final = frozenset(("fspath", "allocate_lock", "RLock", "get_ident", "isenabled"))
-_ADVANCING: Final = frozenset(("__next__", "send", "throw", "close", "asend", "athrow", "aclose"))
 _BLANK: Final = (object, dict, list, set, OrderedDict)  # whose `__new__` ignores its arguments
 _IMMUTABLE: Final = (str, bytes, int, float, complex, frozenset)
-_VARYING: Final = ("time", "random", "_random", "secrets", "uuid", "numpy.random", "_datetime")
 _ASKED: Final[Any] = (
     os.getcwd, os.getenv, torch.get_num_threads, torch.get_num_interop_threads,
     torch.cuda.is_available, sys.getrecursionlimit, os.getpid,
@@ -186,9 +173,9 @@ class Builtins:
             name = owner.__name__ if is_module else str(getattr(f, "__module__", ""))
             if in_package(name, "torch"):
                 return self._direct(f)
-            if name in _VARYING:
+            if name in VARYING:
                 return self.draws.function(f, f"{name}.{f.__name__}")
-            if name in _EFFECTFUL and f.__name__ not in _HARMLESS:
+            if name in EFFECTFUL and f.__name__ not in HARMLESS:
                 return functools.partial(self._effect, f"{name}.{f.__name__}")
             return functools.partial(self._plain, f)
         if isinstance(owner, type):
@@ -244,10 +231,10 @@ class Builtins:
         """A method, written in C, of some object."""
         recorder = self._recorder
         module = type(owner).__module__
-        if module in _VARYING or in_package(module, "numpy.random"):
+        if module in VARYING or in_package(module, "numpy.random"):
             return self.draws.method(owner, f)
         if is_array(owner):
-            if f.__name__ in _ARRAY_CHANGES and not recorder.may_write(owner):
+            if f.__name__ in ARRAY_CHANGES and not recorder.may_write(owner):
                 raise recorder.refusal(f"an array is changed by {f.__name__}")
             recorder.array(owner)
         if type(owner) is types.MappingProxyType:
@@ -258,7 +245,7 @@ class Builtins:
             or module in ("numpy", "types", "builtins", "re")
         ):
             is_outside = recorder.is_outside(owner) or isinstance(owner, types.CoroutineType)
-            if f.__name__ in _ADVANCING and is_outside and not recorder.is_born(owner):
+            if f.__name__ in ADVANCING and is_outside and not recorder.is_born(owner):
                 raise recorder.refusal("an iterator from outside is moved on")
             return functools.partial(self._plain, f)
         if recorder.has_outlets and f.__name__ == "write" and owner in (sys.stdout, sys.stderr):
@@ -339,11 +326,11 @@ class Builtins:
             if is_setting(f):
                 return self._recorder.twin(f)
             return functools.partial(self._calling, f)
-        if module in _VARYING or in_package(module, "numpy.random"):
+        if module in VARYING or in_package(module, "numpy.random"):
             return self.draws.python(f, f"{module}.{f.__name__}")
         if f.__code__.co_flags & inspect.CO_COROUTINE:
             return functools.partial(self._effect, f.__name__)
-        if is_standard(file) and module.partition(".")[0] not in _PURE:
+        if is_standard(file) and module.partition(".")[0] not in PURE:
             return functools.partial(self._effect, f"{module}.{f.__name__}")
         return functools.partial(self._plain, f)
 
@@ -410,8 +397,8 @@ class Builtins:
         if module in ("random", "_random") or in_package(module, "numpy.random"):
             return self.draws.made(cls, args, named)
         if (
-            module.partition(".")[0] not in _KEEPING
-            and module not in _PURE
+            module.partition(".")[0] not in KEEPING
+            and module not in PURE
             and any(type(a) in FUNCTIONS and is_of_user(a) for a in (*args, *named.values()))
         ):
             raise self._recorder.refusal(f"a function is given to a {cls.__name__}")

@@ -16,7 +16,6 @@ import torch
 from anyshape.symbolic.functions import sym_not
 from anyshape.symbolic.numpy_scalar import INTEGERS, value_of
 from anyshape.tensor.sym_tensor import SymTensor
-from anyshape.trace.graph import SYMBOLIC as NUMBERS
 from anyshape.trace.record import effect
 from anyshape.trace.record import read as reads
 from anyshape.trace.record.atom import ATOMS, CONTAINERS, SYMBOLIC, Function

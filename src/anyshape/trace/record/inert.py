@@ -39,7 +39,7 @@ class Inert:
     def items_of(self, o: Any, count: int, at_least: bool) -> Any:
         """See `pattern.py`."""
         match o:
-            case [*items] if (len(items) >= count if at_least else len(items) == count):
+            case [*items] if len(items) >= count if at_least else len(items) == count:
                 return tuple(items)
         return None
 

@@ -23,16 +23,17 @@ from anyshape.symbolic.sym_bool import SymBool
 from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.identity import type_of
-from anyshape.torch_compat.thread_state import dispatch_mode_depth
 from anyshape.torch_compat.torch_function import sees_ops
 from anyshape.trace.graph import SYMBOLIC
 from anyshape.trace.options import DONE
 from anyshape.trace.record.atom import ATOMS, CONTAINERS, HEAP, Function
+from anyshape.trace.record.block import Block, UnseenBlock
 from anyshape.trace.record.decimal_context import for_decimal
 from anyshape.trace.record.eager_error import call_of, eager_class
 from anyshape.trace.record.read import is_array
 from anyshape.trace.record.setting import is_setting
-from anyshape.trace.record.text import SHOWN, Deferred
+from anyshape.trace.record.text import Deferred
+from anyshape.trace.record.word import Words, word, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -250,7 +251,7 @@ class Operations:
         if method is not None:
             return method()
         if type(o) in (list, tuple, set, dict) and not self._recorder.shadows:
-            return str(_wrapped(self, self._recorder.content(o)))
+            return str(wrapped(self, self._recorder.content(o)))
         o = self._recorder.deep(o)
         if isinstance(o, BaseException):
             return self._of_error(o, name)
@@ -258,7 +259,7 @@ class Operations:
 
     def _of_error(self, error: BaseException, name: str) -> str:
         """The text of an error, which is that of its arguments."""
-        given, error.args = error.args, tuple([_word(self, self._number(a)) for a in error.args])
+        given, error.args = error.args, tuple([word(self, self._number(a)) for a in error.args])
         try:
             return str(error) if name == "__str__" else repr(error)
         finally:
@@ -344,12 +345,12 @@ class Operations:
             return o
         is_setting(kind)
         if not self.calls.is_recorded(enter) and not self.calls.is_recorded(leave):
-            return _Unseen(self._recorder, o)
+            return UnseenBlock(self._recorder, o)
         self._recorder.kind(o)
         self._recorder.lookup(kind, "__enter__")
         self._recorder.lookup(kind, "__exit__")
         self._recorder.catches = True
-        return _Manager(self.calls, o, enter, leave)
+        return Block(self.calls, o, enter, leave)
 
 
 def _truth_of(found: Any) -> bool:
@@ -441,100 +442,8 @@ def _add_operators() -> None:
 _add_operators()
 
 
-class Words:
-    """An object that is about to become text, whichever way."""
-
-    def __init__(self, operations: Operations, o: Any) -> None:
-        self._operations, self._object = operations, o
-
-    def __str__(self) -> str:
-        return str(self._operations.shown(self._object, "__str__"))
-
-    def __repr__(self) -> str:
-        return str(self._operations.shown(self._object, "__repr__"))
-
-    def __format__(self, spec: str) -> str:
-        method = self._operations.special(self._object, "__format__")
-        if method is not None:
-            return str(method(spec))
-        plain: Any = type(self._object).__format__
-        spec = self._operations.plain(spec)
-        if plain is object.__format__:
-            return format(str(self), spec)
-        return format(self._operations._recorder.deep(self._object), spec)
-
-    def __getattr__(self, name: str) -> Any:  # of a field such as `{o.name}`
-        operations = self._operations
-        return operations.text(operations.calls.attributes.attribute(self._object, name), -1)
-
-    def __getitem__(self, key: Any) -> Any:  # of a field such as `{o[0]}`
-        operations = self._operations
-        return operations.text(operations.calls.containers.item(self._object, key), -1)
-
-    def __int__(self) -> int:
-        return int(self._operations.calls.ready(int)(self._object))
-
-    __index__ = __int__
-
-    def __float__(self) -> float:
-        return float(self._operations.calls.ready(float)(self._object))
-
-
 def _compares_identity(cls: Any) -> bool:
     return cls.__eq__ is object.__eq__
-
-
-def _wrapped(operations: Operations, x: Any) -> Any:
-    """A container with the texts of its parts, for those that have texts of the user's."""
-    if type(x) is dict:
-        return {_word(operations, k): _word(operations, v) for k, v in x.items()}
-    return type(x)([_word(operations, part) for part in x])
-
-
-def _word(operations: Operations, x: Any) -> Any:
-    if type(x) in (list, tuple, dict):
-        return _wrapped(operations, operations._recorder.content(x))
-    if operations._recorder.defers_text and type(x) in SHOWN:
-        return operations._recorder.texts.deferred(x)
-    is_users = type(getattr(type(x), "__repr__", None)) is Function
-    return Words(operations, x) if is_users and type(x) not in ATOMS else x
-
-
-class _Unseen:
-    """A context manager of a library, which may enter a mode that sees the ops."""
-
-    def __init__(self, recorder: Recorder, o: Any) -> None:
-        self._recorder, self._o = recorder, o
-
-    def __enter__(self) -> Any:
-        depth = dispatch_mode_depth()
-        found = self._o.__enter__()
-        if dispatch_mode_depth() > depth:
-            self._o.__exit__(None, None, None)
-            raise self._recorder.refusal(f"a {type(self._o).__name__} looks at the ops")
-        return found
-
-    def __exit__(self, *error: Any) -> Any:
-        return self._o.__exit__(*error)
-
-
-class _Manager:
-    """A context manager of the user's that runs as a twin."""
-
-    def __init__(self, calls: Calls, o: Any, enter: Any, leave: Any) -> None:
-        self._calls, self._o, self._enter, self._leave = calls, o, enter, leave
-
-    def __enter__(self) -> Any:
-        return self._calls.ready(self._enter)(self._o)
-
-    def __exit__(self, kind: Any, error: Any, trace: types.TracebackType | None) -> Any:
-        if isinstance(error, AnyshapeError):
-            if not error.is_refusal:
-                self._calls.operators.need_unseen(error)
-            if self._calls.operators.does_effects:  # what was entered is left
-                self._calls.ready(self._leave)(self._o, kind, error, trace)
-            return False
-        return self._calls.ready(self._leave)(self._o, kind, error, trace)
 
 
 _EAGER: Final = (IndexError, ZeroDivisionError, OverflowError, ValueError, TypeError)

@@ -134,7 +134,7 @@ class Owners(Reader):
 
     # ------------------------------------------------------------------ values
 
-    def operand(self, x: Any) -> Any:
+    def operand(self, x: Any) -> Any:  # noqa: C901  one case per kind of object
         """A value that is stored outside, as an argument of a call of the graph.
 
         Objects that were born are made anew on every run.

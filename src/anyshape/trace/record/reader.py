@@ -22,7 +22,7 @@ from anyshape.refusal import refused
 from anyshape.torch_compat.module_attribute import CALL_HOOKS, GLOBAL_HOOKS
 from anyshape.trace.attribute import View
 from anyshape.trace.options import DONE, REFUSED
-from anyshape.trace.record import garbage, read_log
+from anyshape.trace.record import depth, garbage, read_log
 from anyshape.trace.record import read as reads
 from anyshape.trace.record.atom import ATOMS, CONTAINERS, HEAP, SYMBOLIC, Function
 from anyshape.trace.record.decimal_context import context_text, has_decimals
@@ -31,7 +31,6 @@ from anyshape.trace.record.namespace import Namespace
 from anyshape.trace.record.passive import active_method
 from anyshape.trace.record.read import MISSING
 from anyshape.trace.record.read_log import Unfolding
-from anyshape.trace.record.recipe import ITERATORS
 from anyshape.trace.record.territory import is_twinned
 from anyshape.trace.record.unrecorded import call_unrecorded
 from anyshape.trace.record.watch import Watch
@@ -232,48 +231,7 @@ class Reader:
 
     def deep(self, x: Any) -> Any:
         """Note all that an object and its parts hold, attributes too; what the trace sees of it."""
-        if type(x) in ITERATORS and id(x) not in self._born:
-            raise self.refusal("an iterator from outside is used")
-        seen = self.shadows.get(id(x), x)
-        todo, visited = self._parts(x), {id(x)}
-        if seen is not x:
-            todo = [*seen.keys(), *seen.values()] if isinstance(seen, dict) else list(seen)
-        while todo:
-            part = todo.pop()
-            if id(part) in visited:
-                continue
-            visited.add(id(part))
-            if id(part) in self.shadows:
-                raise self.refusal(f"a {type(x).__name__} with changed parts is used elsewhere")
-            if len(visited) > _MOST_PARTS:
-                raise self.refusal(f"a {type(x).__name__} of many parts is used by other code")
-            todo += self._parts(part)
-        return seen
-
-    def _parts(self, x: Any) -> list[Any]:
-        """The content of an object, noted as read."""
-        kind = type(x)
-        if kind in ATOMS or isinstance(x, torch.Tensor | type):
-            return []
-        if kind is Function or kind is types.ModuleType:
-            return []
-        if isinstance(x, CONTAINERS):
-            self.content(x)  # nothing, if it was born: its parts may be outside
-            return [*x.keys(), *x.values()] if isinstance(x, dict) else list(x)
-        if id(x) in self._born:
-            own = getattr(x, "__dict__", None)
-            return list(own.values()) if type(own) is dict else []
-        if id(x) in self.changed:
-            raise self.refusal(f"a changed {kind.__name__} is used by code that is not recorded")
-        self.kind(x)
-        if reads.is_array(x):
-            self.array(x)
-        own = getattr(x, "__dict__", None)
-        if type(own) is not dict:
-            return []
-        self.owned(own, x)
-        self.content(own)
-        return list(own.values())
+        return depth.deep(self, x)
 
     def born_below(self, x: Any, depth: int = 8) -> None:
         """Note that an object was made by the trace with all its parts."""
@@ -509,4 +467,3 @@ def _holds(x: Any, t: torch.Tensor) -> bool:
 
 _UNKNOWN: Final = object()
 _PLAIN: Final = (list, tuple, set, frozenset, deque)
-_MOST_PARTS: Final = 100_000

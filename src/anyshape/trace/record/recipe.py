@@ -1,8 +1,8 @@
 """How a program makes an object that the trace made: a function to call, with what.
 
 Containers and plain objects are made by what they hold, see `owner.py`. The others here are
-functions, methods (also in C), partial functions, iterators in C, generators that have not begun, errors,
-weak references to tensors, generic types, and subclasses of tuples and sets.
+functions, methods (also in C), partial functions, iterators in C, generators that have not begun,
+errors, weak references to tensors, generic types, and subclasses of tuples and sets.
 """
 
 from __future__ import annotations

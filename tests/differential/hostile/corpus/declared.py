@@ -226,7 +226,9 @@ def subclasses_register_themselves() -> Case:
         class B(Base, rate=7.0):
             pass
 
-    return Case(lambda x: x * sum(k.rate for k in Base.known) + len(Base.__subclasses__()), add, add)
+    return Case(
+        lambda x: x * sum(k.rate for k in Base.known) + len(Base.__subclasses__()), add, add
+    )
 
 
 @program

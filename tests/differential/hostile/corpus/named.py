@@ -506,7 +506,11 @@ def a_dict_that_changes_its_order() -> Case:
 
     def fn(x: Any) -> Any:
         first = next(iter(TABLE))
-        return x * TABLE[first], list(TABLE), dict(sorted(TABLE.items(), key=operator.itemgetter(1)))
+        return (
+            x * TABLE[first],
+            list(TABLE),
+            dict(sorted(TABLE.items(), key=operator.itemgetter(1))),
+        )
 
     return Case(fn, move, *item(TABLE, "c", 0.5))
 
