@@ -4,6 +4,8 @@ import functools
 
 import torch
 from torch.overrides import TorchFunctionMode, has_torch_function_unary
+from torch.utils._device import DeviceContext
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from anyshape.torch_compat import torch_function
 
@@ -117,3 +119,16 @@ def test_mode_questions_are_those_that_read_the_stack():
         "_get_current_function_mode_stack",
     }
     assert not any("push" in name or "pop" in name for name in names)
+
+
+def test_modes_that_see_ops_are_told_from_torchs_own():
+    assert torch_function.sees_ops(Deaf)
+    assert torch_function.sees_ops(TorchDispatchMode)
+    assert not torch_function.sees_ops(DeviceContext)
+    assert not torch_function.sees_ops(torch.no_grad)
+
+
+def test_with_calls_what_is_named_for_entering_a_mode():
+    function, dispatch = torch_function.ENTER_MODE
+    assert vars(TorchFunctionMode)["__enter__"] is function
+    assert vars(TorchDispatchMode)["__enter__"] is dispatch
