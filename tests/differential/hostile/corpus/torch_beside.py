@@ -89,7 +89,7 @@ def pruning_changes_a_mask() -> Case:
     prune.identity(m, "weight")
     return Case(
         m,
-        lambda: prune.l1_unstructured(m, "weight", amount=2),
+        lambda: prune.l1_unstructured(m, "weight", amount=0.25),
         lambda: m.weight_mask.zero_(),
         args=matrix,
         exported=False,
