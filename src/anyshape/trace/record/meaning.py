@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 import builtins
 import functools
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 
@@ -164,7 +164,7 @@ class Meanings:
         check = getattr(type(kinds), "__instancecheck__", None)
         if self._calls.is_recorded(check) and type(x) is not kinds:
             return bool(self._operators.truth(self._calls.ready(check)(kinds, x)))
-        if getattr(kinds, "_is_protocol", False):
+        if Protocol in getattr(kinds, "__mro__", ()):
             return self._has_members(x, kinds)
         if isinstance(kinds, abc.ABCMeta):
             self._note_subclass(type_of(x), kinds)

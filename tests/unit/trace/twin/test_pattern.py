@@ -28,7 +28,7 @@ class Level:
     low, high = 1, 2
 
 
-def kind_of(subject: Any) -> Any:
+def kind_of(subject: Any) -> Any:  # noqa: C901, PLR0911  one case per kind of pattern
     name, rest = "unbound", "unbound"
     match subject:
         case None | True:
