@@ -28,6 +28,7 @@ from anyshape.trace.record.atom import ATOMS, CONTAINERS, HEAP, SYMBOLIC, Functi
 from anyshape.trace.record.decimal_context import context_text, has_decimals
 from anyshape.trace.record.memory import need_unwritten
 from anyshape.trace.record.namespace import Namespace
+from anyshape.trace.record.own_dict import module_of
 from anyshape.trace.record.passive import active_method
 from anyshape.trace.record.read import MISSING
 from anyshape.trace.record.read_log import Unfolding
@@ -172,15 +173,16 @@ class Reader:
         """The stand-in for an item that is an input of the program; else its value."""
         return self.inputs.get((reads.ITEM, id(owner), key), value) if self.inputs else value
 
-    def known_again(self) -> None:
-        """Look attributes up again, but for those that were assigned."""
-        for o, name in list(self.known):
+    def look_up_again(self, key: Any = MISSING) -> None:
+        """Look attributes up again, of one name or of all, but for those that were assigned."""
+        for o, name in [p for p in self.known if key is MISSING or p[1] == key]:
             if o not in self.changed or name not in self.changed[o][1]:
                 del self.known[o, name]
 
     def dict_owner(self, d: Any) -> Any:
-        """The object whose own dict a dict is; None if nobody asked for it."""
-        return self._dict_owners.get(id(d))
+        """The object whose own dict a dict is, if the program asked for it, or the module."""
+        found = self._dict_owners.get(id(d))
+        return module_of(d) if found is None else found
 
     def own_dict(self, own: Any, owner: Any) -> Any:
         """Note that the program got the dict of an object."""
@@ -190,9 +192,8 @@ class Reader:
 
     def owned(self, own: Any, owner: Any) -> None:
         """Note whose dict a dict is, for messages."""
-        self.reads.setdefault(
-            (read_log.OWN_DICT, id(own), None), (read_log.OWN_DICT, own, None, owner)
-        )
+        place = (read_log.OWN_DICT, id(own), None)
+        self.reads.setdefault(place, (read_log.OWN_DICT, own, None, owner))
 
     def content(self, c: Any) -> Any:
         """Note all that a container holds; gives what it holds for this trace."""
@@ -274,7 +275,7 @@ class Reader:
 
     def forget_classes(self) -> None:
         """Look names up in classes again: one of these has changed."""
-        self.known_again()
+        self.look_up_again()
         self._looked_up.clear()
         self.in_class.clear()
         self.supers.clear()

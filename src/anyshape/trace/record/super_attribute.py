@@ -22,7 +22,7 @@ def in_super(recorder: Reader, o: Any, name: str) -> Any:
         found = MISSING
         line = cls.__mro__
         for base in line[line.index(start) + 1 :]:
-            if name in base.__dict__:
+            if name in base.__dict__ or (id(base), name) in recorder.known:
                 found = recorder.lookup(base, name)
                 break
         recorder.supers[cls, start, name] = found
