@@ -161,7 +161,7 @@ class Attributes:
     def plain(self, o: Any, name: str) -> Any:
         """`object.__getattribute__(o, name)`."""
         found = self.known.get((id(o), name), MISSING)
-        if found is MISSING and isinstance(o, types.ModuleType):
+        if found is MISSING and issubclass(type(o), types.ModuleType):  # `isinstance` would ask it
             found = own_name(self.recorder, o, name)
         if found is not MISSING and found is not DELETED:
             return found

@@ -42,7 +42,7 @@ class Patterns:
         self._bound = {}
         tests = self._tests(pattern, subject)
         if self._bound:
-            pairs = [
+            pairs: list[ast.expr] = [
                 ast.NamedExpr(ast.Name(name, _STORE), self._told(name, _name(held)))
                 for name, held in self._bound.items()
             ]
@@ -110,7 +110,8 @@ class Patterns:
 
     def _class(self, p: ast.MatchClass, subject: str) -> list[ast.expr]:
         parts = self.new_name()
-        count, names = ast.Constant(len(p.patterns)), ast.Constant(tuple(p.kwd_attrs))
+        count = ast.Constant(len(p.patterns))
+        names = ast.Tuple([ast.Constant(name) for name in p.kwd_attrs], _LOAD)
         found = hook("members_of", _name(subject), self._visit(p.cls), count, names)
         tests: list[ast.expr] = [_found(parts, found)]
         for i, q in enumerate((*p.patterns, *p.kwd_patterns)):

@@ -153,12 +153,11 @@ class Rewrite(ast.NodeTransformer):
             return hook("born", n)
         match n:
             case ast.Set():
-                items: ast.expr = ast.List(n.elts, _LOAD)
+                return hook("new_set", ast.List(n.elts, _LOAD))
             case ast.SetComp():
-                items = ast.ListComp(n.elt, n.generators)
-            case ast.DictComp():
-                items = ast.ListComp(ast.Tuple([n.key, n.value], _LOAD), n.generators)
-        return hook("new_dict" if isinstance(n, ast.DictComp) else "new_set", items)
+                return hook("new_set", ast.ListComp(n.elt, n.generators))
+        pairs = ast.ListComp(ast.Tuple([n.key, n.value], _LOAD), n.generators)
+        return hook("new_dict", pairs)
 
     visit_ListComp: Any = _made
     visit_Set: Any = _hashes

@@ -430,18 +430,6 @@ def a_weak_value_dict() -> Case:
     return Case(lambda x: x * table["a"].k if "a" in table else x, drop, put, exported=False)
 
 
-@program
-def a_weak_set_of_modules() -> Case:
-    modules = [nn.ReLU(), nn.ReLU()]
-    seen: Any = weakref.WeakSet(modules)
-    return Case(
-        lambda x: x * len(seen),
-        lambda: seen.discard(modules[-1]),
-        lambda: modules.pop(0) if len(modules) > 1 else None,
-        exported=False,
-    )
-
-
 # ---------------------------------------------------------------------- NumPy
 
 
