@@ -178,10 +178,7 @@ class Attributes:
     def _beyond(self, o: Any, name: str, raw: Any, *, falls_back: bool) -> Any:
         """An attribute of which the classes of the object have no data descriptor, but `raw`."""
         recorder = self.recorder
-        try:
-            own: Any = _get(o, "__dict__")
-        except AttributeError:
-            own = None
+        own: Any = self._own_dict(o)
         if type(own) is dict:
             if name in own:
                 return self._of_dict(o, own, name)
@@ -201,6 +198,15 @@ class Attributes:
         if fallback is not MISSING:
             return self.calls.ready(fallback)(o, name)
         return getattr(o, name)
+
+    def _own_dict(self, o: Any) -> Any:
+        """The dict of an object, without asking a `__getattribute__` of the user's for it."""
+        if type(o) not in self._looking:
+            return getattr(o, "__dict__", None)
+        try:
+            return object.__getattribute__(o, "__dict__")
+        except AttributeError:
+            return None
 
     def _of_dict(self, o: Any, own: dict[str, Any], name: str) -> Any:
         recorder = self.recorder
@@ -467,4 +473,3 @@ class Attributes:
 
 
 _UNKNOWN: Final = object()
-_get: Final = object.__getattribute__  # without what a class of the user's does about it

@@ -157,7 +157,7 @@ class Iterations:
         if f in _HASHING and self._recorder.texts.are_used:
             given = [dict(g).items() if isinstance(g, dict) else g for g in given]
             given = [[self._operators.plain(x) for x in g] for g in given]
-        if f in _HASHING and given and not isinstance(given[0], dict):
+        if f in _HASHING and given and not hasattr(given[0], "keys"):
             given[0] = list(given[0])
             keys = given[0]
             if f in (dict, OrderedDict):
