@@ -165,8 +165,7 @@ class _Results:
 
     def _part(self, x: Any) -> Any:
         found = self._level(x)
-        is_shared = found is not None and self._met[id(x)] > 1
-        if is_shared and not (isinstance(x, tuple) and not found.parts):
+        if found is not None and self._met[id(x)] > 1 and (found.parts or type(x) is not tuple):
             self._recorder.born(x)
             self._recorder.publish(x)
             found = None

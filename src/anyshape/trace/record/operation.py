@@ -59,6 +59,7 @@ class Operations:
     eq: Callable[[Any, Any], Any]
     lt: Callable[[Any, Any], Any]
     gt: Callable[[Any, Any], Any]
+    ge: Callable[[Any, Any], Any]
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder

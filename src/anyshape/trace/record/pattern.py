@@ -44,7 +44,7 @@ class PatternReads:
             return tuple(containers.iterated(o))
         return tuple([containers.item(o, i) for i in range(count)])
 
-    def rest_of_items(self, items: tuple[Any, ...], start: int, end: int | None) -> list[Any]:
+    def rest_of_items(self, items: tuple[Any, ...], start: int, end: int | None) -> Any:
         """The items that a star takes."""
         return self._recorder.born(list(items[start:end]))
 
@@ -60,7 +60,7 @@ class PatternReads:
             found.append(containers.item(o, key))
         return (*found, (o, keys))
 
-    def rest_of_mapping(self, found: tuple[Any, ...]) -> dict[Any, Any]:
+    def rest_of_mapping(self, found: tuple[Any, ...]) -> Any:
         """The items at other keys."""
         o, keys = found[-1]
         whole = dict(self.calls.containers.mapping(o))
