@@ -29,7 +29,7 @@ def test_strides_of_transposed_inputs(options: Any, backend: str) -> None:
         b = torch.ones(3, n).t()
         LOG.clear()
         assert compiled(b)[0] == (b + 0).stride()
-        assert LOG == [n]  # once, although the call may have run twice
+        assert [n] == LOG  # once, although the call may have run twice
 
 
 def test_a_check_that_fails_is_an_error_where_nothing_runs_again(
@@ -38,9 +38,9 @@ def test_a_check_that_fails_is_an_error_where_nothing_runs_again(
     """A planted bug: the checks of layouts are those of any assert."""
     monkeypatch.setattr(entry, "OF_LAYOUTS", frozenset())
     compiled = anyshape.compile(lambda b: (b + 0).stride())
+    compiled(torch.ones(3, 3).t())
     with pytest.raises(RuntimeAssertError, match="has strides"):
-        for n in (3, 5, 1):
-            compiled(torch.ones(3, n).t())
+        compiled(torch.ones(3, 1).t())
 
 
 def test_a_compiler_that_drops_the_check_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,7 +32,7 @@ def counted(x: Any) -> Any:
 
 
 def matched(x: Any) -> Any:
-    return x * 2 if HELD == [Alike(3), Alike(5), Alike(6)] else x
+    return x * 2 if [Alike(3), Alike(5), Alike(6)] == HELD else x
 
 
 def second(fn: Any, monkeypatch: pytest.MonkeyPatch) -> tuple[float, float]:
