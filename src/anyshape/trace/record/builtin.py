@@ -145,7 +145,7 @@ class Builtins:
         for f in _ASKED:
             yield f, functools.partial(self._asked, f)
         for name, f in math_functions.FUNCTIONS.items():
-            yield getattr(math, name), f
+            yield getattr(math, name), functools.partial(self._of_numbers, f)
         for name in OPERATORS:
             yield getattr(operator, name), getattr(self._operators, name)
         yield operator.getitem, self._containers.item
@@ -155,6 +155,13 @@ class Builtins:
         yield from warning_block.substitutes(self._recorder)
         for f, substitute in (*TORCH_SUBSTITUTES(), *setting_calls()):
             yield f, functools.partial(substitute, self._recorder)
+
+    def _of_numbers(self, f: Any, /, *args: Any, **named: Any) -> Any:
+        """A function of numbers: what an object of the user's gives for one would go unseen."""
+        for a in args:
+            if type(a) not in ATOMS:
+                self._recorder.need_passive(a)
+        return f(*args, **named)
 
     def _is_set(self, m: Any) -> Any:
         return self._attributes.attribute(m.__self__, "_flag")
@@ -387,6 +394,9 @@ class Builtins:
             raise self._recorder.refusal(f"a {cls.__name__} is made")
         if issubclass(cls, decimal.Decimal):
             args = for_decimal(args)
+        if in_package(module, "numpy"):
+            for a in args:
+                self._recorder.need_passive(a)
         if cls is memoryview and args and not self._recorder.may_write(args[0]):
             raise self._recorder.refusal("memory of an object from outside is opened")
         if issubclass(cls, weakref.ref) and args:

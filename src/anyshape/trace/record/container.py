@@ -151,6 +151,8 @@ class Containers:
         """An index of the user's class as a number; the reads of a key that is compared."""
         index = self._special(key, "__index__")
         if index is not None and not isinstance(o, dict):
+            if isinstance(o, torch.Tensor) and self._special(key, "__getitem__") is not None:
+                raise self._recorder.refusal("a tensor has an index that is a sequence, too")
             return index()
         if isinstance(o, dict | set | frozenset):
             found = self._recorder.by_identity(key, o)
@@ -380,6 +382,8 @@ class Containers:
         if method is not None:
             method(key, value)
             return
+        if type(key) not in ATOMS:
+            key = self._key(o, key)
         recorder = self._recorder
         if recorder.may_write(o) or type(o) in ATOMS or not isinstance(o, CONTAINERS):
             if not recorder.may_write(o) and recorder.is_outside(o) and not _is_tensor(o):

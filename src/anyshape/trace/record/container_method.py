@@ -27,6 +27,7 @@ _USED: Final = {  # methods that stand for a method in C, which calls none of th
     "__getitem__": ("__getitem__",),
     "__len__": ("__len__",),
 }
+_PLACED: Final = frozenset(("insert", "pop", "rotate"))  # whose first argument is a place
 _LOOKUPS: Final = frozenset(("get", "__contains__"))  # a key that is missing is no error
 
 
@@ -54,6 +55,7 @@ class ContainerMethods:
 
     def _inside(self, o: Any, name: str, /, *args: Any, **named: Any) -> Any:
         """A call on a container that was born."""
+        args = self._indexed(o, name, args)
         args, named = self._prepared(name, args, named)
         if isinstance(o, dict | set) and args:
             args = (self._containers.calls.operators.plain(args[0]), *args[1:])
@@ -147,6 +149,7 @@ class ContainerMethods:
             recorder.content(o)
         recorder.assigned.pop(id(o), None)
         shadow = self._containers.shadow(o)
+        args = self._indexed(o, name, args)
         args, named = self._prepared(name, args, named)
         if isinstance(o, dict | set) and args:
             args = (self._containers.calls.operators.plain(args[0]), *args[1:])
@@ -157,6 +160,18 @@ class ContainerMethods:
         if isinstance(o, dict):
             recorder.look_up_again()
         return result
+
+    def _indexed(self, o: Any, name: str, args: Any) -> Any:
+        """Arguments in which a place, or a mapping, of the user's class is a plain one."""
+        if not args or type(args[0]) in ATOMS:
+            return args
+        special = self._containers.calls.operators.special
+        if isinstance(o, dict):
+            is_mapping = name in ("update", "__ior__") and special(args[0], "keys") is not None
+            return (dict(self._containers.mapping(args[0])), *args[1:]) if is_mapping else args
+        index = special(args[0], "__index__") if name in _PLACED else None
+        is_placed = index is not None and isinstance(o, list | deque | bytearray)
+        return (index(), *args[1:]) if is_placed else args
 
     def _operands(self, name: str, args: Any) -> tuple[Any, ...]:
         operand = self._taken if name in CONSUMING else self._recorder.operand

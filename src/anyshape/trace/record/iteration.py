@@ -44,6 +44,7 @@ _CALLING: Final = frozenset(
     map(id, (map, functools.reduce, itertools.starmap, itertools.takewhile, itertools.dropwhile,
              itertools.filterfalse))
 )  # fmt: skip
+_COMPUTING: Final[Any] = (itertools.accumulate, math.prod, math.fsum, math.dist)  # with items
 _ABOUT: Final = ("__code__", "__defaults__", "__kwdefaults__", "__annotations__")
 _HASHING: Final = (set, frozenset, dict, OrderedDict, Counter)
 _MAPPINGS: Final = (dict, OrderedDict, Counter)
@@ -145,6 +146,12 @@ class Iterations:
         """A function that goes through its arguments; some call the first one."""
         if (found := self._open(f, args, named)) is not None:
             return found
+        if f is bytes and args and self._operators.special(args[0], "__bytes__") is not None:
+            return self._operators.special(args[0], "__bytes__")()
+        if f in _COMPUTING and (f is not itertools.accumulate or len(args) < 2):
+            args = tuple([a if type(a) in ATOMS else list(self.iterated(a)) for a in args])
+            for a in args:
+                self._recorder.need_passive(a)
         gone_through = self._looped if f in _LAZY else self.iterated
         if id(f) in _CALLING and args:
             given = [self._calls.ready(args[0]), *[gone_through(a) for a in args[1:]]]

@@ -49,7 +49,7 @@ class Meanings:
         yield builtins.bool, self.bool_
         yield builtins.max, functools.partial(self._extremum, max, functions.largest)
         yield builtins.min, functools.partial(self._extremum, min, functions.smallest)
-        yield builtins.pow, _power
+        yield builtins.pow, self._power
         yield builtins.type, self._type
         yield builtins.isinstance, self._is_instance
         yield builtins.issubclass, self._is_subclass
@@ -197,6 +197,16 @@ class Meanings:
             return self._note_subclass(cls, kinds)
         return issubclass(cls, kinds)
 
+    def _power(self, base: Any, exponent: Any, modulus: Any = None) -> Any:
+        operands = (base, exponent, modulus)
+        if modulus is None and not all(type(x) in ATOMS for x in operands):
+            return self._operators.pow(base, exponent)
+        for x in operands:
+            self._recorder.need_passive(x)
+        if modulus is None or not any(map(is_symbolic, operands)):
+            return pow(base, exponent, modulus)
+        return power_modulo(base, exponent, modulus)
+
     def _identity(self, x: Any) -> int:
         if isinstance(x, torch.Tensor):
             return identity_of(x)
@@ -217,9 +227,3 @@ class Meanings:
 def _item(x: Any) -> Any:
     """The number in a tensor that the program may be asking about."""
     return x.item() if isinstance(x, torch.Tensor) else x
-
-
-def _power(base: Any, exponent: Any, modulus: Any = None) -> Any:
-    if modulus is None or not any(map(is_symbolic, (base, exponent, modulus))):
-        return pow(base, exponent, modulus)
-    return power_modulo(base, exponent, modulus)

@@ -60,6 +60,7 @@ class Operations:
     lt: Callable[[Any, Any], Any]
     gt: Callable[[Any, Any], Any]
     ge: Callable[[Any, Any], Any]
+    pow: Callable[[Any, Any], Any]
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder

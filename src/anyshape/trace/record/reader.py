@@ -175,6 +175,8 @@ class Reader:
 
     def look_up_again(self, key: Any = MISSING) -> None:
         """Look attributes up again, of one name or of all, but for those that were assigned."""
+        if key is not MISSING and type(key) is not str:
+            return  # no name, and its `==` may be the user's
         for o, name in [p for p in self.known if key is MISSING or p[1] == key]:
             if o not in self.changed or name not in self.changed[o][1]:
                 del self.known[o, name]
