@@ -280,7 +280,8 @@ class Builtins:
         given a traced tensor would tell of the stand-in.
         """
         owner = args[0] if args else None
-        if is_binding(getattr(f, "__self__", None)) and any(type(a) is SymTensor for a in args):
+        is_op = not in_package(str(getattr(f, "__module__", "")), "torch._C")  # which a trace sees
+        if not is_op and any(type(a) is SymTensor for a in args) and is_binding(f.__self__):
             raise self._recorder.unsupported(f"{f.__name__} looks at a tensor below Python")
         if is_of_cpp(owner) and self._recorder.is_outside(owner):
             raise self._recorder.refusal(f"{type(owner).__name__}.{f.__name__} is called")
@@ -370,7 +371,7 @@ class Builtins:
         """Call an object of a class in C, such as a function of NumPy."""
         return self._plain(f, *args, **named)
 
-    def make(self, cls: Any, /, *args: Any, **named: Any) -> Any:  # noqa: C901  one case per kind
+    def make(self, cls: Any, /, *args: Any, **named: Any) -> Any:  # noqa: C901, PLR0912  one case per kind
         """A new object of a class in C, or of one without methods of the user's to make it."""
         if issubclass(cls, BaseException) and self._recorder.keeps_errors:
             return self._recorder.born(cls(*args, **named))

@@ -170,8 +170,9 @@ class ContainerMethods:
             is_mapping = name in ("update", "__ior__") and special(args[0], "keys") is not None
             return (dict(self._containers.mapping(args[0])), *args[1:]) if is_mapping else args
         index = special(args[0], "__index__") if name in _PLACED else None
-        is_placed = index is not None and isinstance(o, list | deque | bytearray)
-        return (index(), *args[1:]) if is_placed else args
+        if index is None or not isinstance(o, list | deque | bytearray):
+            return args
+        return (index(), *args[1:])
 
     def _operands(self, name: str, args: Any) -> tuple[Any, ...]:
         operand = self._taken if name in CONSUMING else self._recorder.operand
