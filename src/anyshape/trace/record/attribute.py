@@ -306,8 +306,14 @@ class Attributes:
 
     def in_dict(self, o: Any, name: str) -> Any:
         """`o.__dict__[name]` of an object that was changed."""
-        found = self.known.get((id(o), name), o.__dict__.get(name, DELETED))
-        if found is DELETED:
+        own = o.__dict__
+        if name in self.recorder.changed[id(o)][1]:
+            found = self.known[id(o), name]
+        elif name in own:
+            return self._of_dict(o, own, name)
+        else:
+            found = self.recorder.note(reads.ABSENT, own, name, MISSING)
+        if found is DELETED or found is MISSING:
             raise KeyError(name)
         return found
 

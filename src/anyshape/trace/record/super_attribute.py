@@ -20,10 +20,11 @@ def in_super(recorder: Reader, o: Any, name: str) -> Any:
     found = recorder.supers.get((cls, start, name), _UNKNOWN)
     if found is _UNKNOWN:
         found = MISSING
-        line = cls.__mro__
+        line, changed = cls.__mro__, recorder.changed
         for base in line[line.index(start) + 1 :]:
-            if name in base.__dict__ or (id(base), name) in recorder.known:
-                found = recorder.lookup(base, name)
+            stored = recorder.lookup(base, name)  # that a base lacks it is read, too
+            if name in base.__dict__ or name in changed.get(id(base), ((), ()))[1]:
+                found = stored
                 break
         recorder.supers[cls, start, name] = found
     return found
