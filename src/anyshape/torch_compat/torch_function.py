@@ -26,6 +26,7 @@ __all__ = [
     "disabled_torch_function",
     "function_mode_depth",
     "has_function_mode",
+    "is_core_function",
     "is_plain",
     "sees_ops",
     "without_mode",
@@ -90,6 +91,13 @@ def _replace_modes(modes: list[Any]) -> None:
         torch._C._pop_torch_function_stack()
     for mode in modes:
         torch._C._push_on_torch_function_stack(mode)
+
+
+def is_core_function(f: Any) -> bool:
+    """Whether a function in C++ is one of torch's own, which takes a tensor as it is. Ops of
+    `torch.ops` are of C++ too, and hand a tensor with a `__torch_function__` to it.
+    """
+    return str(getattr(f, "__module__", "")).partition(".")[2].startswith("_C")
 
 
 def sees_ops(kind: type) -> bool:

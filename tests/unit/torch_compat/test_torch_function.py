@@ -132,3 +132,12 @@ def test_with_calls_what_is_named_for_entering_a_mode():
     function, dispatch = torch_function.ENTER_MODE
     assert vars(TorchFunctionMode)["__enter__"] is function
     assert vars(TorchDispatchMode)["__enter__"] is dispatch
+
+
+def test_functions_in_c_are_told_from_ops():
+    x = torch.ones(2).as_subclass(Loud)
+    assert torch_function.is_core_function(torch._C._dispatch_keys)
+    assert torch._C._dispatch_keys(x) != "overridden"
+    op = torch.ops.aten.relu._op
+    assert not torch_function.is_core_function(op)
+    assert torch.ops.aten.relu(x) == "overridden"

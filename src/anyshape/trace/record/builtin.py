@@ -32,6 +32,7 @@ from anyshape.rules.dispatch.body import body_of, warns
 from anyshape.symbolic import math_functions
 from anyshape.tensor.sym_tensor import SymTensor
 from anyshape.torch_compat.dynamo import original_of
+from anyshape.torch_compat.torch_function import is_core_function
 from anyshape.trace.record import outlet, warning_block
 from anyshape.trace.record import read as reads
 from anyshape.trace.record.alone import need_copied_by_python
@@ -280,8 +281,8 @@ class Builtins:
         given a traced tensor would tell of the stand-in.
         """
         owner = args[0] if args else None
-        is_op = not in_package(str(getattr(f, "__module__", "")), "torch._C")  # which a trace sees
-        if not is_op and any(type(a) is SymTensor for a in args) and is_binding(f.__self__):
+        traced = any(type(a) is SymTensor for a in args)
+        if traced and is_core_function(f) and is_binding(getattr(f, "__self__", None)):
             raise self._recorder.unsupported(f"{f.__name__} looks at a tensor below Python")
         if is_of_cpp(owner) and self._recorder.is_outside(owner):
             raise self._recorder.refusal(f"{type(owner).__name__}.{f.__name__} is called")
