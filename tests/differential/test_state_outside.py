@@ -128,3 +128,28 @@ def test_settings_that_are_not_looked_at_are_found(monkeypatch: pytest.MonkeyPat
     outcome(compiled, contextlib.nullcontext)
     state = STATES["no_kernel"]
     assert outcome(compiled, state) != outcome(attend, state)
+
+
+def _ops_of(fn: Any, x: torch.Tensor) -> list[str]:
+    SEEN.clear()
+    with Dispatched():
+        fn(x)
+    return list(SEEN)
+
+
+@pytest.mark.parametrize("is_known", [False, True])
+def test_a_dispatch_mode_sees_the_ops_of_a_whole_graph(is_known: bool) -> None:
+    """Also of one that a backend has compiled, and where the first call is under the mode."""
+
+    def fn(x: torch.Tensor) -> torch.Tensor:
+        return x.sin() + x.cos()
+
+    lowered = []
+    compiled = anyshape.compile(
+        fn, fullgraph=True, backend=lambda gm, _: lowered.append(gm) or torch.zeros_like
+    )
+    x = torch.randn(3)
+    if is_known:
+        assert not torch.equal(compiled(x), fn(x))  # the backend's program is another one
+    assert _ops_of(compiled, x) == _ops_of(fn, x)
+    assert len(lowered) == is_known

@@ -15,7 +15,7 @@ from anyshape.events import Recompilation as Recompilation
 
 
 class _Callable(ModuleType):
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         return compile(*args, **kwargs)
 
 

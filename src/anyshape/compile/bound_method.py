@@ -34,7 +34,7 @@ class BoundMethod:
     def __signature__(self) -> inspect.Signature:
         return inspect.signature(types.MethodType(self.__func__, self._owner()))
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Call the method."""
         return self.__func__(self._owner(), *args, **kwargs)
 
@@ -53,7 +53,7 @@ class CompiledMethod:
         """The method that was compiled."""
         return types.MethodType(self.compiled.fn.__func__, self.__self__)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Call the method."""
         return self.compiled(*args, **kwargs)
 

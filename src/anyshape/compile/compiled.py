@@ -104,7 +104,7 @@ class Compiled(Described):
 
     # ------------------------------------------------------------------ calls
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Run the first entry that accepts these inputs; trace the call if none does."""
         if is_tracing():
             return self.fn(*args, **kwargs)
@@ -174,7 +174,8 @@ class Compiled(Described):
     # ------------------------------------------------------------------ tracing
 
     def _miss(self, args: Any, kwargs: dict[str, Any], omitted: frozenset[str]) -> Any:  # noqa: C901  one case per stance
-        if not self.options.fullgraph and is_watched(is_lowered=not self._backend.is_plain):
+        fullgraph = self.options.fullgraph
+        if is_watched(is_lowered=not self._backend.is_plain, fullgraph=fullgraph):
             return self._eagerly(args, kwargs)
         if self._cuts.current() is not None:
             return self._in_pieces(args, kwargs)
@@ -202,7 +203,7 @@ class Compiled(Described):
         attributes = attributes_of(self.fn)
         attributes += self._varying.current(attributes)
         call = Arguments.of(self.fn, args, kwargs, attributes, owned=True)
-        if any(map(untraceable, call.flat)) and not self.options.fullgraph:
+        if any(map(untraceable, call.flat)) and not fullgraph:
             return self._eagerly(args, kwargs)
         if chosen == "eager_then_compile" and not self.stats.calls:
             self.history.note(call.names, call.flat)

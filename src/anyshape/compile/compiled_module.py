@@ -51,7 +51,7 @@ class CompiledModule(torch.nn.Module):
             own["compiled"] = own["served"] = Compiled(original, options)
         own["training"] = original.training
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Run the program for these inputs."""
         return self.__dict__["served"](*args, **kwargs)
 

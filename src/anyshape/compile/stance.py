@@ -26,12 +26,15 @@ def stance() -> str:
     return _OURS.get(theirs, theirs)
 
 
-def is_watched(*, is_lowered: bool) -> bool:
+def is_watched(*, is_lowered: bool, fullgraph: bool) -> bool:
     """Whether a mode or hooks of the caller would see other calls than those of the function.
 
     A function mode sees what a trace asks; a dispatch mode, and hooks on saved tensors, see what
-    a compiler makes of the ops.
+    a compiler makes of the ops. A dispatch mode sees all ops of the function with `fullgraph`, too,
+    as under torch.compile; anything else is an error then.
     """
-    if has_function_mode():
+    if is_lowered and dispatch_mode_depth() > 0:
         return True
-    return is_lowered and (dispatch_mode_depth() > 0 or saved_tensors_hooks() is not None)
+    if fullgraph:
+        return False
+    return has_function_mode() or (is_lowered and saved_tensors_hooks() is not None)

@@ -25,6 +25,7 @@ from anyshape.interop.lowering_condition import (
     WholeStorage,
 )
 from anyshape.rules.dispatch.resolve import resolve
+from anyshape.rules.dispatch.return_type import row_of
 from anyshape.rules.dispatch.table import Rule
 from anyshape.torch_compat.dynamo import global_state, tensor_guards
 from anyshape.torch_compat.process_flag import read_flags
@@ -52,7 +53,7 @@ _OF_LIBRARIES: Final = tuple(
 def _calls_libraries(graph: Graph) -> bool:
     """Whether a program calls ops that torch may compute with several libraries of kernels."""
     for node in graph.nodes:
-        found = resolve(node.func)
+        found = row_of(resolve(node.func))
         row = found.args[0] if type(found) is functools.partial else None
         if type(row) is not Rule:
             return True

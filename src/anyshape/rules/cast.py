@@ -25,7 +25,7 @@ from anyshape.tensor.layout import (
     offset_of,
 )
 from anyshape.tensor.meta import Meta
-from anyshape.tensor.sym_tensor import SymTensor
+from anyshape.tensor.sym_tensor import SymTensor, alter
 from anyshape.torch_compat.torch_function import DisableTorchFunction
 
 
@@ -206,7 +206,8 @@ def requires_grad_(x: Any, requires_grad: bool = True) -> Any:
     if not meta.requires_grad:
         x._leaf = True
         tracer.note_leaf(x)
-    x._meta = Meta(meta.shape, meta.dtype, meta.layout, meta.device, requires_grad)
+    if meta.requires_grad is not requires_grad:
+        alter(x, Meta(meta.shape, meta.dtype, meta.layout, meta.device, requires_grad))
     tracer.note(x._meta)
     return Done(x)
 

@@ -15,7 +15,7 @@ from anyshape.rules.shared.operand import meta_of, shape_of, sizes_of
 from anyshape.tensor.current import current
 from anyshape.tensor.meta import Meta
 from anyshape.tensor.size import equal, expect_size, plain
-from anyshape.tensor.sym_tensor import SymTensor
+from anyshape.tensor.sym_tensor import SymTensor, alter
 
 
 @rule("resize_")
@@ -51,5 +51,5 @@ def _resize(
     if not same or memory_format not in (None, torch.preserve_format):
         meta = formatted(Meta(shape, meta.dtype, device=meta.device), memory_format)
         meta.requires_grad = False
-        x._meta = meta
+        alter(x, meta)
     return Done(x)

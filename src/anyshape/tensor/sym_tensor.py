@@ -127,15 +127,34 @@ class SymTensor(torch.Tensor):
 
 
 DUMMY: Final = torch.empty(0, device="meta")
+_NUMBER: Final = torch.empty((), device="meta")
+_INTEGER: Final = torch.empty((), device="meta", dtype=torch.int64)
+
+
+def number_like(dtype: torch.dtype) -> torch.Tensor:
+    """What is behind a traced tensor without dimensions: functions of torch look at that before
+    they take it for a number, as `alpha` of `torch.add`.
+    """
+    return _NUMBER if dtype.is_floating_point or dtype.is_complex else _INTEGER
 
 
 def make(meta: Meta, value: Any, tracer: Any) -> SymTensor:
     """A tensor for a value of the graph."""
-    t: SymTensor = make_subclass(SymTensor, DUMMY)
+    t: SymTensor = make_subclass(SymTensor, DUMMY if meta.shape else number_like(meta.dtype))
     t._meta = meta
     t._value = value
     t._tracer = tracer
     return t
+
+
+def alter(t: SymTensor, meta: Meta) -> None:
+    """Give a tensor other metadata, as calls in place do.
+
+    An item of a list may be the same tensor under another name, which would keep the old ones.
+    """
+    if t._tracer.has_lists:
+        t._tracer.need_alone(t)
+    t._meta = meta
 
 
 # ---------------------------------------------------------------------- properties

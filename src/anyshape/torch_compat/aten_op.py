@@ -118,10 +118,30 @@ def schema_of(func: Any) -> Any:
     None for a function that is no op. Without it, a call without a rule could not tell which of its
     operands it changes.
     """
+    schemas = _schemas(func)
+    return next((s for s in schemas if s.is_mutable), schemas[0]) if schemas else None
+
+
+def container_of(func: Any) -> type | None:
+    """The class of the container in which an op of `torch.ops` returns its results; None if there
+    is one result, or the function is no op.
+
+    Without it, a program would return the named tuple of the function with the same name.
+    """
+    found = None
+    for schema in _schemas(func):
+        kinds = [str(r.type) for r in schema.returns]
+        if kinds in (["List[Tensor]"], ["List[int]"]):
+            return list
+        if len(kinds) > 1:
+            found = tuple
+    return found
+
+
+def _schemas(func: Any) -> list[Any]:
     if isinstance(func, OpOverloadPacket):
-        schemas = [getattr(func, name)._schema for name in func.overloads()]  # type: ignore[no-untyped-call]
-        return next((s for s in schemas if s.is_mutable), schemas[0])
-    return func._schema if isinstance(func, OpOverload) else None
+        return [getattr(func, name)._schema for name in func.overloads()]  # type: ignore[no-untyped-call]
+    return [func._schema] if isinstance(func, OpOverload) else []
 
 
 def asks_metadata(func: Any, schema: Any) -> bool:

@@ -19,7 +19,7 @@ from anyshape.refusal import refused
 from anyshape.rules.dispatch.result import Defined, Many
 from anyshape.tensor.current import current
 from anyshape.tensor.meta import Meta
-from anyshape.tensor.sym_tensor import SymTensor, make
+from anyshape.tensor.sym_tensor import SymTensor, alter, make
 from anyshape.torch_compat import pytree
 from anyshape.torch_compat.call_frame import APPLY
 from anyshape.torch_compat.torch_function import DisableTorchFunction
@@ -346,4 +346,4 @@ class _Whole:
         """An input that was changed in place gets the history of the call."""
         if type(x) is SymTensor:
             m = x._meta
-            x._meta = Meta(m.shape, m.dtype, m.layout, m.device, requires_grad=True)
+            alter(x, Meta(m.shape, m.dtype, m.layout, m.device, requires_grad=True))

@@ -152,6 +152,13 @@ def _fresh(tracer: Tracer, value: Value, tensor: torch.Tensor) -> Node:
     return node
 
 
+def made(tracer: Tracer, x: Any) -> Any:
+    """What a rule gave in place of tensors; lists are new ones on every run, with all in them."""
+    if type(x) is list and tracer.recorder is not None:
+        tracer.recorder.born_below(x)
+    return x
+
+
 def make_leaf(data: torch.Tensor, requires_grad: bool, kind: type) -> torch.Tensor:
     """A new tensor with its own memory, of class `kind`, without a history."""
     copy = data.detach().clone()

@@ -14,7 +14,7 @@ from anyshape.env.site import capture as capture_site
 from anyshape.errors import UnsupportedError
 from anyshape.refusal import refused
 from anyshape.tensor.meta import Meta
-from anyshape.tensor.sym_tensor import SymTensor
+from anyshape.tensor.sym_tensor import SymTensor, alter
 from anyshape.torch_compat.aten_op import DATA
 from anyshape.trace.options import REPLAYED
 from anyshape.trace.record.effect import set_data
@@ -50,7 +50,7 @@ def assign_data(tracer: Tracer, t: Any, value: Any) -> None:
     target.version = tracer.epoch
     tracer.outer_version = tracer.epoch
     if is_traced:
-        t._meta = Meta(new.shape, new.dtype, new.layout, new.device, old.requires_grad)
+        alter(t, Meta(new.shape, new.dtype, new.layout, new.device, old.requires_grad))
 
 
 def _is_alike(a: Meta, b: Meta) -> bool:

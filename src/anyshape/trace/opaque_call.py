@@ -7,6 +7,7 @@ does, for the shapes of the results. What it gives besides tensors must be the s
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -17,13 +18,50 @@ from anyshape.rules.dispatch.result import Defined, Done, Many
 from anyshape.rules.dispatch.table import USER
 from anyshape.rules.dispatch.user import run_user_rule
 from anyshape.tensor.meta import Meta
+from anyshape.tensor.sym_tensor import SymSize
 from anyshape.torch_compat import pytree
 from anyshape.torch_compat.thread_state import is_any_autocast_enabled
+from anyshape.trace import tree
 from anyshape.trace.graph import SYMBOLIC, leaves
+from anyshape.trace.record.owner import is_plain_object
 from anyshape.trace.scan import PLAIN
 
 if TYPE_CHECKING:
     from anyshape.trace.record.recorder import Recorder
+
+
+class Rebuilding:
+    """A function that gets objects which the program made: each run makes them anew.
+
+    It takes the parts of all arguments; `spec` is the structure of the positional ones and the
+    named ones.
+    """
+
+    def __init__(self, function: Any, spec: Any) -> None:
+        self.function = function
+        self.spec = spec
+        self.__name__ = self.__qualname__ = str(getattr(function, "__name__", function))
+        self.__module__ = str(getattr(function, "__module__", __name__))
+
+    def __call__(self, *parts: Any) -> Any:
+        """Call the function with the objects."""
+        args, kwargs = tree.unflatten(parts, self.spec)
+        return self.function(*args, **kwargs)
+
+
+def _structure(recorder: Recorder, x: Any, parts: list[Any]) -> Any:
+    """The structure of an argument; its leaves are added to the parts."""
+    found = tree.level(x)
+    if recorder.is_born(x):
+        is_object = found is None and is_plain_object(x) and not isinstance(x, torch.nn.Module)
+        found = tree.members(x) if is_object else found
+    elif found is not None and found.kind is tree.Fields:
+        found = None
+    if found is None or type(x) is torch.Size or type(x) is SymSize:
+        parts.append(x)
+        return pytree.tree_structure(0)
+    inner = [_structure(recorder, part, parts) for part in found.parts]
+    return pytree.TreeSpec(found.kind, found.context, inner)
 
 
 class OpaqueCall:
@@ -79,7 +117,11 @@ class OpaqueCall:
 def call_opaque(recorder: Recorder, function: Any, /, *args: Any, **kwargs: Any) -> Any:
     """Record a call of a function that is not looked into; what it returns."""
     tracer, name = recorder.tracer, getattr(function, "__name__", str(function))
-    for x in leaves((args, kwargs)):
+    parts: list[Any] = []
+    spec = _structure(recorder, (args, kwargs), parts)
+    if not all(x is y for x, y in zip_longest(parts, leaves((args, kwargs)))):
+        function, args, kwargs = Rebuilding(function, spec), tuple(parts), {}
+    for x in parts:
         if type(x) not in PLAIN and not isinstance(x, torch.Tensor):
             raise recorder.unsupported(
                 f"{name}, which torch.compiler.allow_in_graph has marked, gets a"

@@ -99,7 +99,8 @@ class _Exported:
         kinds = (list, dict, OrderedDict, deque, tree.Members, tree.Derived)
         if found.kind in kinds or type(x) in kinds:
             whose = whose or ("of the caller" if recorder.is_argument(x) else "")
-            whose = whose or ("twice" if id(x) in self._met else "")
+            is_inside = id(x) in getattr(recorder.tracer, "frozen", ())  # of another list
+            whose = whose or ("twice" if is_inside or id(x) in self._met else "")
             self._met.add(id(x))
             self._met_objects.append(x)
         if whose and not isinstance(x, tuple):
@@ -182,6 +183,8 @@ class _Results:
         if type(x) in ATOMS or isinstance(x, torch.Tensor | type):
             return output_of(self._tracer, x)
         if recorder.is_outside(x) and not recorder.is_born(x):
+            if isinstance(x, tuple | list | dict | set | frozenset):
+                _need_nothing_hidden(x)
             return Held(x)
         if isinstance(x, set | frozenset | bytearray):
             recorder.born(x)
@@ -235,6 +238,11 @@ def output_of(tracer: Tracer, leaf: Any) -> Any:
         )
     if type(leaf) is SymList:
         return leaf._value
+    _need_nothing_hidden(leaf)
+    return value_of(tracer, leaf) if is_held(leaf) else Scan(tracer).freeze(leaf)
+
+
+def _need_nothing_hidden(leaf: Any) -> None:
     hidden = hidden_in(leaf, (SymTensor, *SYMBOLIC))
     if hidden is not None and type(leaf) is not type(hidden):
         raise refused(
@@ -245,7 +253,6 @@ def output_of(tracer: Tracer, leaf: Any) -> Any:
             f" {pytree.REGISTER}",
             code="AS115",
         )
-    return value_of(tracer, leaf) if is_held(leaf) else Scan(tracer).freeze(leaf)
 
 
 def _here() -> str:

@@ -4,6 +4,8 @@ tensors and whether one requires grad.
 
 from __future__ import annotations
 
+import functools
+import types
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
@@ -16,6 +18,7 @@ from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.sym_tensor import SymTensor
 from anyshape.trace.graph import Value
+from anyshape.trace.record.territory import is_filled
 from anyshape.trace.sequence.list_meta import TENSOR
 from anyshape.trace.sequence.sym_list import SymList
 
@@ -150,6 +153,13 @@ def hidden_in(x: Any, kinds: tuple[type, ...], depth: int = 4) -> Any:
         parts = list(x.values())
     elif isinstance(x, list | tuple | set | frozenset):
         parts = list(x)
+    elif isinstance(x, types.FunctionType):
+        parts = [c.cell_contents for c in x.__closure__ or () if is_filled(c)]
+        parts += [*(x.__defaults__ or ()), *(x.__kwdefaults__ or {}).values()]
+    elif isinstance(x, types.MethodType):
+        parts = [x.__self__]
+    elif isinstance(x, functools.partial):
+        parts = [x.func, *x.args, *x.keywords.values()]
     elif not callable(x):
         parts = list(getattr(x, "__dict__", {}).values())
         parts += [getattr(x, name, None) for name in getattr(type(x), "__slots__", ())]

@@ -28,7 +28,7 @@ from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.current import outside
 from anyshape.tensor.meta import Meta, meta_of_real
 from anyshape.tensor.size import same_expr
-from anyshape.tensor.sym_tensor import DUMMY, ROWS, SymTensor, make
+from anyshape.tensor.sym_tensor import DUMMY, ROWS, SymTensor, alter, make, number_like
 from anyshape.tensor.wrapper import WrapperOperand
 from anyshape.torch_compat.tensor_subclass import make_subclass
 from anyshape.torch_compat.thread_state import is_any_autocast_enabled
@@ -37,7 +37,7 @@ from anyshape.trace.aside import unrecorded
 from anyshape.trace.autograd_call import autograd_call, view_without_grad
 from anyshape.trace.autograd_function import need_backward
 from anyshape.trace.backward import assign_gradient, gradient, note_leaf
-from anyshape.trace.birth import Births, make_parameter, need_origin, note_foreign, settle
+from anyshape.trace.birth import Births, made, make_parameter, need_origin, note_foreign, settle
 from anyshape.trace.constant import need_plain_constant
 from anyshape.trace.data_assignment import assign_data
 from anyshape.trace.fresh_size import bind_fresh_sizes
@@ -174,7 +174,7 @@ class Tracer(ModeRecorder):
         node.outs = value = Value(count, RESULT, out, node)
         if self._fresh:
             self._bind(node)
-        t: SymTensor = make_subclass(SymTensor, DUMMY)
+        t: SymTensor = make_subclass(SymTensor, DUMMY if out.shape else number_like(out.dtype))
         t._meta = out
         t._value = value
         t._tracer = self
@@ -184,7 +184,7 @@ class Tracer(ModeRecorder):
         """Write a node for what is not one tensor, if there is anything to write."""
         kind = type(out)
         if kind is Done:
-            return out.value
+            return made(self, out.value)
         if kind is Instead:
             return self.record(out.func, out.args, out.kwargs, out.out)
         if kind is Defined:
@@ -293,7 +293,7 @@ class Tracer(ModeRecorder):
         if meta is not None and scan.grad and self._grad and not meta.requires_grad:
             dtype = meta.dtype
             if dtype.is_floating_point or dtype.is_complex:
-                changed._meta = Meta(meta.shape, dtype, meta.layout, meta.device, True)
+                alter(changed, Meta(meta.shape, dtype, meta.layout, meta.device, True))
 
     def touch(self, changed: Any) -> bool:
         """Note that the memory of a tensor changed; whether it is of a tensor from outside."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 import torch
 
@@ -23,6 +25,32 @@ def ranked(x, k=2):
     if x.device.type != "meta" and x.numel() and x.flatten()[0].item() > 0:
         y = y + 1
     return {"y": y, "view": x.view(-1), "name": "ranked", "same": x}
+
+
+@dataclasses.dataclass(frozen=True)
+class Pair:
+    x: torch.Tensor
+    n: int
+    more: list = dataclasses.field(default_factory=lambda: [5])
+
+
+class Scale:
+    def __init__(self, by):
+        self.by = by
+
+
+@torch.compiler.allow_in_graph
+def of_objects(pair, *, scale):
+    return pair.x * pair.n + pair.more[0] * scale.by
+
+
+def uses_objects(x):
+    return of_objects(Pair(x, x.size(0)), scale=Scale(x + 1)), of_objects(
+        Pair(x, 2, [x.size(1)]), scale=Scale(3)
+    )
+
+
+OUTER = Scale(2)
 
 
 def uses_ranked(x):
@@ -228,3 +256,30 @@ def test_plain_results_must_stay():
     told[0] = 2
     with pytest.raises(ConstraintError, match=r"telling returned 2; while .* it was 1"):
         program(x)
+
+
+def test_objects_that_the_program_makes_are_made_on_every_run():
+    need_equal(exported(uses_objects), uses_objects)
+    need_equal(anyshape.compile(uses_objects, dynamic=True, fullgraph=True), uses_objects)
+
+
+def test_an_object_from_outside_is_refused():
+    with pytest.raises(UnsupportedError, match="gets a Scale"):
+        exported(lambda x: of_objects(Pair(x, 1), scale=OUTER))
+
+
+def test_parts_in_another_order_would_be_found(monkeypatch):
+    """A planted bug: the objects are made of the parts in another order."""
+    program = exported(uses_objects)
+    call = next(
+        node.func for node in program.variants[0].graph.nodes if type(node.func) is OpaqueCall
+    )
+    inner = call.function.function
+    monkeypatch.setattr(call.function, "function", lambda p, scale: inner(p, scale=Scale(p.x)))
+    x = torch.ones(2, 3)
+    assert not torch.equal(program(x)[0], uses_objects(x)[0])
+
+
+def test_a_call_with_objects_is_not_saved(tmp_path):
+    with pytest.raises(UnsupportedError, match="cannot save a program that calls of_objects"):
+        exported(uses_objects).save(tmp_path / "program")

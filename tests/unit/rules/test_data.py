@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 
+import anyshape
 from anyshape.errors import AnyshapeError
 from anyshape.tensor.size import known
 from anyshape.trace import capture
@@ -209,3 +210,33 @@ def test_bincount_keeps_its_dtype_without_elements() -> None:
     empty = program(torch.zeros(0, dtype=torch.int64), torch.ones(0))
     assert empty.dtype is torch.float32
     agrees(fn, program, torch.tensor([3, 3, 0]), torch.ones(3))
+
+
+NUMBERS = {
+    "keyword": lambda x, t, k: torch.add(x, x, alpha=t),
+    "value": lambda x, t, k: torch.addcmul(x, x, x, value=t),
+    "position": lambda x, t, k: torch.nn.functional.elu(x, t),
+    "two": lambda x, t, k: torch.nn.functional.threshold(x, t, t),
+    "of_a_product": lambda x, t, k: torch.addmv(x, x[:, None] * x, x, beta=t, alpha=k),
+    "shift": lambda x, t, k: torch.roll(x, k),
+    "offset": lambda x, t, k: torch.diag_embed(x, k - 1),
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_a_tensor_without_dimensions_may_stand_for_a_number(name: str) -> None:
+    """Also a result, and with another value in the next call."""
+
+    def fn(x: Any, t: Any, k: Any) -> Any:
+        return NUMBERS[name](x, t, k), NUMBERS[name](x, t * 2, k)
+
+    compiled = anyshape.compile(fn, dynamic=True)
+    for n, number in ((3, 0.5), (3, 0.25), (5, 1.5), (1, 0.75)):
+        given = (torch.randn(n), torch.tensor(number, dtype=torch.float64), torch.tensor(2))
+        for a, b in zip(compiled(*given), fn(*given), strict=True):
+            assert torch.equal(a, b)
+
+
+def test_a_tensor_with_a_dimension_does_not_stand_for_a_number() -> None:
+    with pytest.raises(TypeError, match="must be Number"):
+        anyshape.compile(lambda x, t: torch.add(x, x, alpha=t))(torch.ones(2), torch.ones(1))

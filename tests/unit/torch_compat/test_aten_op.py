@@ -160,3 +160,22 @@ def test_ops_that_ask_for_metadata():
     assert asks(torch.ops.aten.sym_size.int)
     assert not asks(torch.ops.aten._local_scalar_dense.default)
     assert not asks(torch.ops.aten.add.Tensor)
+
+
+@pytest.mark.parametrize(
+    ("func", "kind"),
+    [
+        (torch.ops.aten.unbind.int, list),
+        (torch.ops.aten.split, list),
+        (torch.ops.aten.max.dim, tuple),
+        (torch.ops.aten.topk, tuple),
+        (torch.ops.aten.add, None),
+        (torch.topk, None),
+    ],
+)
+def test_container_of_the_results_of_an_op(func, kind):
+    assert aten_op.container_of(func) is kind
+    if kind is not None:
+        given = {"unbind": (), "split": (1,), "max": (0,), "topk": (1,)}
+        name = aten_op.qualified_name(func).removeprefix("aten::")
+        assert type(func(torch.ones(2, 2), *given[name])) is kind

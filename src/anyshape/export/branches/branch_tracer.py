@@ -33,8 +33,9 @@ from anyshape.trace.record.atom import ATOMS
 from anyshape.trace.record.blame import is_of_program
 from anyshape.trace.record.effect import raise_unless
 from anyshape.trace.record.held import Held
+from anyshape.trace.sequence.item import need_alone
 from anyshape.trace.sequence.open_call import need_loop, open_numbers, open_rows
-from anyshape.trace.sequence.sym_list import refusal_of
+from anyshape.trace.sequence.sym_list import need_unchanged, need_unused, refusal_of
 from anyshape.trace.trace_asker import TraceAsker
 
 if TYPE_CHECKING:
@@ -152,6 +153,8 @@ class BranchTracer(SegmentTracer):
         self._hidden = 0  # blocks whose nodes are forgotten
         self._walker: Walker | None = None  # the iterator that asks
         self._references: dict[int, int] = {}  # to lists, in the last state
+        self.listed: set[Value] = set()  # tensors that were put into lists
+        self.frozen: dict[int, tuple[list[Any], tuple[Any, ...]]] = {}  # lists, with what they had
 
     # ------------------------------------------------------------------ questions
 
@@ -169,6 +172,7 @@ class BranchTracer(SegmentTracer):
         if check is not None and check.site == capture_site():
             return self._need(question, check)
         self.settle()
+        need_unchanged(self)
         self.questions.append(question)
         segment = self.segment
         if self.script is None:
@@ -233,6 +237,10 @@ class BranchTracer(SegmentTracer):
         self._forget()
         self.outer_version = self.epoch
         return True
+
+    def need_alone(self, t: SymTensor) -> None:
+        """See `need_alone`."""
+        need_alone(t, self._live(), self.graph.nodes[self._start :])
 
     def _widen(self, answer: Any) -> None:
         """Let the numbers that a loop changes be symbols from here on."""
@@ -314,6 +322,7 @@ class BranchTracer(SegmentTracer):
     def _state(self) -> ProgramState | None:
         found = super()._state()
         self._references = {} if found is None else found.references
+        need_unused(self, self._references)
         return found
 
     def _repeated(self, state: ProgramState) -> tuple[Segment, list[Any]] | None:
@@ -382,6 +391,7 @@ class BranchTracer(SegmentTracer):
     def finish(self, outputs: list[Any], out_spec: Any) -> None:
         """End the last segment with what the program returned."""
         assert self.script is not None
+        need_unchanged(self)
         if len(self.path) < len(self.script) or self.segment.run is not None:
             raise Diverged("the program took other steps than the last time with the same answers")
         if self.error is not None and self._only_raised():

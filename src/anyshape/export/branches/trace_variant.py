@@ -246,8 +246,9 @@ def _too_many(tree: Tree, failed: Exception | None) -> AnyshapeError:
     why += " repeats"
     if variables := tree.varying():
         why += f"; from round to round, another state is in {' and '.join(variables)}"
-    if isinstance(failed, AnyshapeError):
-        why += f"; with the numbers that change as symbols: {failed.what}"
+    if failed is not None:
+        text = failed.what if isinstance(failed, AnyshapeError) else repr(failed)
+        why += f"; with the numbers that change as symbols: {text}"
     return DataDependentError(
         f"the program branches on data into more than {config.segment_limit} segments: it decides"
         f" {question}" + (f" at {site}" if site else ""),

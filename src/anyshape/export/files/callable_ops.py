@@ -21,6 +21,7 @@ from anyshape.export.files.guarded_op import unguarded
 from anyshape.rules import data, generator, linalg
 from anyshape.rules.dispatch.op_name import NOT_OPS, REFUSED
 from anyshape.rules.dispatch.resolve import loaded_rules, op_name, resolve
+from anyshape.rules.dispatch.return_type import row_of
 from anyshape.symbolic.torch_calls import HANDLED
 from anyshape.tensor import observed
 from anyshape.torch_compat.aten_op import (
@@ -93,7 +94,7 @@ def _is_allowed(func: Any) -> bool:
         return False
     if name.endswith("_backward"):  # programs have none: gradients come from autograd
         return False
-    if type(resolve(func)) is functools.partial:  # the row of a rule
+    if type(row_of(resolve(func))) is functools.partial:  # the row of a rule
         return True
     if isinstance(func, types.FunctionType):
         return False

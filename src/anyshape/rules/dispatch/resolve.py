@@ -29,6 +29,7 @@ from anyshape.rules.dispatch.op_name import (
     REFUSED,
 )
 from anyshape.rules.dispatch.result import Done, Instead, Many
+from anyshape.rules.dispatch.return_type import contained, with_out
 from anyshape.rules.dispatch.signature import warn_out_of_date
 from anyshape.rules.dispatch.sym_node import to_ours
 from anyshape.rules.dispatch.table import PURE, RANDOM, RULES, USER, Rule
@@ -43,8 +44,8 @@ from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.layout import CONTIGUOUS, unsure
 from anyshape.tensor.meta import Meta
 from anyshape.tensor.size import equal
-from anyshape.tensor.sym_tensor import SymTensor, make
-from anyshape.torch_compat.aten_op import is_op, qualified_name, schema_of
+from anyshape.tensor.sym_tensor import SymTensor, alter, make
+from anyshape.torch_compat.aten_op import container_of, is_op, qualified_name, schema_of
 from anyshape.torch_compat.tensor_subclass import VIEW_BASE
 from anyshape.torch_compat.thread_state import is_any_autocast_enabled
 from anyshape.torch_compat.torch_function import SAME_SIGNATURE_MODULES, DisableTorchFunction
@@ -106,6 +107,12 @@ def loaded_rules() -> dict[str, Rule]:
 def resolve(func: Any) -> Handler:
     """The handler of the calls of a torch function."""
     _load()
+    handler = _handler(func)
+    kind = container_of(func)
+    return handler if kind is None else functools.partial(contained, kind, handler)
+
+
+def _handler(func: Any) -> Handler:
     if func in USER:
         return functools.partial(_run_user, USER[func])
     name = getattr(func, "__name__", "")
@@ -283,7 +290,7 @@ def _run_inplace(found: Rule, tracer: Any, func: Any, args: Any, kwargs: Any) ->
         out.device = x._meta.device
         if out.requires_grad is None:  # all but `detach_` keep it
             out.requires_grad = x._meta.requires_grad
-        x._meta = out
+        alter(x, out)
         return x
     meta = meta_of(x)
     fits(out.shape, meta.shape, func.__name__)
@@ -316,13 +323,15 @@ def _run_out(found: Rule, tracer: Any, func: Any, args: Any, kwargs: Any) -> Any
     if type(result) is Instead:
         result = result.out
     if type(result) is Done:
-        raise refused(UnsupportedError, f"the out= form of {func.__name__}")
+        if not is_tensor(result.value):
+            raise refused(UnsupportedError, f"the out= form of {func.__name__}")
+        result = meta_of(result.value)  # an operand as it is, which is copied
     metas = result.parts if type(result) is Many else [result]
     targets = list(outs) if isinstance(outs, tuple | list) else [outs]
     tracer.mutate(func, args, kwargs, targets[0])
     for meta, target in zip(metas, targets, strict=True):
         store(tracer, meta, target)
-    return result.build(targets) if type(result) is Many else targets[0]
+    return with_out(result.build)(targets) if type(result) is Many else targets[0]
 
 
 def store(tracer: Any, meta: Meta, target: Any) -> None:
@@ -340,7 +349,7 @@ def store(tracer: Any, meta: Meta, target: Any) -> None:
         raise refused(UnsupportedError, "out= resizes a tensor from outside the traced function")
     # where the shapes are equal at run time, the target keeps its layout, so this one is unverified
     layout = unsure(CONTIGUOUS)
-    target._meta = Meta(meta.shape, old.dtype, layout, old.device, old.requires_grad)
+    alter(target, Meta(meta.shape, old.dtype, layout, old.device, old.requires_grad))
 
 
 # ---------------------------------------------------------------------- other rungs

@@ -16,6 +16,7 @@ from anyshape.trace.record.container import Containers
 from anyshape.trace.record.follow import follow
 from anyshape.trace.record.operation import Operations
 from anyshape.trace.record.pattern import PatternReads
+from anyshape.trace.record.question import Questions
 from anyshape.trace.record.recorder import Recorder
 
 if TYPE_CHECKING:
@@ -34,7 +35,10 @@ class Hooks:
         patterns = PatternReads(recorder)
         patterns.calls = calls
         comparisons = containers.comparisons
-        self._parts = (attributes, containers, operators, classes, patterns, comparisons)
+        questions = Questions()
+        questions.calls = calls
+        more = (patterns, comparisons)
+        self._parts = (attributes, containers, operators, classes, questions, *more)
         self.ready = calls.ready
         self.method = calls.method
         self.asserted = calls.asserted
@@ -91,7 +95,7 @@ class Hooks:
 _PLACES: Final = {
     name: place
     for place, owner in enumerate(
-        (Attributes, Containers, Operations, ClassStatements, PatternReads, Comparisons)
+        (Attributes, Containers, Operations, ClassStatements, Questions, PatternReads, Comparisons)
     )
     for name in vars(owner)
     if not name.startswith("_") and name not in ("calls", "method")

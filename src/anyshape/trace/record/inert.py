@@ -35,6 +35,7 @@ class Inert:
         self.set_attribute, self.del_attribute = setattr, delattr
         self.set_item, self.del_item = operator.setitem, operator.delitem
         self.set_global = self.set_cell = self.text = self.caught = self.asserted = _first
+        self.before = _first
 
     def items_of(self, o: Any, count: int, at_least: bool) -> Any:
         """See `pattern.py`."""
@@ -91,7 +92,7 @@ def _itself(x: Any) -> Any:
     return x
 
 
-def _first(x: Any, _: Any) -> Any:
+def _first(x: Any, *_: Any) -> Any:
     return x
 
 

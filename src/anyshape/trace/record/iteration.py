@@ -17,6 +17,7 @@ import torch
 from anyshape.trace.record import read as reads
 from anyshape.trace.record.atom import ATOMS, Function
 from anyshape.trace.record.recipe import Tested
+from anyshape.trace.sequence.list_call import list_total
 from anyshape.trace.sequence.open_call import open_enumerate, open_zip
 from anyshape.trace.sequence.sym_list import SymList
 from anyshape.trace.twin.twin import is_twin
@@ -206,6 +207,8 @@ class Iterations:
         return self._recorder.born(filter(test, self._looped(o)))
 
     def _sum(self, o: Any, /, start: Any = 0) -> Any:
+        if type(o) is SymList and type(start) is int and start == 0:
+            return o.number(list_total)
         parts = list(self.iterated(o))
         if all(type(x) in ATOMS or isinstance(x, torch.Tensor) for x in (start, *parts)):
             return sum(parts, start)
@@ -215,6 +218,10 @@ class Iterations:
 
     def sorted_(self, o: Any, /, *, key: Any = None, reverse: Any = False) -> Any:
         """`sorted`."""
+        if type(o) is SymList:
+            made = o.copy()
+            made.sort(key=key, reverse=reverse)
+            return made
         parts = list(self.iterated(o))
         ready = None if key is None else self.given(key)
         keys = parts if ready is None else [ready(x) for x in parts]
@@ -233,8 +240,11 @@ class Iterations:
             return iter([self._containers.item(o, i) for i in places])
         return self._recorder.born(reversed(self.iterated(o)))
 
-    def _by_method(self, f: Any, name: str, x: Any, /, *rest: Any) -> Any:
+    def _by_method(self, f: Any, name: str, /, *args: Any, **named: Any) -> Any:
         """A builtin that Python turns into a call of a special method."""
+        if not args or named:
+            return f(*args, **named)
+        x, *rest = args
         method = self._operators.special(x, name)
         if method is None and f is complex:
             return complex(x, *rest)

@@ -24,6 +24,9 @@ from anyshape.trace.record.atom import ATOMS
 from anyshape.trace.record.effect import raise_unless
 from anyshape.trace.record.held import Held
 from anyshape.trace.record.iteration import is_ordered
+from anyshape.trace.sequence.item import need_no_item
+from anyshape.trace.sequence.list_call import list_greatest, list_least
+from anyshape.trace.sequence.sym_list import SymList
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -117,6 +120,8 @@ class Meanings:
         return True
 
     def _extremum(self, plain: Any, symbolic: Any, /, *args: Any, **named: Any) -> Any:
+        if len(args) == 1 and type(args[0]) is SymList and not named:
+            return args[0].number(list_greatest if plain is max else list_least)
         if len(args) == 1:
             args = (list(self._iterations.iterated(args[0])),)
         if named.get("key") is not None:
@@ -209,6 +214,7 @@ class Meanings:
 
     def _identity(self, x: Any) -> int:
         if isinstance(x, torch.Tensor):
+            need_no_item(x)
             return identity_of(x)
         if not self._recorder.is_outside(x):
             raise self._recorder.unsupported(

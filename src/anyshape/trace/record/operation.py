@@ -16,6 +16,7 @@ import torch
 
 from anyshape.env.site import in_package
 from anyshape.errors import AnyshapeError, ShapeError
+from anyshape.symbolic.functions import sym_not
 from anyshape.symbolic.numpy_calls import lifted
 from anyshape.symbolic.numpy_scalar import at_values, scalar_of, value_of
 from anyshape.symbolic.operand import is_symbolic
@@ -120,7 +121,7 @@ class Operations:
         if is_array(a) and type(a).__hash__ is None and isinstance(b, torch.Tensor):
             raise self._recorder.unsupported("an array of NumPy meets a tensor on its right")
         if self._by_identity(plain, a, b):
-            return self._recorder.is_same(a, b) is (plain is operator.eq)
+            return bool(self._recorder.is_same(a, b)) is (plain is operator.eq)
         if isinstance(a, CONTAINERS) and isinstance(b, CONTAINERS):
             comparisons = self.calls.containers.comparisons
             is_tested = plain in _COMPARISONS or isinstance(a, set | frozenset)
@@ -189,13 +190,14 @@ class Operations:
                 )
         return o
 
-    def is_(self, a: Any, b: Any) -> bool:
+    def is_(self, a: Any, b: Any) -> bool | SymBool:
         """`a is b`."""
         return self._recorder.is_same(a, b)
 
-    def is_not(self, a: Any, b: Any) -> bool:
+    def is_not(self, a: Any, b: Any) -> bool | SymBool:
         """`a is not b`."""
-        return not self._recorder.is_same(a, b)
+        found = self._recorder.is_same(a, b)
+        return not found if type(found) is bool else sym_not(found)
 
     # ------------------------------------------------------------------ texts
 

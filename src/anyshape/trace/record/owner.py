@@ -34,11 +34,13 @@ from anyshape.trace.record.atom import ATOMS, HEAP, Function
 from anyshape.trace.record.held import Held, owner_of
 from anyshape.trace.record.reader import Reader
 from anyshape.trace.record.recipe import BOUND, Recipe, Tested, has_begun, recipe_of
+from anyshape.trace.sequence.item import is_same_item
 from anyshape.trace.twin.twin import is_twin
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from anyshape.symbolic.sym_bool import SymBool
     from anyshape.trace.record.text import Texts
 
 
@@ -314,11 +316,14 @@ class Owners(Reader):
 
     # ------------------------------------------------------------------ identity
 
-    def is_same(self, a: Any, b: Any) -> bool:
-        """`a is b`. Whether an argument is an object from outside becomes a condition."""
+    def is_same(self, a: Any, b: Any) -> bool | SymBool:
+        """`a is b`. Whether an argument is an object from outside becomes a condition; only the run
+        knows whether a tensor is an item of some lists.
+        """
         given = self.given
         if not given or a is b or (id(a) not in given and id(b) not in given):
-            return is_same(a, b)
+            found = is_same_item(a, b)
+            return is_same(a, b) if found is None else found
         if id(a) in given and id(b) in given:
             self._compares = True
             return False

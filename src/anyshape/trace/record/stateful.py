@@ -2,7 +2,7 @@
 
 A function of torch that only computes runs as it is. One that has an optimizer, a scheduler, an
 observer or a container from outside may read from it what the program depends on, and write to it
-what a trace makes.
+what a trace makes. The registries of ops have no such state: they keep what was looked up in them.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
+from anyshape.torch_compat.aten_op import OpOverload, OpOverloadPacket
 from anyshape.trace.record.atom import HEAP, SYMBOLIC
 from anyshape.trace.record.territory import is_filled
 
@@ -22,8 +23,9 @@ if TYPE_CHECKING:
 
 _FUNCTIONAL_CALL: Final = torch.func.functional_call  # it puts back what it changes
 _CHANGEABLE: Final = (list, dict, set, deque, bytearray)
+_OPS: Final = (type(torch.ops), type(torch.ops.aten), OpOverloadPacket, OpOverload)
 _STATELESS: Final = (torch.Tensor, type, BaseException, torch.library.Library, torch.SymInt,
-                     torch.SymFloat, torch.SymBool)  # fmt: skip
+                     torch.SymFloat, torch.SymBool, *_OPS)  # fmt: skip
 
 
 def has_state(recorder: Reader, f: Any, args: tuple[Any, ...]) -> bool:

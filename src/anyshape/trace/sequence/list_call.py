@@ -101,7 +101,34 @@ def list_clear(items: Any) -> list[Any]:
     return _need(items)
 
 
+def list_sort(items: Any, reverse: Any) -> list[Any]:
+    """The list in order."""
+    _need(items).sort(reverse=reverse)
+    return _need(items)
+
+
+def list_least(items: Any) -> Any:
+    """The least item."""
+    return min(_need(items))
+
+
+def list_greatest(items: Any) -> Any:
+    """The greatest item."""
+    return max(_need(items))
+
+
+def list_total(items: Any) -> Any:
+    """The sum of the items."""
+    return sum(_need(items))
+
+
+def same_object(a: Any, b: Any) -> int:
+    """Whether two tensors or lists are one."""
+    return int(a is b)
+
+
 CALLS: Final = (
-    *(new_list, rows_of, numbers_of, list_item, inner_list, list_part, list_sum, list_append),
-    *(list_insert, list_extend, list_set, list_drop, list_reverse, list_clear),
+    *(same_object, new_list, rows_of, numbers_of, list_item, inner_list, list_part, list_sum),
+    *(list_append, list_insert, list_extend, list_set, list_drop, list_reverse, list_clear),
+    *(list_sort, list_least, list_greatest, list_total),
 )

@@ -50,6 +50,18 @@ class ListMeta(Meta):
         self.dense = dense
         self.nested = nested
 
+    @classmethod
+    def of(cls, item: Meta, *, dense: bool = False) -> ListMeta:
+        """What is known of a list of one tensor."""
+        return cls(
+            (1, *item.shape),
+            TENSOR,
+            dtype=item.dtype,
+            device=item.device,
+            requires_grad=bool(item.requires_grad),
+            dense=dense,
+        )
+
     @property
     def length(self) -> Size:
         """The number of items."""

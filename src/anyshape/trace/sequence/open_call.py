@@ -65,10 +65,12 @@ def open_range(tracer: Any, given: list[Any]) -> SymRange | None:
 def open_part(recorder: Recorder, items: list[Any], key: slice) -> Any:
     """A slice of a list up to a number that the trace does not know."""
     tracer = recorder.tracer
-    if not tracer.closes_loops or not items or not recorder.is_born(items):
+    if not tracer.closes_loops or not recorder.is_born(items):
         return None
     if not any(type(n) in (SymInt, SymTensor) for n in (key.start, key.stop, key.step)):
         return None
+    if not items and key.step is None:
+        return recorder.born([])
     ends = [None if n is None else index_of(n) for n in (key.start, key.stop, key.step)]
     meta = meta_of_items(tracer, items)
     if meta is None or not any(is_open(tracer, n) for n in ends):

@@ -28,9 +28,10 @@ from anyshape.trace.sequence.list_meta import FLOAT, INTEGER, TENSOR, ListMeta
 from anyshape.trace.sequence.walker import Backward, Forward
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Container, Iterable
 
 
+_TWICE: Final = "two places for one list"
 WHOLE: Final = "a list, tuple or call made of all items"
 
 
@@ -76,6 +77,7 @@ class SymList:
 
     def _item(self, place: Any) -> Any:
         tracer, meta = self._tracer, self._meta
+        need_unchanged(tracer)
         if meta.nested:
             inner = _inside(meta)
             return _with_length(tracer, list_call.inner_list, (self, place), inner, is_shared=True)
@@ -151,6 +153,24 @@ class SymList:
         """The list in reverse order."""
         self._change(list_call.list_reverse, (), self._meta)
 
+    def sort(self, *, key: Any = None, reverse: Any = False) -> None:
+        """The list in order."""
+        self._need_numbers("sort() of tensors or lists, or with a key", key)
+        self._change(list_call.list_sort, (bool(reverse),), self._meta)
+
+    def _need_numbers(self, what: str, key: Any = None) -> None:
+        if key is not None or self._meta.nested or self._meta.items == TENSOR:
+            self._refuse(what)
+
+    def number(self, func: Any) -> Any:
+        """A number that a function of `list_call` makes of all items, which are numbers."""
+        self._need_numbers("min(), max() or sum() of tensors or lists")
+        if self._meta.items == INTEGER:
+            return self._tracer.mint(func, (self,))
+        if func is list_call.list_total and not self:
+            return 0
+        return self._tracer.mint_float(func, (self,))
+
     def clear(self) -> None:
         """The list without items."""
         self._change(list_call.list_clear, (), self._meta.of_length(0))
@@ -175,7 +195,7 @@ class SymList:
                 return self._refuse_mixed()
         assert made is not None
         for x in items:
-            share(x)
+            share(self._tracer, x)
         return made
 
     # ------------------------------------------------------------------ what is not known
@@ -213,7 +233,7 @@ def refusal_of(what: str) -> UnsupportedError:
         f"{what}, of a list whose length is known only when the program runs"
         + (f", at {site}" if site else ""),
         why="the program has such lists of tensors or numbers of one kind, and can append, insert,"
-        " pop, index, slice, reverse, go through, stack, concatenate and return them",
+        " pop, index, slice, sort, reverse, go through, stack, concatenate and return them",
         fix="write a for statement that appends to a list, or keep results of rounds in a tensor,"
         " such as torch.cat([out, new])",
     )
@@ -234,14 +254,7 @@ def meta_of_item(tracer: Any, x: Any) -> ListMeta:
         layout = meta.layout.found()
         dense = layout.dense and layout.order is None and not layout.uncertain
         at_start = type(layout.offset) is int and layout.offset == 0
-        return ListMeta(
-            (1, *meta.shape),
-            TENSOR,
-            dtype=meta.dtype,
-            device=meta.device,
-            requires_grad=bool(meta.requires_grad),
-            dense=dense and at_start,
-        )
+        return ListMeta.of(meta, dense=dense and at_start)
     if kind is int or kind is SymInt:
         return ListMeta((1,), INTEGER)
     if kind is float or kind is SymFloat:
@@ -250,13 +263,40 @@ def meta_of_item(tracer: Any, x: Any) -> ListMeta:
         made: ListMeta = x._meta.of_length(1)
         made.nested = True
         return made
+    if kind is list and tracer.recorder.is_born(x):
+        made_of = meta_of_items(tracer, x)
+        if made_of is not None and not made_of.nested:
+            made = made_of.of_length(1)
+            made.nested = True
+            return made
     raise refusal_of(f"an item of class {kind.__name__}")
 
 
-def share(x: Any) -> None:
-    """Note that an object is put into a list."""
+def share(tracer: Any, x: Any) -> None:
+    """Note that an object is put into a list. The graph gets a copy of a list of Python's, which
+    the program must not change or use in another place from then on.
+    """
     if type(x) is SymList:
         x._is_shared = True
+    elif type(x) is SymTensor:
+        tracer.listed.add(x._value)
+    elif type(x) is list:
+        if id(x) in tracer.frozen:
+            raise refusal_of(_TWICE)
+        tracer.frozen[id(x)] = (x, tuple(x))
+
+
+def need_unused(tracer: Any, used: Container[int]) -> None:
+    """Raise if lists that were put into others are among those that are used on, by id."""
+    if any(x in used for x in tracer.frozen):
+        raise refusal_of(_TWICE)
+
+
+def need_unchanged(tracer: Any) -> None:
+    """Raise if a list of Python's was changed after it was put into a list of the graph."""
+    for x, before in tracer.frozen.values():
+        if len(x) != len(before) or any(a is not b for a, b in zip(x, before, strict=True)):
+            raise refusal_of("a change of a list that is in another list")
 
 
 def _inside(meta: ListMeta) -> ListMeta:
@@ -305,13 +345,14 @@ def list_of(tracer: Any, items: list[Any]) -> SymList:
     if meta is None:
         raise refusal_of("items of several kinds")
     for x in items:
-        share(x)
+        share(tracer, x)
     return make_list(tracer, list_call.new_list, (items,), meta)
 
 
 def part_of(tracer: Any, items: Any, meta: ListMeta, key: slice) -> SymList:
     """A slice of a list; of one of known length, too."""
     ends = [None if n is None else index_of(n) for n in (key.start, key.stop, key.step)]
+    need_unchanged(tracer)
     made = _with_length(tracer, list_call.list_part, (items, *ends), meta)
     if type(items) is SymList:
         made._value.root = items._value.root
@@ -337,5 +378,5 @@ def _sum(tracer: Any, a: Any, b: Any) -> SymList:
     if made is None:
         raise refusal_of("items of two kinds")
     for x in (*(a if type(a) is list else ()), *(b if type(b) is list else ())):
-        share(x)
+        share(tracer, x)
     return make_list(tracer, list_call.list_sum, (a, b), made)

@@ -37,6 +37,21 @@ class Patterns:
         self.new_name = new_name
         self._bound: dict[str, str] = {}  # the variables that hold what names will be bound to
 
+    def statements(self, n: ast.Match, tested: Any, rewritten: Any) -> list[ast.stmt]:
+        """The statement as `if` and `elif`; `tested` rewrites a guard, `rewritten` a body."""
+        subject = self.new_name()
+        held = ast.Assign([ast.Name(subject, _STORE)], self._visit(n.subject))
+        orelse: list[ast.stmt] = []
+        tests = []
+        for case in n.cases:
+            test = self.test(case.pattern, subject)
+            if case.guard is not None:
+                test = ast.BoolOp(ast.And(), [test, tested(case.guard)])
+            tests.append((test, rewritten(case.body), case.pattern))
+        for test, body, place in reversed(tests):
+            orelse = [ast.copy_location(ast.If(test, body, orelse), place)]
+        return [ast.copy_location(held, n), *orelse]
+
     def test(self, pattern: ast.pattern, subject: str) -> ast.expr:
         """The test of a pattern, which binds its names at the end."""
         self._bound = {}

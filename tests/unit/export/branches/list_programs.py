@@ -208,10 +208,56 @@ def _batch(n: int) -> tuple[Any, ...]:
     return torch.randn(3, n, 3), torch.arange(3)[:, None] < lengths
 
 
+def identical(x: torch.Tensor) -> Any:
+    """Items that are the tensors that were put in, and others that are equal to them."""
+    seen = [x, x + 0]
+    while x.sum() > 0:
+        x = x - 1
+        seen.append(x)
+    last = seen[-1]
+    is_first = seen[0] is x
+    if seen[-1] is not x:
+        seen.append(last * 2)
+    return is_first, last is x, seen[1] is x, seen[-1] is seen[0], seen
+
+
+def _sequences(n: int) -> tuple[Any, ...]:
+    steps, batch = {0: (1, 0), 1: (1, 1), 2: (2, 2), 3: (4, 1)}.get(n, (n, 3))
+    lengths = torch.randint(1, steps + 1, (batch,))
+    return torch.randn(steps, batch, 3), torch.arange(steps)[:, None] < lengths
+
+
+def rows(x: torch.Tensor) -> Any:
+    """Lists of known lengths in a list that grows."""
+    out = []
+    for i in range((x > 0).sum().item()):
+        pair = [i, i * i]
+        out.append(pair)
+    none: list[int] = []
+    return out, none[: (x > 0).sum()], len(out)
+
+
+def ordered(x: torch.Tensor) -> Any:
+    """Numbers in order, and what `min`, `max` and `sum` make of them."""
+    found = x[x > -1].tolist()
+    places = [7]
+    for i in range((x > 0).sum().item()):
+        places.append((i * 5) % 3)
+    greatest = max(places)
+    down = sorted(found, reverse=True)
+    places.sort()
+    total = sum(found)
+    return down, found, places, greatest, min(places), sum(places), total, sorted(places)[0]
+
+
+SEQUENCES = ({0: Dim("t", min=1), 1: Dim("b")},) * 2
 FROM_ONE = ({0: Dim("n", min=1)},)
 LISTS: dict[str, Case] = {
     "crf": Case(ConditionalRandomField(4), _emissions, (None, None), [13]),
     "crf_batch": Case(ConditionalRandomField(3), _batch, ({1: Dim("b")}, {1: Dim("b")}), [21]),
+    "crf_both": Case(ConditionalRandomField(3), _sequences, SEQUENCES, [43]),
+    "ordered": Case(ordered, one_tensor, FIRST, [9]),
+    "rows": Case(rows, one_tensor, FIRST, [7]),
     "every_row": Case(every_row, one_tensor, FIRST, [9]),
     "repeated": Case(repeated, one_tensor, FIRST, [5]),
     "numbered": Case(numbered, one_tensor, FIRST, [9]),
@@ -225,5 +271,6 @@ LISTS: dict[str, Case] = {
     "changed_in_place": Case(changed_in_place, one_tensor, FIRST, [5]),
     "parts": Case(parts, one_tensor, FIRST, [5]),
     "as_tensor": Case(as_tensor, one_tensor, FIRST, [19]),
+    "identical": Case(identical, one_tensor, FIRST, [7]),
     "generated": Case(generated, _ids, FROM_ONE, [9], 1),
 }

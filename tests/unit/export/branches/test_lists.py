@@ -11,7 +11,8 @@ from anyshape.config import config
 from anyshape.errors import AnyshapeError, DataDependentError
 from anyshape.export import Dim, export
 from anyshape.export.branches import branch_tracer, carried
-from anyshape.trace.sequence import list_meta, sym_list, walker
+from anyshape.trace.record import meaning, owner
+from anyshape.trace.sequence import list_call, list_meta, sym_list, walker
 from anyshape.trace.tracer import Tracer
 from tests.unit.export.branches.list_programs import LISTS
 from tests.unit.export.branches.test_branching import calls, outcome, same
@@ -52,11 +53,102 @@ def unequal(x: torch.Tensor) -> Any:
     return total
 
 
+def of_another_shape(x: torch.Tensor) -> Any:
+    """A tensor that is an item gets another shape under its own name."""
+    first = x.clone()
+    seen = [first]
+    while x.sum() > 0:
+        x = x - 1
+        seen.append(x)
+    first.unsqueeze_(0)
+    return seen[0].dim(), seen
+
+
+def item_of_another_shape(x: torch.Tensor) -> Any:
+    """A tensor that is an item gets another shape as an item."""
+    seen = [x]
+    while x.sum() > 0:
+        x = x - 1
+        seen.append(x)
+    seen[-1].unsqueeze_(0)
+    return x.dim()
+
+
+def identified(x: torch.Tensor) -> Any:
+    seen = [x]
+    while x.sum() > 0:
+        x = x - 1
+        seen.append(x)
+    return {id(x): 1}.get(id(seen[-1]), 0)
+
+
+def changed_inside(x: torch.Tensor) -> Any:
+    """A list of known length that changes after it was put into another."""
+    out = [[1, 1]]
+    while x.sum() > 0:
+        x = x - 1
+        pair = [0, 0]
+        out.append(pair)
+        pair.append(2)
+    return out
+
+
+def in_every_round(x: torch.Tensor) -> Any:
+    """One list in all rounds."""
+    pair = [0, 0]
+    out = [[1, 1]]
+    while x.sum() > 0:
+        x = x - 1
+        out.append(pair)
+    return out
+
+
+def in_some_rounds(x: torch.Tensor) -> Any:
+    pair = [0, 0]
+    out = [[1, 1]]
+    while x.sum() > 0:
+        x = x - 1
+        if x.max() > 1:
+            out.append(pair)
+    return out
+
+
+def beside(x: torch.Tensor) -> Any:
+    """A list that is returned beside the one that it is in."""
+    pair = [0]
+    out = [[1]]
+    while x.sum() > 0:
+        x = x - 1
+        out.append([2])
+    out.append(pair)
+    return out, pair
+
+
+def compared_inside(x: torch.Tensor) -> Any:
+    out = [[1]]
+    while x.sum() > 0:
+        x = x - 1
+        out.append([2])
+    pair = [0]
+    out.append(pair)
+    return out[-1] is pair
+
+
+_SIZES = "other sizes, strides or requires_grad for a tensor that may be an item"
+
+
 @pytest.mark.parametrize(
     ("fn", "what"),
     [
+        (of_another_shape, _SIZES),
+        (item_of_another_shape, _SIZES),
+        (identified, "the id of a tensor that may be an item"),
         (in_a_tuple, "a list, tuple or call made of all items"),
         (compared, "a comparison or a search"),
+        (changed_inside, "a change of a list that is in another list"),
+        (in_every_round, "returns a list twice"),
+        (beside, "returns a list twice"),
+        (compared_inside, "a comparison of an item with `is`"),
         (shared, "a change of a list that is in another list"),
         (unequal, "zip(..., strict=True)"),
     ],
@@ -65,7 +157,7 @@ def test_what_is_refused_is_named(fn: Any, what: str) -> None:
     with config.patch(segment_limit=12), pytest.raises(AnyshapeError) as found:
         export(fn, (torch.randn(4),), dynamic_shapes=DYNAMIC)
     assert what in str(found.value)
-    assert f"in {fn.__name__}" in str(found.value)
+    assert f"in {fn.__name__}" in str(found.value) or "returns a" in what
 
 
 class Kept:
@@ -123,6 +215,11 @@ def test_sizes_of_one_item_for_all_are_found_out(monkeypatch: pytest.MonkeyPatch
     assert differs("of_other_sizes")
 
 
+def test_the_least_number_for_the_greatest_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(meaning, "list_greatest", list_call.list_least)
+    assert differs("ordered")
+
+
 def test_gradients_go_through_lists() -> None:
     case = LISTS["stacked"]
     program = case.export()
@@ -143,3 +240,53 @@ def test_a_list_that_is_returned_is_a_new_one_on_every_call() -> None:
     assert type(first) is list
     assert len(first) == len(second) > 0
     assert first is not second
+
+
+def test_a_tensor_that_is_no_item_may_get_another_shape() -> None:
+    def fn(x: torch.Tensor) -> Any:
+        table = torch.zeros(3, 4)
+        seen = [x]
+        while x.sum() > 0:
+            x = x - 1
+            seen.append(x)
+        new = x + 1
+        new.unsqueeze_(0)
+        table.unsqueeze_(0)
+        return new.dim(), table.shape, new, len(seen)
+
+    program = export(fn, (torch.randn(4),), dynamic_shapes=DYNAMIC)
+    for n in (0, 1, 2, 5):
+        x = torch.ones(n) * n
+        assert same(outcome(program, (x,)), outcome(fn, (x,)))
+
+
+def test_identity_by_the_names_of_the_trace_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(owner, "is_same_item", lambda *_: None)
+    assert differs("identical")
+
+
+def test_metadata_under_another_name_are_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(branch_tracer.BranchTracer, "need_alone", lambda *_: None)
+    program = export(of_another_shape, (torch.randn(4),), dynamic_shapes=DYNAMIC)
+    x = torch.ones(2)
+    assert program(x)[0] != of_another_shape(x)[0]
+
+
+def test_a_change_of_a_list_inside_another_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(branch_tracer, "need_unchanged", lambda _: None)
+    monkeypatch.setattr(sym_list, "need_unchanged", lambda _: None)
+    program = export(changed_inside, (torch.randn(4),), dynamic_shapes=DYNAMIC)
+    x = torch.ones(2)
+    assert program(x) != changed_inside(x)
+
+
+def test_one_list_in_several_places_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = torch.ones(2) * 5
+    with pytest.raises(AnyshapeError):
+        export(in_some_rounds, (x,), dynamic_shapes=DYNAMIC)
+    monkeypatch.setattr(branch_tracer, "need_unused", lambda *_: None)
+    program = export(in_some_rounds, (x,), dynamic_shapes=DYNAMIC)
+    given, want = program(x), in_some_rounds(x)
+    assert given == want
+    assert want[1] is want[2]
+    assert given[1] is not given[2]
