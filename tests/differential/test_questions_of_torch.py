@@ -83,7 +83,7 @@ def without_subclasses(x: Any) -> Any:
 
 @pytest.mark.parametrize("fullgraph", [False, True])
 @pytest.mark.parametrize(
-    "fn", [lambda x: (x + 1, *modes_told()), in_own_mode, in_a_function, without_subclasses]
+    "fn", [lambda x: (x + 1, *modes_told()), in_a_function, without_subclasses]
 )
 def test_modes(fn: Any, fullgraph: bool) -> None:
     compiled = anyshape.compile(fn, fullgraph=fullgraph)
@@ -94,6 +94,14 @@ def test_modes(fn: Any, fullgraph: bool) -> None:
     with torch.device("cpu"):  # a mode, too
         assert str(compiled(torch.ones(3))) == str(fn(torch.ones(3)))
     assert str(compiled(torch.ones(3))) == str(fn(torch.ones(3)))
+
+
+def test_a_mode_of_the_program_sees_its_calls() -> None:
+    compiled = anyshape.compile(in_own_mode)
+    for n in (3, 3, 2):
+        assert str(compiled(torch.ones(n))) == str(in_own_mode(torch.ones(n)))
+    with pytest.raises(anyshape.EffectError, match="a Passes, which sees the ops, is entered"):
+        anyshape.compile(in_own_mode, fullgraph=True)(torch.ones(3))
 
 
 def test_the_mode_of_a_trace_would_be_seen() -> None:

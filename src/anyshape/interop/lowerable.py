@@ -19,6 +19,7 @@ from anyshape.interop.kernel_warning import may_warn
 from anyshape.refusal import refused
 from anyshape.rules.dispatch.table import RANDOM
 from anyshape.rules.generator import STATE_CHANGES
+from anyshape.tensor.observed import OF_LAYOUTS
 from anyshape.torch_compat.aten_op import DATA
 from anyshape.trace.assert_order import is_order_seen
 from anyshape.trace.autograd_function import Applied
@@ -72,6 +73,8 @@ def need_lowerable(graph: Graph) -> None:
     _need_seen_changes(graph)
     for node in graph.nodes:
         func = node.func
+        if func in OF_LAYOUTS:
+            raise _refusal("the program reads a layout that only the run knows")
         if any(map(_is_array, leaves((*node.args, *node.kwargs.values())))):
             raise _refusal(f"{op_name(func)} is given an array or truth value of NumPy")
         if type(func) is OpaqueCall:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from anyshape.errors import RuntimeAssertError
 from anyshape.tensor.layout import is_certain, offset_of, strides_of
@@ -97,3 +97,7 @@ def expect_contiguity(t: torch.Tensor, memory_format: torch.memory_format, answe
             fix="call contiguous() instead of is_contiguous()",
             code="AS316",
         )
+
+
+OF_LAYOUTS: Final = frozenset((expect_strides, expect_dim_order, expect_offset, expect_contiguity))
+"""The checks of layouts: where one fails, eager execution has an answer, and no error."""

@@ -386,7 +386,7 @@ def _contains(t: SymTensor, item: Any) -> bool:
 _METHODS: Final[dict[str, Any]] = {
     "size": _size,
     "stride": _stride,
-    "storage_offset": observed_offset,
+    "storage_offset": lambda t: observed_offset(t),  # noqa: PLW0108  it gets a name of its own
     "dim": lambda t: len(t._meta.shape),
     "ndimension": lambda t: len(t._meta.shape),
     "numel": lambda t: plain(product(t._meta.shape)),
@@ -464,6 +464,7 @@ def _install() -> None:
     for name, prop in _PROPERTIES.items():
         setattr(SymTensor, name, prop)
     for name, method in _METHODS.items():
+        method.__name__ = name
         setattr(SymTensor, name, method)
     for name in dir(torch.Tensor):
         if name in _KEPT:

@@ -10,20 +10,25 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 from torch._C import DisableTorchFunction
+from torch.overrides import TorchFunctionMode
 from torch.utils._device import DeviceContext
+from torch.utils._python_dispatch import TorchDispatchMode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 __all__ = [
     "DISPATCHING_WRAPPERS",
+    "ENTER_MODE",
     "MODE_QUESTIONS",
     "SAME_SIGNATURE_MODULES",
     "DisableTorchFunction",
     "disabled_torch_function",
     "function_mode_depth",
     "has_function_mode",
+    "is_core_function",
     "is_plain",
+    "sees_ops",
     "without_mode",
 ]
 
@@ -87,6 +92,25 @@ def _replace_modes(modes: list[Any]) -> None:
     for mode in modes:
         torch._C._push_on_torch_function_stack(mode)
 
+
+def is_core_function(f: Any) -> bool:
+    """Whether a function in C++ is one of torch's own, which takes a tensor as it is. Ops of
+    `torch.ops` are of C++ too, and hand a tensor with a `__torch_function__` to it.
+    """
+    return str(getattr(f, "__module__", "")).partition(".")[2].startswith("_C")
+
+
+def sees_ops(kind: type) -> bool:
+    """Whether modes of a class see every op or function of torch. torch's own function modes are
+    about the few functions that they name; a trace does not hand its calls to the others.
+    """
+    if issubclass(kind, TorchDispatchMode):
+        return True
+    return issubclass(kind, TorchFunctionMode) and kind.__module__.partition(".")[0] != "torch"
+
+
+ENTER_MODE: Final = (TorchFunctionMode.__enter__, TorchDispatchMode.__enter__)
+"""What `with` calls for a mode. Without it, a mode that is entered by a call goes unnoticed."""
 
 _PLAIN_DISPATCH: Final[Any] = torch.Tensor.__torch_dispatch__
 

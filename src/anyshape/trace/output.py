@@ -118,6 +118,8 @@ class _Exported:
                 f"the function returns a tensor with attributes: {[*own]}", code="AS115"
             )
         _need_lasting(recorder, x)
+        if recorder.is_bound(x):
+            raise _one_object(recorder, x)
         if type(x) in ATOMS or isinstance(x, torch.Tensor | type) or recorder.is_outside(x):
             return
         is_number = is_array(x) and type(x).__hash__ is not None
@@ -151,7 +153,9 @@ class _Results:
         return tree.derived(x) if found is None and recorder.is_born(x) else found
 
     def _count(self, x: Any) -> None:
-        """Count how often each container occurs."""
+        """Count how often each container occurs. One with a method that occurs gets a name."""
+        if self._recorder.is_bound(x):
+            self._recorder.operand(x)
         found = self._level(x)
         if found is not None:
             _need_lasting(self._recorder, type(x))
@@ -162,7 +166,7 @@ class _Results:
 
     def _part(self, x: Any) -> Any:
         found = self._level(x)
-        if found is not None and self._met[id(x)] > 1 and found.parts:
+        if found is not None and self._met[id(x)] > 1 and (found.parts or type(x) is not tuple):
             self._recorder.born(x)
             self._recorder.publish(x)
             found = None

@@ -44,14 +44,15 @@ def test_programs_that_are_right_pass() -> None:
     assert compiled.stats.hits >= 4
 
 
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
 @pytest.mark.parametrize(
     ("name", "value", "text"),
     [("FACTOR", 5, "FACTOR"), ("WEIGHT", torch.zeros(3), "WEIGHT|tensor")],
 )
 def test_a_guard_that_is_missing_is_found(
-    name: str, value: Any, text: str, monkeypatch: pytest.MonkeyPatch
+    name: str, value: Any, text: str, backend: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    compiled = anyshape.compile(scaled)
+    compiled = anyshape.compile(scaled, backend=backend)
     x = torch.ones(3)
     compiled(x)
     monkeypatch.setattr(compiled.entries[0].watch, "tests", ())  # the planted bug

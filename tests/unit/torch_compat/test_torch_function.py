@@ -4,6 +4,8 @@ import functools
 
 import torch
 from torch.overrides import TorchFunctionMode, has_torch_function_unary
+from torch.utils._device import DeviceContext
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from anyshape.torch_compat import torch_function
 
@@ -117,3 +119,34 @@ def test_mode_questions_are_those_that_read_the_stack():
         "_get_current_function_mode_stack",
     }
     assert not any("push" in name or "pop" in name for name in names)
+
+
+def test_modes_that_see_ops_are_told_from_torchs_own():
+    assert torch_function.sees_ops(Deaf)
+    assert torch_function.sees_ops(TorchDispatchMode)
+    assert not torch_function.sees_ops(DeviceContext)
+    assert not torch_function.sees_ops(torch.no_grad)
+
+
+def test_with_calls_what_is_named_for_entering_a_mode():
+    function, dispatch = torch_function.ENTER_MODE
+    assert vars(TorchFunctionMode)["__enter__"] is function
+    assert vars(TorchDispatchMode)["__enter__"] is dispatch
+
+
+def test_functions_in_c_are_told_from_ops():
+    asked = []
+
+    class Asked(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            asked.append(func)
+            return super().__torch_function__(func, types, args, kwargs or {})
+
+    x = torch.ones(2).as_subclass(Asked)
+    assert torch_function.is_core_function(torch._C._dispatch_keys)
+    torch._C._dispatch_keys(x)
+    assert not asked
+    assert not torch_function.is_core_function(torch.ops.aten.relu._op)
+    torch.ops.aten.relu(x)
+    assert asked == [torch.ops.aten.relu]

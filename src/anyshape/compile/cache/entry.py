@@ -9,6 +9,7 @@ from anyshape.compile.cache.recompilation import Reason
 from anyshape.errors import UnsupportedError, shortened
 from anyshape.observe.report.notebook import rows_html
 from anyshape.rules.dispatch.table import PURE
+from anyshape.tensor.observed import OF_LAYOUTS
 from anyshape.trace.condition import Violation
 from anyshape.trace.execution_modes import keep_modes, set_flag
 from anyshape.trace.path.segment import Segment, walk
@@ -124,9 +125,10 @@ class Entry:
         known = {(d.op, d.about, str(d.site)) for d in listed}
         listed += [d for d in tracer.deviations if (d.op, d.about, str(d.site)) not in known]
         self.has_effects = self.has_effects or any(n.func in EFFECTS for n in tracer.graph.nodes)
-        if any(n.func is set_flag for n in tracer.graph.nodes):
-            self.catches, self.is_final = True, False  # what an error leaves set is eager's
-            self.sets_flags = True
+        called = {n.func for n in tracer.graph.nodes}
+        if set_flag in called or not OF_LAYOUTS.isdisjoint(called):
+            self.catches, self.is_final = True, False  # eager has no error, or leaves other flags
+            self.sets_flags = self.sets_flags or set_flag in called
         self.shows_effects = self.shows_effects or are_seen(tracer.graph.nodes)
         if self.root is not None:
             self.switches = any(segment.switches for segment in self.root.below())

@@ -56,9 +56,19 @@ class Place(NamedTuple):
 
 
 def can_cut(node: ast.FunctionDef) -> bool:
-    """Whether a function may be cut: it is no generator, and no coroutine."""
+    """Whether a function may be cut: it is no generator, no coroutine, and nothing looks at all of
+    its variables, of which a piece has only some.
+    """
     kinds = (ast.Yield, ast.YieldFrom, ast.Await)
-    return not any(isinstance(n, kinds) for n in same_scope(node.body))
+    return not any(isinstance(n, kinds) or _names_variables(n) for n in same_scope(node.body))
+
+
+def _names_variables(n: ast.AST) -> bool:
+    """Whether a call may look at the variables of the function around it."""
+    if not isinstance(n, ast.Call) or not isinstance(n.func, ast.Name):
+        return False
+    is_bare = n.func.id in ("dir", "vars") and not n.args
+    return is_bare or n.func.id in ("locals", "eval", "exec")
 
 
 def statement_at(node: ast.FunctionDef, line: int, column: int) -> ast.stmt | None:

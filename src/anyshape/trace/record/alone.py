@@ -17,6 +17,7 @@ import torch
 
 from anyshape.trace import tree
 from anyshape.trace.record.atom import ATOMS, CONTAINERS, HEAP
+from anyshape.trace.record.depth import parts_of
 from anyshape.trace.record.territory import is_twinned
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def need_copied_by_python(recorder: Reader, x: Any, *, deeply: bool = True) -> N
             method = getattr(type(part), name, None)
             if isinstance(method, types.FunctionType) and is_twinned(method.__code__):
                 raise recorder.refusal(f"{name} of a {type(part).__name__} is called")
-        todo += recorder._parts(part) if deeply else ()
+        todo += parts_of(recorder, part) if deeply else ()
 
 
 def _parts(x: Any) -> list[Any]:

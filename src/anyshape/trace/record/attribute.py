@@ -22,6 +22,7 @@ from anyshape.trace.record.module_attribute import lazy_attribute, own_name
 from anyshape.trace.record.own_dict import DELETED, show_change
 from anyshape.trace.record.read import MISSING
 from anyshape.trace.record.registration import assign_to_module
+from anyshape.trace.record.super_attribute import in_super
 from anyshape.trace.record.territory import is_library, is_twinned
 
 if TYPE_CHECKING:
@@ -44,7 +45,6 @@ class Attributes:
         self.known = recorder.known
         self._in_class = recorder.in_class
         self._looking: set[type] = set()  # classes with a `__getattribute__` of the user's
-        self._supers = recorder.supers
 
     # ------------------------------------------------------------------ reading
 
@@ -64,6 +64,8 @@ class Attributes:
         if raw is not _UNKNOWN:
             self.recorder.kind(o)
             return self._beyond(o, name, raw, falls_back=True)
+        if kind in self._looking or type(kind.__getattribute__) is Function:
+            return self._of_object(o, name, kind)  # nobody else may ask it, not even `isinstance`
         if isinstance(o, torch.Tensor):
             return self._of_tensor(o, name)
         if kind is types.ModuleType or isinstance(o, types.ModuleType):
@@ -134,18 +136,7 @@ class Attributes:
 
     def in_super(self, o: Any, name: str) -> Any:
         """The attribute that the classes of a `super` object have under a name, or `MISSING`."""
-        start, cls = _this_class(o), _self_class(o)
-        found = self._supers.get((cls, start, name), _UNKNOWN)
-        if found is _UNKNOWN:
-            found = MISSING
-            line, changed = cls.__mro__, self.recorder.changed
-            for base in line[line.index(start) + 1 :]:
-                stored = self.recorder.lookup(base, name)  # that a base lacks it is read, too
-                if name in base.__dict__ or name in changed.get(id(base), ((), ()))[1]:
-                    found = stored
-                    break
-            self._supers[cls, start, name] = found
-        return found
+        return in_super(self.recorder, o, name)
 
     def _of_object(self, o: Any, name: str, kind: type) -> Any:
         look: Any = kind.__getattribute__
@@ -159,6 +150,8 @@ class Attributes:
                 if type(fallback) is not Function:
                     raise
                 return self.calls.ready(fallback)(o, name)
+        if kind is types.MethodType and not hasattr(kind, name):
+            return self.attribute(o.__func__, name)
         value = self._found(o, name, falls_back=True)
         raw = self.recorder.lookup(kind, name)
         if raw is MISSING or not hasattr(type(raw), "__set__"):
@@ -168,7 +161,7 @@ class Attributes:
     def plain(self, o: Any, name: str) -> Any:
         """`object.__getattribute__(o, name)`."""
         found = self.known.get((id(o), name), MISSING)
-        if found is MISSING and isinstance(o, types.ModuleType):
+        if found is MISSING and issubclass(type(o), types.ModuleType):  # `isinstance` would ask it
             found = own_name(self.recorder, o, name)
         if found is not MISSING and found is not DELETED:
             return found
@@ -185,7 +178,7 @@ class Attributes:
     def _beyond(self, o: Any, name: str, raw: Any, *, falls_back: bool) -> Any:
         """An attribute of which the classes of the object have no data descriptor, but `raw`."""
         recorder = self.recorder
-        own: Any = getattr(o, "__dict__", None)
+        own: Any = self._own_dict(o)
         if type(own) is dict:
             if name in own:
                 return self._of_dict(o, own, name)
@@ -205,6 +198,15 @@ class Attributes:
         if fallback is not MISSING:
             return self.calls.ready(fallback)(o, name)
         return getattr(o, name)
+
+    def _own_dict(self, o: Any) -> Any:
+        """The dict of an object, without asking a `__getattribute__` of the user's for it."""
+        if type(o) not in self._looking:
+            return getattr(o, "__dict__", None)
+        try:
+            return object.__getattribute__(o, "__dict__")
+        except AttributeError:
+            return None
 
     def _of_dict(self, o: Any, own: dict[str, Any], name: str) -> Any:
         recorder = self.recorder
@@ -477,5 +479,3 @@ class Attributes:
 
 
 _UNKNOWN: Final = object()
-_this_class: Final = vars(super)["__thisclass__"].__get__
-_self_class: Final = vars(super)["__self_class__"].__get__

@@ -32,6 +32,7 @@ from anyshape.rules.dispatch.body import body_of, warns
 from anyshape.symbolic import math_functions
 from anyshape.tensor.sym_tensor import SymTensor
 from anyshape.torch_compat.dynamo import original_of
+from anyshape.torch_compat.torch_function import is_core_function
 from anyshape.trace.record import outlet, warning_block
 from anyshape.trace.record import read as reads
 from anyshape.trace.record.alone import need_copied_by_python
@@ -42,6 +43,15 @@ from anyshape.trace.record.draw import Draws
 from anyshape.trace.record.inert import OPERATORS
 from anyshape.trace.record.iteration import Iterations
 from anyshape.trace.record.lent import FUNCTIONS, is_of_user
+from anyshape.trace.record.library import (
+    ADVANCING,
+    ARRAY_CHANGES,
+    EFFECTFUL,
+    HARMLESS,
+    KEEPING,
+    PURE,
+    VARYING,
+)
 from anyshape.trace.record.meaning import Meanings
 from anyshape.trace.record.plain_call import PlainCalls
 from anyshape.trace.record.read import is_array
@@ -57,32 +67,10 @@ if TYPE_CHECKING:
     from anyshape.trace.record.call import Calls
     from anyshape.trace.record.recorder import Recorder
 
-_EFFECTFUL: Final = frozenset(
-    ("posix", "nt", "_io", "_socket", "select", "signal", "_posixsubprocess", "_thread", "_ctypes",
-     "fcntl", "mmap", "faulthandler", "_sqlite3", "_queue", "atexit", "_signal", "resource")
-)  # fmt: skip
-_ARRAY_CHANGES: Final = frozenset(
-    ("fill", "sort", "partition", "put", "resize", "itemset", "setfield", "setflags", "byteswap",
-     "__setitem__", "__iadd__", "__isub__", "__imul__", "__itruediv__")
-)  # fmt: skip
 _STATE: Final = ("get_", "is_", "are_", "has_")
 _TOLD: Final = (bool, int, float, str, type(None), torch.dtype, torch.device)
-# modules of Python whose functions only compute
-_PURE: Final = frozenset(
-    ("abc", "ast", "base64", "bisect", "calendar", "collections", "colorsys", "contextlib", "copy",
-     "dataclasses", "datetime", "decimal", "difflib", "enum", "fractions", "functools", "hashlib",
-     "heapq", "html", "inspect", "ipaddress", "json", "keyword", "math", "numbers",
-     "operator", "packaging", "re", "statistics", "string", "struct", "textwrap", "types", "typing",
-     "unicodedata", "urllib", "warnings", "weakref", "zlib", "threading", "importlib", "gc",
-     "_weakrefset", "_collections_abc", "os", "genericpath", "ntpath", "traceback")
-)  # fmt: skip
-# modules whose classes keep functions that a trace finds again when it calls the object
-_KEEPING: Final = frozenset(("builtins", "functools", "types", "itertools", "collections"))
-_HARMLESS: Final = frozenset(("fspath", "allocate_lock", "RLock", "get_ident", "isenabled"))
-_ADVANCING: Final = frozenset(("__next__", "send", "throw", "close", "asend", "athrow", "aclose"))
 _BLANK: Final = (object, dict, list, set, OrderedDict)  # whose `__new__` ignores its arguments
 _IMMUTABLE: Final = (str, bytes, int, float, complex, frozenset)
-_VARYING: Final = ("time", "random", "_random", "secrets", "uuid", "numpy.random", "_datetime")
 _ASKED: Final[Any] = (
     os.getcwd, os.getenv, torch.get_num_threads, torch.get_num_interop_threads,
     torch.cuda.is_available, sys.getrecursionlimit, os.getpid,
@@ -158,7 +146,7 @@ class Builtins:
         for f in _ASKED:
             yield f, functools.partial(self._asked, f)
         for name, f in math_functions.FUNCTIONS.items():
-            yield getattr(math, name), f
+            yield getattr(math, name), functools.partial(self._of_numbers, f)
         for name in OPERATORS:
             yield getattr(operator, name), getattr(self._operators, name)
         yield operator.getitem, self._containers.item
@@ -168,6 +156,13 @@ class Builtins:
         yield from warning_block.substitutes(self._recorder)
         for f, substitute in (*TORCH_SUBSTITUTES(), *setting_calls()):
             yield f, functools.partial(substitute, self._recorder)
+
+    def _of_numbers(self, f: Any, /, *args: Any, **named: Any) -> Any:
+        """A function of numbers: what an object of the user's gives for one would go unseen."""
+        for a in args:
+            if type(a) not in ATOMS:
+                self._recorder.need_passive(a)
+        return f(*args, **named)
 
     def _is_set(self, m: Any) -> Any:
         return self._attributes.attribute(m.__self__, "_flag")
@@ -187,9 +182,9 @@ class Builtins:
             name = owner.__name__ if is_module else str(getattr(f, "__module__", ""))
             if in_package(name, "torch"):
                 return self._direct(f)
-            if name in _VARYING:
+            if name in VARYING:
                 return self.draws.function(f, f"{name}.{f.__name__}")
-            if name in _EFFECTFUL and f.__name__ not in _HARMLESS:
+            if name in EFFECTFUL and f.__name__ not in HARMLESS:
                 return functools.partial(self._effect, f"{name}.{f.__name__}")
             return functools.partial(self._plain, f)
         if isinstance(owner, type):
@@ -225,10 +220,10 @@ class Builtins:
         """A method, written in C, of some object."""
         recorder = self._recorder
         module = type(owner).__module__
-        if module in _VARYING or in_package(module, "numpy.random"):
+        if module in VARYING or in_package(module, "numpy.random"):
             return self.draws.method(owner, f)
         if is_array(owner):
-            if f.__name__ in _ARRAY_CHANGES and not recorder.may_write(owner):
+            if f.__name__ in ARRAY_CHANGES and not recorder.may_write(owner):
                 raise recorder.refusal(f"an array is changed by {f.__name__}")
             recorder.array(owner)
         if type(owner) is types.MappingProxyType:
@@ -239,7 +234,7 @@ class Builtins:
             or module in ("numpy", "types", "builtins", "re")
         ):
             is_outside = recorder.is_outside(owner) or isinstance(owner, types.CoroutineType)
-            if f.__name__ in _ADVANCING and is_outside and not recorder.is_born(owner):
+            if f.__name__ in ADVANCING and is_outside and not recorder.is_born(owner):
                 raise recorder.refusal("an iterator from outside is moved on")
             return functools.partial(self._plain, f)
         if recorder.has_outlets and f.__name__ == "write" and owner in (sys.stdout, sys.stderr):
@@ -282,9 +277,13 @@ class Builtins:
     def _torch_state(self, f: Any, /, *args: Any, **named: Any) -> Any:
         """A function of torch that may tell of the state of the process.
 
-        A method of an object of C++ from outside may change it, unseen.
+        A method of an object of C++ from outside may change it, unseen. A function of C++ that is
+        given a traced tensor would tell of the stand-in.
         """
         owner = args[0] if args else None
+        traced = any(type(a) is SymTensor for a in args)
+        if traced and is_core_function(f) and is_binding(getattr(f, "__self__", None)):
+            raise self._recorder.unsupported(f"{f.__name__} looks at a tensor below Python")
         if is_of_cpp(owner) and self._recorder.is_outside(owner):
             raise self._recorder.refusal(f"{type(owner).__name__}.{f.__name__} is called")
         result = f(*args, **named)
@@ -317,11 +316,11 @@ class Builtins:
             if is_setting(f):
                 return self._recorder.twin(f)
             return functools.partial(self._calling, f)
-        if module in _VARYING or in_package(module, "numpy.random"):
+        if module in VARYING or in_package(module, "numpy.random"):
             return self.draws.python(f, f"{module}.{f.__name__}")
         if f.__code__.co_flags & inspect.CO_COROUTINE:
             return functools.partial(self._effect, f.__name__)
-        if is_standard(file) and module.partition(".")[0] not in _PURE:
+        if is_standard(file) and module.partition(".")[0] not in PURE:
             return functools.partial(self._effect, f"{module}.{f.__name__}")
         return functools.partial(self._plain, f)
 
@@ -355,8 +354,9 @@ class Builtins:
                 self._recorder.need_passive(a)
             args = tuple(map(plain, args))
         else:
-            args = tuple([self._operators.text(a, -1) for a in args])
-            named = {k: self._operators.text(a, -1) for k, a in named.items()}
+            shown = self._operators.shown_in(text)
+            args = tuple(map(shown, args))
+            named = {k: shown(a) for k, a in named.items()}
         return f(*args, **named)
 
     def seen(self, x: Any) -> Any:
@@ -372,7 +372,7 @@ class Builtins:
         """Call an object of a class in C, such as a function of NumPy."""
         return self._plain(f, *args, **named)
 
-    def make(self, cls: Any, /, *args: Any, **named: Any) -> Any:  # noqa: C901  one case per kind
+    def make(self, cls: Any, /, *args: Any, **named: Any) -> Any:  # noqa: C901, PLR0912  one case per kind
         """A new object of a class in C, or of one without methods of the user's to make it."""
         if issubclass(cls, BaseException) and self._recorder.keeps_errors:
             return self._recorder.born(cls(*args, **named))
@@ -387,15 +387,18 @@ class Builtins:
         if module in ("random", "_random") or in_package(module, "numpy.random"):
             return self.draws.made(cls, args, named)
         if (
-            module.partition(".")[0] not in _KEEPING
-            and module not in _PURE
+            module.partition(".")[0] not in KEEPING
+            and module not in PURE
             and any(type(a) in FUNCTIONS and is_of_user(a) for a in (*args, *named.values()))
         ):
             raise self._recorder.refusal(f"a function is given to a {cls.__name__}")
         if issubclass(cls, io.IOBase) and cls not in _IN_MEMORY:
             raise self._recorder.refusal(f"a {cls.__name__} is made")
         if issubclass(cls, decimal.Decimal):
-            args = for_decimal(self._recorder, args)
+            args = for_decimal(args)
+        if in_package(module, "numpy"):
+            for a in args:
+                self._recorder.need_passive(a)
         if cls is memoryview and args and not self._recorder.may_write(args[0]):
             raise self._recorder.refusal("memory of an object from outside is opened")
         if issubclass(cls, weakref.ref) and args:
@@ -424,6 +427,8 @@ class Builtins:
         return self._attributes.attribute(args[0], "__dict__")
 
     def _dir(self, *args: Any) -> Any:
+        if not args:
+            raise self._recorder.unsupported("dir() without an object in a traced function")
         for x in args:
             own = getattr(x, "__dict__", None)
             if type(own) is dict and not self._recorder.is_born(x):
@@ -460,7 +465,7 @@ class Builtins:
         return str(*args, **named)
 
     def _format(self, x: Any, spec: str = "") -> str:
-        return format(self._operators.text(x, -1), spec)
+        return format(self._operators.text(x, -1), self._operators.plain(spec))
 
     # ------------------------------------------------------------------ reads of the process
 

@@ -16,14 +16,14 @@ import torch
 from anyshape.symbolic.functions import sym_not
 from anyshape.symbolic.numpy_scalar import INTEGERS, value_of
 from anyshape.tensor.sym_tensor import SymTensor
-from anyshape.trace.graph import SYMBOLIC as NUMBERS
 from anyshape.trace.record import effect
 from anyshape.trace.record import read as reads
 from anyshape.trace.record.atom import ATOMS, CONTAINERS, SYMBOLIC, Function
+from anyshape.trace.record.comparison import Comparisons
 from anyshape.trace.record.container_method import ContainerMethods
 from anyshape.trace.record.held import Held
 from anyshape.trace.record.live import Driven, steps
-from anyshape.trace.record.lookup import are_apart, equal_key, found_among, is_compared, own_hash
+from anyshape.trace.record.lookup import equal_key, found_among
 from anyshape.trace.record.read import MISSING
 from anyshape.trace.record.view import VIEWS, Proxy, Views
 from anyshape.trace.sequence.open_call import open_part
@@ -46,6 +46,7 @@ class Containers:
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
+        self.comparisons = Comparisons(self, recorder)
         self._methods = ContainerMethods(self, recorder)
         self.views = Views(recorder)
 
@@ -100,7 +101,7 @@ class Containers:
 
     def _of_sequence(self, o: Any, key: Any) -> Any:
         recorder = self._recorder
-        if type(key) is not int:
+        if type(key) is not int or isinstance(o, bytearray):
             recorder.content(o)
             return self.fresh(o[key])
         if -len(o) <= key < len(o):
@@ -150,46 +151,15 @@ class Containers:
         """An index of the user's class as a number; the reads of a key that is compared."""
         index = self._special(key, "__index__")
         if index is not None and not isinstance(o, dict):
+            if isinstance(o, torch.Tensor) and self._special(key, "__getitem__") is not None:
+                raise self._recorder.refusal("a tensor has an index that is a sequence, too")
             return index()
         if isinstance(o, dict | set | frozenset):
             found = self._recorder.by_identity(key, o)
             if found is not key:
                 return found
-            self.compared(key, o)
+            self.comparisons.compared(key, o)
         return self.calls.operators.plain(key)
-
-    def compared(self, key: Any, o: Any) -> None:
-        """Run twins of what Python runs itself to find a key of the user's class."""
-        self._recorder.need_value(key)
-        if type(key) is tuple:
-            for part in key:
-                if type(part) not in ATOMS:
-                    self.compared(part, ())
-            return
-        effects = self._recorder.effects
-        find_hash = self._special(key, "__hash__")
-        found = own_hash(key) if find_hash is None else find_hash()
-        compares = is_compared(key)
-        for other in o:
-            if other is not key and (compares or is_compared(other)):
-                if self._special(other, "__hash__") is None and are_apart(found, own_hash(other)):
-                    continue
-                self._equal(other, key)
-        if self._recorder.effects != effects:
-            raise self._recorder.refusal(f"the hash or equality of {type(key).__name__} has one")
-
-    def hashed(self, key: Any) -> Any:
-        """A key that Python is about to hash, and to compare with others of its class."""
-        if type(key) in NUMBERS:
-            return value_of(key)
-        if type(key) not in ATOMS:
-            effects = self._recorder.effects
-            self.compared(key, ())
-            if is_compared(key):
-                self.calls.operators.eq(key, key)
-            if self._recorder.effects != effects:
-                raise self._recorder.refusal(f"the equality of {type(key).__name__} has one")
-        return key
 
     def _is_base(self, d: Any, key: Any) -> bool:
         """Whether a key of a changed dict is as it was: then only that is read, else all of it."""
@@ -230,10 +200,10 @@ class Containers:
         if type(key) not in ATOMS and isinstance(o, dict | set | frozenset):
             found = recorder.by_identity(key, o)
             if found is key:
-                self.compared(key, o)
+                self.comparisons.compared(key, o)
             key = found
-        if isinstance(o, list | tuple | deque) and self.has_equality(key, o):
-            return any(self._equal(x, key) for x in recorder.content(o))
+        if isinstance(o, list | tuple | deque) and self.comparisons.has_equality(key, o):
+            return any(self.comparisons.equal(x, key) for x in recorder.content(o))
         if isinstance(o, list | tuple | deque) and any(type(x) is SymTensor for x in (key, *o)):
             return found_among(recorder.content(o), key)
         if type(key) in INTEGERS and isinstance(o, dict | set | frozenset):
@@ -259,27 +229,12 @@ class Containers:
 
     def looked_up(self, o: Any, key: Any) -> Any:
         """The key of a dict or set that a symbolic integer equals; MISSING if none does."""
-        return equal_key(key, self._recorder.shadows.get(id(o), o), self._equal)
+        return equal_key(key, self._recorder.shadows.get(id(o), o), self.comparisons.equal)
 
     def known_key(self, o: Any, key: Any) -> Any:
         """A symbolic integer as a key: one that the dict or set has, else its value."""
         found = self.looked_up(o, key)
         return value_of(key) if found is MISSING else found
-
-    def has_equality(self, key: Any, o: Any) -> bool:
-        """Whether a search for a key compares by a method of the user's."""
-        return any(map(is_compared, (key, *o)))
-
-    def _equal(self, a: Any, b: Any) -> bool:
-        operators = self.calls.operators
-        return a is b or bool(operators.truth(operators.eq(a, b)))
-
-    def found(self, o: Any, name: str, key: Any) -> int:
-        """`o.index(key)` or `o.count(key)`, by the user's comparisons."""
-        places = [i for i, x in enumerate(o) if self._equal(x, key)]
-        if name == "count":
-            return len(places)
-        return places[0] if places else o.index(object())  # raises
 
     def made(self, x: Any) -> Any:
         """A container that an expression made."""
@@ -288,7 +243,7 @@ class Containers:
                 self._settle_keys(x)
             for key in x:
                 if type(key) not in ATOMS:
-                    self.compared(key, x)
+                    self.comparisons.compared(key, x)
         return self._recorder.born(x)
 
     def _settle_keys(self, x: Any) -> None:
@@ -427,6 +382,8 @@ class Containers:
         if method is not None:
             method(key, value)
             return
+        if type(key) not in ATOMS:
+            key = self._key(o, key)
         recorder = self._recorder
         if recorder.may_write(o) or type(o) in ATOMS or not isinstance(o, CONTAINERS):
             if not recorder.may_write(o) and recorder.is_outside(o) and not _is_tensor(o):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import types
-from collections import Counter
+from collections import Counter, deque
 from typing import TYPE_CHECKING, Any, Final
 
 from anyshape.symbolic.numpy_scalar import INTEGERS
@@ -27,6 +27,7 @@ _USED: Final = {  # methods that stand for a method in C, which calls none of th
     "__getitem__": ("__getitem__",),
     "__len__": ("__len__",),
 }
+_PLACED: Final = frozenset(("insert", "pop", "rotate"))  # whose first argument is a place
 _LOOKUPS: Final = frozenset(("get", "__contains__"))  # a key that is missing is no error
 
 
@@ -54,6 +55,7 @@ class ContainerMethods:
 
     def _inside(self, o: Any, name: str, /, *args: Any, **named: Any) -> Any:
         """A call on a container that was born."""
+        args = self._indexed(o, name, args)
         args, named = self._prepared(name, args, named)
         if isinstance(o, dict | set) and args:
             args = (self._containers.calls.operators.plain(args[0]), *args[1:])
@@ -61,14 +63,19 @@ class ContainerMethods:
                 if name in _LOOKUPS and self._containers.looked_up(o, args[0]) is MISSING:
                     return args[1] if len(args) > 1 else None if name == "get" else False
                 args = (self._containers.known_key(o, args[0]), *args[1:])
+            elif name in CONSUMING and isinstance(args[0], CONTAINERS):
+                self._containers.comparisons.hash_all(args[0], o)
             elif type(args[0]) not in ATOMS:
-                self._containers.compared(args[0], o)
+                self._containers.comparisons.compared(args[0], o)
         if (
-            name in ("index", "count")
+            name in ("index", "count", "remove")
             and len(args) == 1
-            and self._containers.has_equality(args[0], o)
+            and isinstance(o, list | deque | tuple)
+            and self._containers.comparisons.has_equality(args[0], o)
         ):
-            return self._containers.found(o, name, args[0])
+            if name == "remove":
+                return self._containers.comparisons.removed(o, args[0])
+            return self._containers.comparisons.found(o, name, args[0])
         if name in CHANGING and self._recorder.is_published(o):
             return self._on_named(o, name, args, named)
         result = effect.native(o, name)(*args, **named)
@@ -119,9 +126,9 @@ class ContainerMethods:
         if (
             name in ("index", "count")
             and len(args) == 1
-            and self._containers.has_equality(args[0], o)
+            and self._containers.comparisons.has_equality(args[0], o)
         ):
-            return self._containers.found(seen, name, args[0])
+            return self._containers.comparisons.found(seen, name, args[0])
         args, named = self._prepared(name, args, named)
         result = self._containers.views.note(effect.native(seen, name)(*args, **named), o)
         return self._containers.fresh(result) if name in FRESH else result
@@ -142,6 +149,7 @@ class ContainerMethods:
             recorder.content(o)
         recorder.assigned.pop(id(o), None)
         shadow = self._containers.shadow(o)
+        args = self._indexed(o, name, args)
         args, named = self._prepared(name, args, named)
         if isinstance(o, dict | set) and args:
             args = (self._containers.calls.operators.plain(args[0]), *args[1:])
@@ -152,6 +160,19 @@ class ContainerMethods:
         if isinstance(o, dict):
             recorder.look_up_again()
         return result
+
+    def _indexed(self, o: Any, name: str, args: Any) -> Any:
+        """Arguments in which a place, or a mapping, of the user's class is a plain one."""
+        if not args or type(args[0]) in ATOMS:
+            return args
+        special = self._containers.calls.operators.special
+        if isinstance(o, dict):
+            is_mapping = name in ("update", "__ior__") and special(args[0], "keys") is not None
+            return (dict(self._containers.mapping(args[0])), *args[1:]) if is_mapping else args
+        index = special(args[0], "__index__") if name in _PLACED else None
+        if index is None or not isinstance(o, list | deque | bytearray):
+            return args
+        return (index(), *args[1:])
 
     def _operands(self, name: str, args: Any) -> tuple[Any, ...]:
         operand = self._taken if name in CONSUMING else self._recorder.operand

@@ -11,9 +11,11 @@ from anyshape.trace.record import read as reads
 from anyshape.trace.record.attribute import Attributes
 from anyshape.trace.record.call import Calls
 from anyshape.trace.record.class_statement import ClassStatements
+from anyshape.trace.record.comparison import Comparisons
 from anyshape.trace.record.container import Containers
 from anyshape.trace.record.follow import follow
 from anyshape.trace.record.operation import Operations
+from anyshape.trace.record.pattern import PatternReads
 from anyshape.trace.record.question import Questions
 from anyshape.trace.record.recorder import Recorder
 
@@ -30,14 +32,17 @@ class Hooks:
         attributes, containers = Attributes(recorder), Containers(recorder)
         operators, classes = Operations(recorder), ClassStatements(recorder)
         self.calls = calls = Calls(recorder, attributes, containers, operators, classes)
+        patterns = PatternReads(recorder)
+        patterns.calls = calls
+        comparisons = containers.comparisons
         questions = Questions()
         questions.calls = calls
-        self._parts = (attributes, containers, operators, classes, questions)
+        more = (patterns, comparisons)
+        self._parts = (attributes, containers, operators, classes, questions, *more)
         self.ready = calls.ready
         self.method = calls.method
         self.asserted = calls.asserted
         self.born = containers.made
-        self.whole = recorder.deep
         self.warned_by_torch = functools.partial(outlet.warned_by_torch, recorder)
 
     def __getattr__(self, name: str) -> Any:
@@ -89,7 +94,9 @@ class Hooks:
 
 _PLACES: Final = {
     name: place
-    for place, owner in enumerate((Attributes, Containers, Operations, ClassStatements, Questions))
+    for place, owner in enumerate(
+        (Attributes, Containers, Operations, ClassStatements, Questions, PatternReads, Comparisons)
+    )
     for name in vars(owner)
     if not name.startswith("_") and name not in ("calls", "method")
 }

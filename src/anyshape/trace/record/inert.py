@@ -7,7 +7,7 @@ from typing import Any, Final
 
 _SAME: Final = (
     "born", "ready", "looked", "truth", "iterated", "looped", "mapping", "operand", "unpacked",
-    "whole", "raised", "manager", "hashed", "base", "metaclass",
+    "plain_text", "raised", "manager", "hashed", "base", "metaclass",
     "class_options", "class_made",
 )  # fmt: skip
 OPERATORS: Final = (
@@ -29,12 +29,47 @@ class Inert:
             setattr(self, name, getattr(operator, name))
         for name in _NOTHING:
             setattr(self, name, _nothing)
+        self.new_set, self.new_dict = set, dict
         self.attribute = self.method = getattr
         self.item = operator.getitem
         self.set_attribute, self.del_attribute = setattr, delattr
         self.set_item, self.del_item = operator.setitem, operator.delitem
         self.set_global = self.set_cell = self.text = self.caught = self.asserted = _first
         self.before = _first
+
+    def items_of(self, o: Any, count: int, at_least: bool) -> Any:
+        """See `pattern.py`."""
+        match o:
+            case [*items] if len(items) >= count if at_least else len(items) == count:
+                return tuple(items)
+        return None
+
+    def rest_of_items(self, items: Any, start: int, end: int | None) -> list[Any]:
+        """See `pattern.py`."""
+        return list(items[start:end])
+
+    def values_of(self, o: Any, keys: Any) -> Any:
+        """See `pattern.py`."""
+        match o:
+            case {**whole} if all(key in whole for key in keys):
+                return (*[whole[key] for key in keys], (whole, keys))
+        return None
+
+    def rest_of_mapping(self, found: Any) -> dict[Any, Any]:
+        """See `pattern.py`."""
+        whole, keys = found[-1]
+        return {key: value for key, value in whole.items() if key not in keys}
+
+    def members_of(self, o: Any, cls: Any, count: int, names: Any) -> Any:
+        """See `pattern.py`."""
+        if not isinstance(o, cls):
+            return None
+        listed = getattr(cls, "__match_args__", None)
+        own = [o] if count and listed is None else []
+        names = (*(listed or ())[: count - len(own)], *names)
+        if not all(hasattr(o, name) for name in names):
+            return None
+        return (*own, *[getattr(o, name) for name in names])
 
     def store_attribute(self, value: Any, o: Any, name: str) -> None:
         """`o.name = value`."""

@@ -45,6 +45,7 @@ _CALLING: Final = frozenset(
     map(id, (map, functools.reduce, itertools.starmap, itertools.takewhile, itertools.dropwhile,
              itertools.filterfalse))
 )  # fmt: skip
+_COMPUTING: Final[Any] = (itertools.accumulate, math.prod, math.fsum, math.dist)  # with items
 _ABOUT: Final = ("__code__", "__defaults__", "__kwdefaults__", "__annotations__")
 _HASHING: Final = (set, frozenset, dict, OrderedDict, Counter)
 _MAPPINGS: Final = (dict, OrderedDict, Counter)
@@ -146,6 +147,12 @@ class Iterations:
         """A function that goes through its arguments; some call the first one."""
         if (found := self._open(f, args, named)) is not None:
             return found
+        if f is bytes and args and self._operators.special(args[0], "__bytes__") is not None:
+            return self._operators.special(args[0], "__bytes__")()
+        if f in _COMPUTING and (f is not itertools.accumulate or len(args) < 2):
+            args = tuple([a if type(a) in ATOMS else list(self.iterated(a)) for a in args])
+            for a in args:
+                self._recorder.need_passive(a)
         gone_through = self._looped if f in _LAZY else self.iterated
         if id(f) in _CALLING and args:
             given = [self._calls.ready(args[0]), *[gone_through(a) for a in args[1:]]]
@@ -158,6 +165,12 @@ class Iterations:
         if f in _HASHING and self._recorder.texts.are_used:
             given = [dict(g).items() if isinstance(g, dict) else g for g in given]
             given = [[self._operators.plain(x) for x in g] for g in given]
+        if f in _HASHING and given and not hasattr(given[0], "keys"):
+            given[0] = list(given[0])
+            keys = given[0]
+            if f in (dict, OrderedDict):
+                keys = [x[0] for x in keys if isinstance(x, tuple | list) and x]
+            self._containers.comparisons.hash_all(keys)
         others = {k: self.given(a) if callable(a) else a for k, a in named.items()}
         result = f(*given, **others)
         return self._recorder.born(result) if type(result) not in ATOMS else result

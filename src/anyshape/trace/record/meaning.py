@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 import builtins
 import functools
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 
@@ -52,7 +52,7 @@ class Meanings:
         yield builtins.bool, self.bool_
         yield builtins.max, functools.partial(self._extremum, max, functions.largest)
         yield builtins.min, functools.partial(self._extremum, min, functions.smallest)
-        yield builtins.pow, _power
+        yield builtins.pow, self._power
         yield builtins.type, self._type
         yield builtins.isinstance, self._is_instance
         yield builtins.issubclass, self._is_subclass
@@ -169,9 +169,21 @@ class Meanings:
         check = getattr(type(kinds), "__instancecheck__", None)
         if self._calls.is_recorded(check) and type(x) is not kinds:
             return bool(self._operators.truth(self._calls.ready(check)(kinds, x)))
+        if Protocol in getattr(kinds, "__mro__", ()):
+            return self._has_members(x, kinds)
         if isinstance(kinds, abc.ABCMeta):
             self._note_subclass(type_of(x), kinds)
         return is_instance(x, kinds)
+
+    def _has_members(self, x: Any, protocol: Any) -> bool:
+        """Whether an object is one of a protocol, which looks at the attributes of the object."""
+        recorder = self._recorder
+        if id(x) in recorder.changed:
+            raise recorder.refusal(f"a changed {type(x).__name__} is compared with a protocol")
+        answer = is_instance(x, protocol)
+        if recorder.is_outside(x) and not recorder.is_born(x):
+            recorder.note(reads.CALL, functools.partial(isinstance, x, protocol), (), answer)
+        return answer
 
     def _note_subclass(self, cls: Any, kinds: Any) -> bool:
         """Whether a class is one of an abstract class, which others may be registered with."""
@@ -189,6 +201,16 @@ class Meanings:
         if isinstance(kinds, abc.ABCMeta) and isinstance(cls, type):
             return self._note_subclass(cls, kinds)
         return issubclass(cls, kinds)
+
+    def _power(self, base: Any, exponent: Any, modulus: Any = None) -> Any:
+        operands = (base, exponent, modulus)
+        if modulus is None and not all(type(x) in ATOMS for x in operands):
+            return self._operators.pow(base, exponent)
+        for x in operands:
+            self._recorder.need_passive(x)
+        if modulus is None or not any(map(is_symbolic, operands)):
+            return pow(base, exponent, modulus)
+        return power_modulo(base, exponent, modulus)
 
     def _identity(self, x: Any) -> int:
         if isinstance(x, torch.Tensor):
@@ -211,9 +233,3 @@ class Meanings:
 def _item(x: Any) -> Any:
     """The number in a tensor that the program may be asking about."""
     return x.item() if isinstance(x, torch.Tensor) else x
-
-
-def _power(base: Any, exponent: Any, modulus: Any = None) -> Any:
-    if modulus is None or not any(map(is_symbolic, (base, exponent, modulus))):
-        return pow(base, exponent, modulus)
-    return power_modulo(base, exponent, modulus)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import functools
 import operator
+import re
 import sys
 import types
 from collections import OrderedDict, deque
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
@@ -19,14 +21,20 @@ from anyshape.symbolic.numpy_calls import lifted
 from anyshape.symbolic.numpy_scalar import at_values, scalar_of, value_of
 from anyshape.symbolic.operand import is_symbolic
 from anyshape.symbolic.sym_bool import SymBool
+from anyshape.symbolic.sym_float import SymFloat
+from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.identity import type_of
+from anyshape.torch_compat.torch_function import sees_ops
 from anyshape.trace.graph import SYMBOLIC
 from anyshape.trace.options import DONE
 from anyshape.trace.record.atom import ATOMS, CONTAINERS, HEAP, Function
+from anyshape.trace.record.block import Block, UnseenBlock
+from anyshape.trace.record.decimal_context import for_decimal
 from anyshape.trace.record.eager_error import call_of, eager_class
 from anyshape.trace.record.read import is_array
 from anyshape.trace.record.setting import is_setting
-from anyshape.trace.record.text import SHOWN, Deferred
+from anyshape.trace.record.text import Deferred
+from anyshape.trace.record.word import Words, word, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,6 +49,7 @@ _BINARY: Final = (
 _REFLECTED: Final = {"eq": "eq", "ne": "ne", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 _COMPARISONS: Final = tuple(getattr(operator, name) for name in _REFLECTED)
 _UNARY: Final = ("neg", "pos", "invert")
+_WIDTH: Final = re.compile(r"\{[^{}]*\{|%[^a-zA-Z%]*\*")  # of a format, given as a value
 
 
 class Operations:
@@ -51,6 +60,8 @@ class Operations:
     eq: Callable[[Any, Any], Any]
     lt: Callable[[Any, Any], Any]
     gt: Callable[[Any, Any], Any]
+    ge: Callable[[Any, Any], Any]
+    pow: Callable[[Any, Any], Any]
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
@@ -111,10 +122,17 @@ class Operations:
             raise self._recorder.unsupported("an array of NumPy meets a tensor on its right")
         if self._by_identity(plain, a, b):
             return bool(self._recorder.is_same(a, b)) is (plain is operator.eq)
+        if isinstance(a, CONTAINERS) and isinstance(b, CONTAINERS):
+            comparisons = self.calls.containers.comparisons
+            is_tested = plain in _COMPARISONS or isinstance(a, set | frozenset)
+            if is_tested and comparisons.asks(a, b):
+                return comparisons.compare(plain, a, b)
         if plain is operator.mul:
             a, b = self._times(b, a), self._times(a, b)
         if is_array(a) or is_array(b):
             return self._by_numpy(plain, a, b)
+        if isinstance(a, Decimal) or isinstance(b, Decimal):
+            a, b = for_decimal((a, b))
         result = plain(self.operand(a), self.operand(b))
         return self._recorder.born(result) if type(result) in _NEW else result
 
@@ -207,15 +225,25 @@ class Operations:
             return self._number(o)
         return Words(self, o)
 
+    def plain_text(self, x: Any) -> str:
+        """A part of the specification of a format, which must be known."""
+        return str(self.plain(f"{x}"))
+
+    def shown_in(self, text: str) -> Callable[[Any], Any]:
+        """How a value is shown by a format; one with a width from a value needs the values."""
+        if _WIDTH.search(text) is None:
+            return lambda x: self.text(x, -1)
+        return lambda x: value_of(x) if type(x) in (SymInt, SymFloat) else self.text(x, -1)
+
     def _percent(self, text: str, x: Any) -> str:
         """`text % x`."""
         x = tuple(x) if isinstance(x, tuple) else x  # a named one counts as one
         if isinstance(x, dict):
             self._recorder.need_passive(x)
             return str(text % self._recorder.deep(x))
-        if self._recorder.defers_text:
+        if self._recorder.defers_text and _WIDTH.search(text) is None:
             text, x = self._recorder.texts.percent(text, x)
-        words = [self.text(part, -1) for part in (x if type(x) is tuple else (x,))]
+        words = list(map(self.shown_in(text), x if type(x) is tuple else (x,)))
         return str(text % (tuple(words) if type(x) is tuple else words[0]))
 
     def shown(self, o: Any, name: str) -> Any:
@@ -227,7 +255,7 @@ class Operations:
         if method is not None:
             return method()
         if type(o) in (list, tuple, set, dict) and not self._recorder.shadows:
-            return str(_wrapped(self, self._recorder.content(o)))
+            return str(wrapped(self, self._recorder.content(o)))
         o = self._recorder.deep(o)
         if isinstance(o, BaseException):
             return self._of_error(o, name)
@@ -235,7 +263,7 @@ class Operations:
 
     def _of_error(self, error: BaseException, name: str) -> str:
         """The text of an error, which is that of its arguments."""
-        given, error.args = error.args, tuple([_word(self, self._number(a)) for a in error.args])
+        given, error.args = error.args, tuple([word(self, self._number(a)) for a in error.args])
         try:
             return str(error) if name == "__str__" else repr(error)
         finally:
@@ -311,6 +339,8 @@ class Operations:
         """The context manager of a `with` statement."""
         o = self._recorder.tracer.block(o)
         kind = type(o)
+        if sees_ops(kind):
+            raise self._recorder.refusal(f"a {kind.__name__}, which sees the ops, is entered")
         enter = getattr(kind, "__enter__", None)
         leave = getattr(kind, "__exit__", None)
         if type(enter) is not Function or type(leave) is not Function:
@@ -319,12 +349,12 @@ class Operations:
             return o
         is_setting(kind)
         if not self.calls.is_recorded(enter) and not self.calls.is_recorded(leave):
-            return o
+            return UnseenBlock(self._recorder, o)
         self._recorder.kind(o)
         self._recorder.lookup(kind, "__enter__")
         self._recorder.lookup(kind, "__exit__")
         self._recorder.catches = True
-        return _Manager(self.calls, o, enter, leave)
+        return Block(self.calls, o, enter, leave)
 
 
 def _truth_of(found: Any) -> bool:
@@ -416,73 +446,8 @@ def _add_operators() -> None:
 _add_operators()
 
 
-class Words:
-    """An object that is about to become text, whichever way."""
-
-    def __init__(self, operations: Operations, o: Any) -> None:
-        self._operations, self._object = operations, o
-
-    def __str__(self) -> str:
-        return str(self._operations.shown(self._object, "__str__"))
-
-    def __repr__(self) -> str:
-        return str(self._operations.shown(self._object, "__repr__"))
-
-    def __format__(self, spec: str) -> str:
-        method = self._operations.special(self._object, "__format__")
-        if method is not None:
-            return str(method(spec))
-        plain: Any = type(self._object).__format__
-        if plain is object.__format__:
-            return format(str(self), spec)
-        return format(self._operations._recorder.deep(self._object), spec)
-
-    def __int__(self) -> int:
-        return int(self._operations.calls.ready(int)(self._object))
-
-    __index__ = __int__
-
-    def __float__(self) -> float:
-        return float(self._operations.calls.ready(float)(self._object))
-
-
 def _compares_identity(cls: Any) -> bool:
     return cls.__eq__ is object.__eq__
-
-
-def _wrapped(operations: Operations, x: Any) -> Any:
-    """A container with the texts of its parts, for those that have texts of the user's."""
-    if type(x) is dict:
-        return {_word(operations, k): _word(operations, v) for k, v in x.items()}
-    return type(x)([_word(operations, part) for part in x])
-
-
-def _word(operations: Operations, x: Any) -> Any:
-    if type(x) in (list, tuple, dict):
-        return _wrapped(operations, operations._recorder.content(x))
-    if operations._recorder.defers_text and type(x) in SHOWN:
-        return operations._recorder.texts.deferred(x)
-    is_users = type(getattr(type(x), "__repr__", None)) is Function
-    return Words(operations, x) if is_users and type(x) not in ATOMS else x
-
-
-class _Manager:
-    """A context manager of the user's that runs as a twin."""
-
-    def __init__(self, calls: Calls, o: Any, enter: Any, leave: Any) -> None:
-        self._calls, self._o, self._enter, self._leave = calls, o, enter, leave
-
-    def __enter__(self) -> Any:
-        return self._calls.ready(self._enter)(self._o)
-
-    def __exit__(self, kind: Any, error: Any, trace: types.TracebackType | None) -> Any:
-        if isinstance(error, AnyshapeError):
-            if not error.is_refusal:
-                self._calls.operators.need_unseen(error)
-            if self._calls.operators.does_effects:  # what was entered is left
-                self._calls.ready(self._leave)(self._o, kind, error, trace)
-            return False
-        return self._calls.ready(self._leave)(self._o, kind, error, trace)
 
 
 _EAGER: Final = (IndexError, ZeroDivisionError, OverflowError, ValueError, TypeError)

@@ -24,7 +24,7 @@ from anyshape.env.site import capture as capture_site
 from anyshape.errors import UnsupportedError
 from anyshape.refusal import refused
 from anyshape.tensor.identity import is_same
-from anyshape.tensor.sym_tensor import SymSize
+from anyshape.tensor.sym_tensor import SymSize, SymTensor
 from anyshape.trace import tree
 from anyshape.trace.argument_tree import content_of
 from anyshape.trace.graph import GIVEN, MADE, Name
@@ -33,7 +33,7 @@ from anyshape.trace.record import effect
 from anyshape.trace.record.atom import ATOMS, HEAP, Function
 from anyshape.trace.record.held import Held, owner_of
 from anyshape.trace.record.reader import Reader
-from anyshape.trace.record.recipe import Recipe, Tested, has_begun, recipe_of
+from anyshape.trace.record.recipe import BOUND, Recipe, Tested, has_begun, recipe_of
 from anyshape.trace.sequence.item import is_same_item
 from anyshape.trace.twin.twin import is_twin
 
@@ -136,7 +136,7 @@ class Owners(Reader):
 
     # ------------------------------------------------------------------ values
 
-    def operand(self, x: Any) -> Any:
+    def operand(self, x: Any) -> Any:  # noqa: C901  one case per kind of object
         """A value that is stored outside, as an argument of a call of the graph.
 
         Objects that were born are made anew on every run.
@@ -146,7 +146,9 @@ class Owners(Reader):
             name = self.compute(effect.size, tuple(x))
             self._published[id(x)] = (x, name)
             return name
-        if kind in ATOMS or isinstance(x, torch.Tensor):
+        if self.is_bound(x) and id(x) not in self._published:
+            return self.publish(x)
+        if (kind in ATOMS and kind not in BOUND) or isinstance(x, torch.Tensor):
             return self.texts.whole(x) if kind is str else x
         known = self._published.get(id(x))
         if known is not None:
@@ -155,6 +157,8 @@ class Owners(Reader):
             return known[1]
         if kind is tuple:
             return tuple([self.operand(part) for part in x])
+        if kind in BOUND:
+            return x
         if kind is types.CellType:
             real = self.real_cell(x)
             return self._cell(x) if real is None else Held(real)
@@ -169,6 +173,15 @@ class Owners(Reader):
         if recipe_of(x) is not None:
             return self.publish(x)
         raise self._not_made(x)
+
+    def is_bound(self, x: Any) -> bool:
+        """Whether something is a method in C of an object that is another one in every run."""
+        if type(x) not in BOUND and type(x) is not types.MethodType:
+            return False
+        kind = type(x.__self__)
+        return kind is SymTensor or (
+            type(x) in BOUND and (kind is str or id(x.__self__) in self._born)
+        )
 
     def _function(self, f: Any) -> Any:
         if not is_twin(f.__code__) and not str(f.__module__).startswith("anyshape."):

@@ -22,15 +22,16 @@ from anyshape.refusal import refused
 from anyshape.torch_compat.module_attribute import CALL_HOOKS, GLOBAL_HOOKS
 from anyshape.trace.attribute import View
 from anyshape.trace.options import DONE, REFUSED
-from anyshape.trace.record import garbage, read_log
+from anyshape.trace.record import depth, garbage, read_log
 from anyshape.trace.record import read as reads
 from anyshape.trace.record.atom import ATOMS, CONTAINERS, HEAP, SYMBOLIC, Function
+from anyshape.trace.record.decimal_context import context_text, has_decimals
+from anyshape.trace.record.memory import need_unwritten
 from anyshape.trace.record.namespace import Namespace
 from anyshape.trace.record.own_dict import module_of
 from anyshape.trace.record.passive import active_method
 from anyshape.trace.record.read import MISSING
 from anyshape.trace.record.read_log import Unfolding
-from anyshape.trace.record.recipe import ITERATORS
 from anyshape.trace.record.territory import is_twinned
 from anyshape.trace.record.unrecorded import call_unrecorded
 from anyshape.trace.record.watch import Watch
@@ -120,6 +121,10 @@ class Reader:
         """Whether an object was surely there before the trace."""
         return id(x) in self._outside
 
+    def known_outside(self) -> list[Any]:
+        """The objects that were surely there before the trace."""
+        return [*self._outside.values()]
+
     def outside(self, x: Any) -> Any:
         """Note that an object was there before the trace."""
         if type(x) not in ATOMS and id(x) not in self._born:
@@ -170,6 +175,8 @@ class Reader:
 
     def look_up_again(self, key: Any = MISSING) -> None:
         """Look attributes up again, of one name or of all, but for those that were assigned."""
+        if key is not MISSING and type(key) is not str:
+            return  # no name, and its `==` may be the user's
         for o, name in [p for p in self.known if key is MISSING or p[1] == key]:
             if o not in self.changed or name not in self.changed[o][1]:
                 del self.known[o, name]
@@ -194,6 +201,8 @@ class Reader:
         """Note all that a container holds; gives what it holds for this trace."""
         shadow = self.shadows.get(id(c), c)
         if id(c) not in self._born and isinstance(c, CONTAINERS):
+            if type(c) is bytearray:
+                need_unwritten(self, c)
             place = (reads.CONTENT, id(c), None)
             if place not in self.reads:
                 held = (type(c), *reads.content_of(c)[1:])
@@ -217,53 +226,15 @@ class Reader:
     def array(self, a: Any) -> None:
         """Note the elements of an array of NumPy from outside."""
         place = (reads.CONTENT, id(a), None)
-        if id(a) not in self._born and place not in self.reads:
+        if id(a) in self._born:
+            return
+        need_unwritten(self, a)
+        if place not in self.reads:
             self.reads[place] = (reads.CONTENT, a, None, reads.content_of(a))
 
     def deep(self, x: Any) -> Any:
         """Note all that an object and its parts hold, attributes too; what the trace sees of it."""
-        if type(x) in ITERATORS and id(x) not in self._born:
-            raise self.refusal("an iterator from outside is used")
-        seen = self.shadows.get(id(x), x)
-        todo, visited = self._parts(x), {id(x)}
-        if seen is not x:
-            todo = [*seen.keys(), *seen.values()] if isinstance(seen, dict) else list(seen)
-        while todo:
-            part = todo.pop()
-            if id(part) in visited:
-                continue
-            visited.add(id(part))
-            if id(part) in self.shadows:
-                raise self.refusal(f"a {type(x).__name__} with changed parts is used elsewhere")
-            if len(visited) > _MOST_PARTS:
-                raise self.refusal(f"a {type(x).__name__} of many parts is used by other code")
-            todo += self._parts(part)
-        return seen
-
-    def _parts(self, x: Any) -> list[Any]:
-        """The content of an object, noted as read."""
-        kind = type(x)
-        if kind in ATOMS or isinstance(x, torch.Tensor | type):
-            return []
-        if kind is Function or kind is types.ModuleType:
-            return []
-        if isinstance(x, CONTAINERS):
-            self.content(x)  # nothing, if it was born: its parts may be outside
-            return [*x.keys(), *x.values()] if isinstance(x, dict) else list(x)
-        if id(x) in self._born:
-            own = getattr(x, "__dict__", None)
-            return list(own.values()) if type(own) is dict else []
-        if id(x) in self.changed:
-            raise self.refusal(f"a changed {kind.__name__} is used by code that is not recorded")
-        self.kind(x)
-        if reads.is_array(x):
-            self.array(x)
-        own = getattr(x, "__dict__", None)
-        if type(own) is not dict:
-            return []
-        self.owned(own, x)
-        self.content(own)
-        return list(own.values())
+        return depth.deep(self, x)
 
     def born_below(self, x: Any, depth: int = 8) -> None:
         """Note that an object was made by the trace with all its parts."""
@@ -336,6 +307,8 @@ class Reader:
                 None,
                 reads.meta_of(tensor),
             )
+        if has_decimals(self._outside.values(), self._born.values()):
+            self._log(reads.CALL, context_text, (), context_text())
         unfolding = Unfolding(self.reads.values(), self._born, self.inputs)
         return Watch(unfolding.places, unfolding.origin)
 
@@ -394,7 +367,7 @@ class Reader:
             self._outside[id(real)] = real
             return self.note(reads.ITEM, real, name, real[name])
         self._log(reads.ABSENT, real, name, MISSING)
-        return vars(builtins)[name]
+        return self.note(reads.ITEM, vars(builtins), name, vars(builtins)[name])
 
     def cell(self, real: types.CellType, name: str) -> types.CellType:
         """The cell of a twin in place of one of the user's."""
@@ -497,4 +470,3 @@ def _holds(x: Any, t: torch.Tensor) -> bool:
 
 _UNKNOWN: Final = object()
 _PLAIN: Final = (list, tuple, set, frozenset, deque)
-_MOST_PARTS: Final = 100_000

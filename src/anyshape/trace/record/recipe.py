@@ -1,8 +1,8 @@
 """How a program makes an object that the trace made: a function to call, with what.
 
 Containers and plain objects are made by what they hold, see `owner.py`. The others here are
-functions, methods, partial functions, iterators in C, generators that have not begun, errors,
-weak references to tensors, generic types, and subclasses of tuples and sets.
+functions, methods (also in C), partial functions, iterators in C, generators that have not begun,
+errors, weak references to tensors, generic types, and subclasses of tuples and sets.
 """
 
 from __future__ import annotations
@@ -55,6 +55,8 @@ def recipe_of(x: Any) -> Recipe | None:
         return _function(x) if is_twin(x.__code__) else None
     if hasattr(kind, "made_by"):  # of a trace, in place of something of torch
         return Recipe(*x.made_by())
+    if kind in BOUND or (kind is types.MethodType and type(x.__self__) is SymTensor):
+        return Recipe(getattr, (x.__self__, x.__name__))
     if kind is types.MethodType:
         return Recipe(kind, (x.__func__, x.__self__))
     if kind is functools.partial:
@@ -179,6 +181,7 @@ def _derived(base: Any, kind: Any, parts: Any) -> Any:
     return made
 
 
+BOUND: Final = (types.BuiltinFunctionType, types.MethodWrapperType)  # methods in C, and functions
 _EMPTY: Final[Any] = ([], (), range(0), "", b"")
 ITERATORS: Final = frozenset(
     {zip, map, filter, enumerate, reversed, type(reversed([])), *[type(iter(x)) for x in _EMPTY]}

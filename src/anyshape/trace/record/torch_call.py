@@ -20,6 +20,7 @@ from anyshape.torch_compat.process_flag import FLAG_SETTERS
 from anyshape.torch_compat.tensor_group import GROUPERS, grouped_indices
 from anyshape.torch_compat.thread_state import is_any_autocast_enabled
 from anyshape.torch_compat.torch_function import (
+    ENTER_MODE,
     MODE_QUESTIONS,
     DisableTorchFunction,
     disabled_torch_function,
@@ -72,6 +73,8 @@ def TORCH_SUBSTITUTES() -> Iterator[tuple[Any, Any]]:  # noqa: N802
     yield torch.range, _ranged
     for f in _OVERRIDES:
         yield f, functools.partial(_has_override, f)
+    for f in ENTER_MODE:
+        yield f, _entered
     for f in MODE_QUESTIONS:
         yield f, functools.partial(_without_trace, f)
     for make in _MAKERS:
@@ -187,6 +190,11 @@ def _set(name: str, recorder: Recorder, *_: Any, **__: Any) -> Any:
 def _of_default(method: str, recorder: Recorder, *args: Any) -> Any:
     """A function over the state of the default generator."""
     return generator_method(recorder, torch.default_generator, method, *args)
+
+
+def _entered(recorder: Recorder, mode: Any) -> Any:
+    """A mode is entered by a call, and not by `with`."""
+    raise recorder.refusal(f"a {type(mode).__name__} is entered by a call")
 
 
 def _no_state(recorder: Recorder, *_: Any, **__: Any) -> Any:

@@ -12,6 +12,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final
 
 from anyshape.trace.twin.hook import BINARY, COMPARED, HOOKS, UNARY, hashed, hook, hook_itself
+from anyshape.trace.twin.pattern import Patterns
 from anyshape.trace.twin.private_name import private
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ class Rewrite(ast.NodeTransformer):
         self._cells: list[set[str]] = [set()]  # nonlocal names of the outermost function
         self._depth = 0
         self._count = 0
+        self._patterns = Patterns(self.visit, self._told, self._temporary)
 
     def statements(self, body: list[ast.stmt]) -> list[ast.stmt]:
         """The statements of a body."""
@@ -167,14 +169,15 @@ class Rewrite(ast.NodeTransformer):
 
     def _hashes(self, n: Any) -> Any:
         self.generic_visit(n)
+        if isinstance(n, ast.Set) and all(isinstance(e, ast.Constant) for e in n.elts):
+            return hook("born", n)
         match n:
             case ast.Set():
-                n.elts = [hashed(e) for e in n.elts]
+                return hook("new_set", ast.List(n.elts, _LOAD))
             case ast.SetComp():
-                n.elt = hashed(n.elt)
-            case ast.DictComp():
-                n.key = hashed(n.key)
-        return hook("born", n)
+                return hook("new_set", ast.ListComp(n.elt, n.generators))
+        pairs = ast.ListComp(ast.Tuple([n.key, n.value], _LOAD), n.generators)
+        return hook("new_dict", pairs)
 
     visit_ListComp: Any = _made
     visit_Set: Any = _hashes
@@ -191,8 +194,11 @@ class Rewrite(ast.NodeTransformer):
         return n
 
     def visit_FormattedValue(self, n: ast.FormattedValue) -> Any:
-        self.generic_visit(n)
-        n.value = hook("text", n.value, ast.Constant(n.conversion))
+        n.value = hook("text", self.visit(n.value), ast.Constant(n.conversion))
+        if n.format_spec is not None:
+            for part in ast.walk(self.visit(n.format_spec)):
+                if isinstance(part, ast.FormattedValue):
+                    part.value = hook("plain_text", part.value)
         return n
 
     def visit_NamedExpr(self, n: ast.NamedExpr) -> Any:
@@ -285,11 +291,7 @@ class Rewrite(ast.NodeTransformer):
         return n
 
     def visit_Match(self, n: ast.Match) -> Any:
-        n.subject = hook("whole", self.visit(n.subject))
-        for case in n.cases:
-            case.guard = None if case.guard is None else self._test(case.guard)
-            case.body = self.statements(case.body)
-        return n
+        return self._patterns.statements(n, self._test, self.statements)
 
     # ------------------------------------------------------------------ assignments
 

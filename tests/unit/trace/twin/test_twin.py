@@ -74,6 +74,8 @@ class Plain:
         self._set("attribute", getattr)
         self._set("method", getattr)
         self._set("item", operator.getitem)
+        self._set("new_set", set)
+        self._set("new_dict", dict)
         self._set("text", lambda x, conversion: x)
         self._set("caught", lambda kinds, is_named: kinds)
         self._set("set_attribute", setattr)
