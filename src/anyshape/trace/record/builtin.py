@@ -232,12 +232,13 @@ class Builtins:
                 return functools.partial(attributes.remove, owner)
             case "__next__":
                 return functools.partial(self._calls.ready(next), owner)
+            case "__get__" if type(owner) is types.FunctionType:
+                return f  # it makes a method, and looks at neither the object nor the class
         if isinstance(owner, CONTAINERS):
             return self._containers.method(owner, name, is_native=True)
         if name == "__call__":
-            if isinstance(owner, type):  # by the `__call__` of a metaclass
-                return functools.partial(self._calls.make, owner)
-            return self._calls.ready(owner)
+            make = functools.partial(self._calls.make, owner)  # by the `__call__` of a metaclass
+            return make if isinstance(owner, type) else self._calls.ready(owner)
         return functools.partial(self._plain, f)
 
     def _of_object(self, f: Any, owner: Any) -> Any:
@@ -481,7 +482,7 @@ class Builtins:
     def _format(self, x: Any, spec: str = "") -> str:
         return format(self._operators.text(x, -1), spec)
 
-    # ------------------------------------------------------------------ reads of the process
+    # ------------------------------------------------------------------ the process
 
     def _asked(self, f: Any, /, *args: Any, **named: Any) -> Any:
         """A function of the state of the process: it is asked again before every run."""
@@ -493,8 +494,6 @@ class Builtins:
         if f.__name__ != "get":
             raise self._recorder.refusal("a context variable is set")
         return self._recorder.note(reads.CALL, f, args, f(*args))
-
-    # ------------------------------------------------------------------ refusals
 
     def _effect(self, name: str, /, *args: Any, **named: Any) -> Any:
         raise self._recorder.refusal(f"{name}() is called")
