@@ -30,8 +30,13 @@ def test_gradients_that_are_not_exchanged_are_noticed(pair: Pool) -> None:
     assert pair.run(programs.data_parallel, "planted", None) != ["", ""]
 
 
-def test_sharded_modules_run_eagerly_and_say_so(pair: Pool) -> None:
-    for told, different, refused in pair.run(programs.sharded):
-        assert "FSDPModel runs eagerly: fully_shard has changed it" in told
+@pytest.mark.parametrize("dynamic", POLICIES)
+@pytest.mark.parametrize("where", ["inside", "around", "blocks", "freed"])
+def test_sharded_modules(pair: Pool, where: str, dynamic: object) -> None:
+    for different, hits in pair.run(programs.sharded, where, dynamic):
         assert different == ""
-        assert refused == "the class of a compiled module cannot be changed"
+        assert hits >= programs.STEPS
+
+
+def test_parameters_that_are_not_gathered_are_noticed(pair: Pool) -> None:
+    assert any(different for different, _ in pair.run(programs.sharded, "planted", None))
