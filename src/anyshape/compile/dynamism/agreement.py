@@ -31,6 +31,8 @@ _COUNT: Final = "anyshape/messages"
 _SOONEST: Final = 0.02  # seconds between two looks at the store
 _LATEST: Final = 0.5
 _GROWTH: Final = 1.5
+_LOOKS: Final = 250  # for a message whose writer may have died
+_PATIENCE: Final = 10.0  # seconds for a look at the store to end
 
 
 class Message(NamedTuple):
@@ -65,6 +67,7 @@ class Ranks:
         self._early: dict[str, list[Message]] = {}  # for functions that this process has not called
         self._ordinals: dict[str, int] = {}
         self._seen = 0
+        self._late = 0  # how often the next message was looked for in vain
         self._stopped = threading.Event()
         self._awake = threading.Event()
         self._reader = threading.Thread(
@@ -109,12 +112,14 @@ class Ranks:
         count = self._store.add(_COUNT, 0)
         news = self._seen < count
         while self._seen < count:
-            self._seen += 1
-            try:
-                data = self._store.get(_key(self._seen))
-            except RuntimeError:  # its writer died between the number and the text
-                continue
-            self._deliver(_decoded(data))
+            key = _key(self._seen + 1)
+            if not self._store.check([key]):  # its writer is between the number and the text
+                self._late += 1
+                if self._late < _LOOKS:
+                    break
+            else:
+                self._deliver(_decoded(self._store.get(key)))
+            self._seen, self._late = self._seen + 1, 0
         with self._lock:
             members = [member for ref in self._members.values() if (member := ref()) is not None]
         waiting = [member.remind() for member in members]
@@ -137,9 +142,11 @@ class Ranks:
         self._awake.set()
 
     def end(self) -> None:
-        """Read no more, and wait a moment for the thread: the store is about to go."""
+        """Read no more, and wait for the thread. A thread that comes back from a call in C++ while
+        the interpreter ends aborts the process; no look at the store waits for anybody.
+        """
         self.stop()
-        self._reader.join(timeout=_LATEST)
+        self._reader.join(timeout=_PATIENCE)
 
 
 _groups: dict[Any, Ranks] = {}
