@@ -2,17 +2,18 @@
 
     python benchmarks/serve_load.py [--requests 400] [--clients 16] [--workers 2] [--engines a,b]
 
-One server of `examples/serve.py` after the other on the loopback interface, with the same model, the
-same weights and the same requests, whose lengths vary from 0 to 96. Each client asks, waits for the
-answer and asks again. `slowest` is the slowest request of the first hundred, which no client repeats:
-what a compiler does at new sizes shows there. Memory is that of one worker: `PSS` counts pages that
-several processes share in part.
+One server of `examples/serve.py` after the other on the loopback interface, with the same model,
+the same weights and the same requests, whose lengths vary from 0 to 96. Each client asks, waits for
+the answer and asks again. `slowest` is the slowest of the first hundred requests, which count for
+nothing else: what a compiler does at new sizes shows there. Memory is that of one worker; `PSS`
+counts pages that several processes share in part.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import itertools
 import json
 import random
 import statistics
@@ -101,7 +102,7 @@ def show(results: list[Result], weights: float) -> None:
     edges = [0, 5, 10, 20, 40, 80, 160, 320, 640, float("inf")]
     for r in results:
         print(f"\n{r.engine}, requests by ms:")
-        for low, high in zip(edges, edges[1:], strict=False):
+        for low, high in itertools.pairwise(edges):
             count = sum(low <= 1000 * t < high for t in r.latencies)
             if count:
                 bar = "#" * max(1, BAR * count // len(r.latencies))

@@ -6,8 +6,8 @@
 
 A model is exported once, with any batch and any length. Each worker process loads the program
 without its weights and maps the file of the weights into its memory, so that the workers share the
-pages. Nothing is compiled after the start. A worker that is free takes all requests that wait, up to
-a limit, as one padded batch: the busier the server, the larger the batches.
+pages. Nothing is compiled after the start. A worker that is free takes all requests that wait, up
+to a limit, as one padded batch: the busier the server, the larger the batches.
 
 SIGINT and SIGTERM end the server: it takes no more connections, answers the requests that it has
 read, and ends its workers.
@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import nn
-from torch.nn import functional as F
+from torch.nn.functional import scaled_dot_product_attention
 
 import anyshape
 
@@ -56,10 +56,11 @@ class Block(nn.Module):
         )
 
     def forward(self, x: torch.Tensor, real: torch.Tensor) -> torch.Tensor:
+        """The next states; `real` tells words from padding."""
         batch, length, width = x.shape
         parts = self.parts(self.before(x)).view(batch, length, 3, self.heads, -1)
         query, key, value = parts.permute(2, 0, 3, 1, 4).unbind(0)
-        seen = F.scaled_dot_product_attention(query, key, value, attn_mask=real[:, None, None])
+        seen = scaled_dot_product_attention(query, key, value, attn_mask=real[:, None, None])
         x = x + self.joined(seen.transpose(1, 2).reshape(batch, length, width))
         return x + self.feed(self.between(x))
 
@@ -75,6 +76,7 @@ class Classifier(nn.Module):
         self.scores = nn.Linear(width, 8)
 
     def forward(self, ids: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
+        """The scores of padded sequences with these lengths."""
         batch, length = ids.shape
         x = torch.cat([self.start.expand(batch, 1, -1), self.words(ids)], 1)
         place = torch.arange(length + 1)

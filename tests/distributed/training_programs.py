@@ -29,8 +29,8 @@ def model() -> Model:
 
 
 def batch(rank: int, step: int) -> torch.Tensor:
-    """Uneven sizes; one rank has an empty batch."""
-    n = (3, 1, 4, 2, 0, 5)[step % 6] if rank else (2, 2, 7, 1, 3, 2)[step % 6]
+    """Uneven sizes; one rank after the other has an empty batch, the first never."""
+    n = (3, 1, 4, 2, 0, 5)[(step + rank - 1) % 6] if rank else (2, 2, 7, 1, 3, 2)[step % 6]
     generator = torch.Generator().manual_seed(100 * step + rank)
     return torch.randn(n, 6, generator=generator)
 
@@ -126,7 +126,8 @@ def collective(rank: int, name: str, dynamic: Any) -> str:
             given = [x]
             if name == "experts":
                 generator = torch.Generator().manual_seed(i + 7 * rank)
-                chosen = torch.randint(0, 2, (x.shape[0],), generator=generator)
+                world = distributed.get_world_size()
+                chosen = torch.randint(0, world, (x.shape[0],), generator=generator)
                 given += [chosen, torch.eye(6) * (rank + 1)]
             total.fill_(i)
             expected = program(*given)

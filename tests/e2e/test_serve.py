@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
-
 from examples import serve
 
 if TYPE_CHECKING:

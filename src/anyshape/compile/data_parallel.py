@@ -1,10 +1,10 @@
 """Modules whose gradients or parameters are exchanged between processes.
 
 `DistributedDataParallel` tells an object of C++ when a forward pass begins and ends, on every call;
-a module that `fully_shard` has changed gathers its parameters before its forward pass and frees them
-after it, in hooks. None of that can be part of a program: it runs as the Python that it is, and what
-is inside is compiled. Inside such a module the parameters are plain tensors, the same objects in
-every call.
+a module that `fully_shard` has changed gathers its parameters before its forward pass and frees
+them after it, in hooks. None of that can be part of a program: it runs as the Python that it is,
+and what is inside is compiled. Inside such a module the parameters are plain tensors, the same
+objects in every call.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -14,6 +15,14 @@ if TYPE_CHECKING:
 def name_of(fn: Any) -> str:
     """The name of a function or module, for messages."""
     return str(getattr(fn, "__qualname__", None) or type(fn).__name__)
+
+
+def is_at_its_name(x: Any) -> bool:
+    """Whether the module of a function has exactly this object under its qualified name."""
+    found = sys.modules.get(getattr(x, "__module__", None) or "")
+    for name in getattr(x, "__qualname__", "").split("."):
+        found = getattr(found, name, None)
+    return found is x
 
 
 def explain(compiled: Compiled) -> str:

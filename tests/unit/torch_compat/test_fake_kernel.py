@@ -59,3 +59,12 @@ def test_tensors_of_a_kernel_have_no_data():
         assert made.device.type == "meta"
         assert (made + 1).device.type == "meta"
         assert torch.ones(2).cos().shape == (2,)
+
+
+def test_fused_updates_return_nothing():
+    for update in (torch._fused_sgd_, torch._fused_adagrad_):
+        name = f"aten::{update.__name__}"
+        has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key(name, "Meta")
+        assert fake_kernel.returns_nothing(update) is not has_kernel
+    assert not fake_kernel.returns_nothing(torch._fused_adam_)
+    assert not fake_kernel.returns_nothing(torch.add)

@@ -1,7 +1,7 @@
 """Documents behind a URL, one for each writer.
 
-There are no locks behind a URL, and most stores cannot tell a writer that another one was faster. So
-nobody replaces what another process writes: each process has an object of its own, under a name
+There are no locks behind a URL, and most stores cannot tell a writer that another one was faster.
+So nobody replaces what another process writes: each process has an object of its own, under a name
 that no other has, in a folder whose name is the URL and `.d`. Readers take all of them, and the
 object at the URL itself, which no process writes.
 """

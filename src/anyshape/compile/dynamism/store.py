@@ -9,10 +9,11 @@ A function is known by its module and qualified name, which stay the same when l
 also by its line, and one of a script by the name of the script. Functions with one key share their
 entries, and an entry that no input has means nothing: both cost time, never correctness.
 
-Writers lose nothing of what others write. The processes of one machine merge with what is in a file,
-under a lock (`locked_file.py`); behind a URL each process has a document of its own, and readers merge
-them (`remote_folder.py`). A document that is damaged, or something else altogether, is ignored with a
-warning; a file is put aside when there is something to write. One of a later version is left alone.
+Writers lose nothing of what others write. The processes of one machine merge with what is in a
+file, under a lock (`locked_file.py`); behind a URL each process has a document of its own, and
+readers merge them (`remote_folder.py`). A document that is damaged, or something else altogether,
+is ignored with a warning; a file is put aside when there is something to write. One of a later
+version is left alone.
 """
 
 from __future__ import annotations
