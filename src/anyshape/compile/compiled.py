@@ -20,7 +20,7 @@ from anyshape.compile.dynamism.policy import Choice, Policy
 from anyshape.compile.dynamism.shared_history import SharedHistory
 from anyshape.compile.dynamism.store import StoredHistory
 from anyshape.compile.dynamism.varying import Varying
-from anyshape.compile.explanation import is_at_its_name, name_of
+from anyshape.compile.explanation import global_name, name_of
 from anyshape.compile.lowered import lower_program, lower_segments
 from anyshape.compile.pieces.cuts import Cuts
 from anyshape.compile.stance import is_ordinary, is_watched, stance
@@ -496,4 +496,4 @@ class Compiled(Described):
         """Copies and pickles start without entries. What its module knows by the name of the
         function, as a decorated one, is pickled by name, and is its own copy, as functions are.
         """
-        return self.__qualname__ if is_at_its_name(self) else (Compiled, (self.fn, self.options))
+        return global_name(self) or (Compiled, (self.fn, self.options))

@@ -17,12 +17,13 @@ def name_of(fn: Any) -> str:
     return str(getattr(fn, "__qualname__", None) or type(fn).__name__)
 
 
-def is_at_its_name(x: Any) -> bool:
-    """Whether the module of a function has exactly this object under its qualified name."""
-    found = sys.modules.get(getattr(x, "__module__", None) or "")
-    for name in getattr(x, "__qualname__", "").split("."):
+def global_name(x: Any) -> str | None:
+    """The qualified name by which the module of a function has exactly this object, if it has."""
+    whole: str = getattr(x, "__qualname__", "")
+    found: Any = sys.modules.get(getattr(x, "__module__", None) or "")
+    for name in whole.split("."):
         found = getattr(found, name, None)
-    return found is x
+    return whole if found is x else None
 
 
 def explain(compiled: Compiled) -> str:
