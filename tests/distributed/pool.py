@@ -69,8 +69,10 @@ def _work(rank: int, size: int, tasks: Any, results: Any) -> None:
             "gloo", init_method=meeting, rank=rank, world_size=size,
             timeout=datetime.timedelta(seconds=timeout),
         )  # fmt: skip
+        result, error = None, ""
         try:
-            results.put((rank, function(rank, *args), ""))
+            result = function(rank, *args)
         except BaseException:
-            results.put((rank, None, traceback.format_exc()))
+            error = traceback.format_exc()
         distributed.destroy_process_group()
+        results.put((rank, result, error))

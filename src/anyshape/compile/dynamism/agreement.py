@@ -14,6 +14,7 @@ first call, and one for each place that differs between them or changes in any o
 from __future__ import annotations
 
 import atexit
+import functools
 import json
 import threading
 import warnings
@@ -25,6 +26,8 @@ from anyshape.errors import AnyshapeWarning
 from anyshape.torch_compat.process_group import default_group, is_alive, membership
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from anyshape.torch_compat.process_group import Membership
 
 _COUNT: Final = "anyshape/messages"
@@ -32,7 +35,7 @@ _SOONEST: Final = 0.02  # seconds between two looks at the store
 _LATEST: Final = 0.5
 _GROWTH: Final = 1.5
 _LOOKS: Final = 250  # for a message whose writer may have died
-_PATIENCE: Final = 10.0  # seconds for a look at the store to end
+_PATIENCE: Final = 2.0  # seconds for a look at the store to end
 
 
 class Message(NamedTuple):
@@ -57,10 +60,11 @@ class Member(Protocol):
 
 
 class Ranks:
-    """The processes of one group, as one of them sees them."""
+    """The processes of one group, as one of them sees them, while `is_there` says that it is."""
 
-    def __init__(self, here: Membership) -> None:
+    def __init__(self, here: Membership, is_there: Callable[[], bool]) -> None:
         self.rank = here.rank
+        self.is_there = is_there
         self._store = here.store
         self._lock = threading.Lock()
         self._members: dict[str, weakref.ref[Member]] = {}
@@ -169,7 +173,7 @@ def ranks() -> Ranks | None:
             here = membership(group)
             if here.size == 1:
                 return None
-            found = _groups[group] = Ranks(here)
+            found = _groups[group] = Ranks(here, functools.partial(is_alive, group))
         return found
 
 
@@ -181,7 +185,7 @@ def _read(ref: weakref.ref[Ranks], stopped: threading.Event, awake: threading.Ev
             awake.clear()
             pause = _SOONEST
         here = ref()
-        if here is None or stopped.is_set():
+        if here is None or stopped.is_set() or not here.is_there():
             return
         try:
             pause = _SOONEST if here.read() else min(pause * _GROWTH, _LATEST)

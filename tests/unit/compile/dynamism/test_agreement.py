@@ -46,7 +46,7 @@ class Ear:
 
 def test_a_writer_that_died_before_it_wrote_stops_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     board: Any = Board()
-    here = Ranks(Membership(0, 2, board))
+    here = Ranks(Membership(0, 2, board), lambda: True)
     here.end()
     assert not here._reader.is_alive()
     ear = Ear()
@@ -64,3 +64,9 @@ def test_a_writer_that_died_before_it_wrote_stops_nobody(monkeypatch: pytest.Mon
     for _ in range(3):
         here.read()
     assert [message.dynamic for message in ear.heard][2:] == [(("z", 0),)]
+
+
+def test_the_thread_of_a_group_ends_with_the_group() -> None:
+    here = Ranks(Membership(0, 2, Board()), lambda: False)
+    here._reader.join(60)
+    assert not here._reader.is_alive()
