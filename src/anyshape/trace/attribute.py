@@ -44,3 +44,8 @@ class Elements:
         if type(found) is not tuple or len(found) != self.count:
             raise KeyError(self.key)
         return found[i]
+
+    def replaced(self, known: tuple[Any, ...] | None, i: int, x: Any) -> tuple[Any, ...]:
+        """What is known of the tuple, or the tuple itself, with another element."""
+        found = self.owner[self.key] if known is None else known
+        return (*found[:i], x, *found[i + 1 :])

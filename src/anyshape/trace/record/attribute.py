@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import decimal
 import functools
+import gc
 import types
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,22 +12,16 @@ import torch
 
 from anyshape.tensor.identity import type_of
 from anyshape.tensor.sym_tensor import SymTensor
-from anyshape.torch_compat.module_attribute import (
-    BUFFERS,
-    MODULES,
-    NON_PERSISTENT,
-    PARAMETERS,
-    REGISTRATION_HOOKS,
-    REGISTRIES,
-)
+from anyshape.torch_compat.module_attribute import REGISTRIES
 from anyshape.trace.observation import assigned_elsewhere
 from anyshape.trace.record import effect
 from anyshape.trace.record import read as reads
 from anyshape.trace.record.atom import ATOMS, CONTAINERS, Function
 from anyshape.trace.record.held import Held
-from anyshape.trace.record.lazy_attribute import lazy_attribute
+from anyshape.trace.record.module_attribute import lazy_attribute, own_name
 from anyshape.trace.record.own_dict import DELETED, show_change
 from anyshape.trace.record.read import MISSING
+from anyshape.trace.record.registration import assign_to_module
 from anyshape.trace.record.territory import is_library, is_twinned
 
 if TYPE_CHECKING:
@@ -35,6 +30,8 @@ if TYPE_CHECKING:
 
 _Module: Final = torch.nn.Module
 _METHODS: Final = (Function, classmethod, staticmethod)
+# Parts of functions and objects that other parts are made from; they are not assigned in a trace.
+_FIXED: Final = ("__class__", "__dict__", "__code__", "__defaults__", "__kwdefaults__")
 
 
 class Attributes:
@@ -43,8 +40,8 @@ class Attributes:
     calls: Calls
 
     def __init__(self, recorder: Recorder) -> None:
-        self._recorder = recorder
-        self._known = recorder.known
+        self.recorder = recorder
+        self.known = recorder.known
         self._in_class = recorder.in_class
         self._looking: set[type] = set()  # classes with a `__getattribute__` of the user's
         self._supers = recorder.supers
@@ -56,7 +53,7 @@ class Attributes:
         kind = type(o)
         if kind in ATOMS:
             return getattr(o, name) if name != "__class__" else type_of(o)
-        found = self._known.get((id(o), name), MISSING)
+        found = self.known.get((id(o), name), MISSING)
         if found is not MISSING:
             if kind in self._looking:
                 return self._of_object(o, name, kind)
@@ -65,7 +62,7 @@ class Attributes:
             return found
         raw = self._in_class.get((kind, name), _UNKNOWN)
         if raw is not _UNKNOWN:
-            self._recorder.kind(o)
+            self.recorder.kind(o)
             return self._beyond(o, name, raw, falls_back=True)
         if isinstance(o, torch.Tensor):
             return self._of_tensor(o, name)
@@ -94,27 +91,27 @@ class Attributes:
         return self.optional(o, name, MISSING) is not MISSING
 
     def _of_tensor(self, t: torch.Tensor, name: str) -> Any:
-        if name in self._recorder.tracer.observations.assigned:
+        if name in self.recorder.tracer.observations.assigned:
             raise assigned_elsewhere(name)
         value = getattr(t, name)
-        if type(t) is not SymTensor and not callable(value) and not self._recorder.is_born(t):
-            self._recorder.outside(t)
+        if type(t) is not SymTensor and not callable(value) and not self.recorder.is_born(t):
+            self.recorder.outside(t)
             if type(value) in ATOMS or isinstance(value, torch.Tensor):
-                self._recorder.note(reads.ATTRIBUTE, t, name, value)
+                self.recorder.note(reads.ATTRIBUTE, t, name, value)
         return value
 
     def _of_module(self, m: Any, name: str) -> Any:
-        own = m.__dict__
-        if name in own:
-            value = self._recorder.note(reads.ITEM, own, name, own[name])
-            self._known[id(m), name] = value
+        value = own_name(self.recorder, m, name)
+        if value is not MISSING:
             return value
+        if name == "__dict__":
+            return self.namespace(m)
         if not is_library(type(m)):
             return self._of_object(m, name, type(m))
-        return lazy_attribute(self._recorder, self.calls, m, name)
+        return lazy_attribute(self.recorder, self.calls, m, name)
 
     def _of_class(self, cls: type, name: str) -> Any:
-        recorder = self._recorder
+        recorder = self.recorder
         meta = type(cls)
         if meta is not type:
             raw = recorder.lookup(meta, name)
@@ -130,7 +127,9 @@ class Attributes:
         return getattr(cls, name)
 
     def _of_super(self, o: Any, name: str) -> Any:
-        self.in_super(o, name)
+        found = self.in_super(o, name)
+        if self.recorder.changed and found is not MISSING and not hasattr(type(found), "__get__"):
+            return found
         return getattr(o, name)
 
     def in_super(self, o: Any, name: str) -> Any:
@@ -141,8 +140,8 @@ class Attributes:
             found = MISSING
             line = cls.__mro__
             for base in line[line.index(start) + 1 :]:
-                if name in base.__dict__:
-                    found = self._recorder.lookup(base, name)
+                if name in base.__dict__ or (id(base), name) in self.known:
+                    found = self.recorder.lookup(base, name)
                     break
             self._supers[cls, start, name] = found
         return found
@@ -150,30 +149,32 @@ class Attributes:
     def _of_object(self, o: Any, name: str, kind: type) -> Any:
         look: Any = kind.__getattribute__
         if type(look) is Function and is_twinned(look.__code__):
-            self._recorder.lookup(kind, "__getattribute__")
+            self.recorder.lookup(kind, "__getattribute__")
             self._looking.add(kind)
             try:
                 return self.calls.ready(look)(o, name)
             except AttributeError:
-                fallback = self._recorder.lookup(kind, "__getattr__")
+                fallback = self.recorder.lookup(kind, "__getattr__")
                 if type(fallback) is not Function:
                     raise
                 return self.calls.ready(fallback)(o, name)
         value = self._found(o, name, falls_back=True)
-        raw = self._recorder.lookup(kind, name)
+        raw = self.recorder.lookup(kind, name)
         if raw is MISSING or not hasattr(type(raw), "__set__"):
             self._in_class[kind, name] = raw
         return value
 
     def plain(self, o: Any, name: str) -> Any:
         """`object.__getattribute__(o, name)`."""
-        found = self._known.get((id(o), name), MISSING)
+        found = self.known.get((id(o), name), MISSING)
+        if found is MISSING and isinstance(o, types.ModuleType):
+            found = own_name(self.recorder, o, name)
         if found is not MISSING and found is not DELETED:
             return found
         return self._found(o, name, falls_back=False)
 
     def _found(self, o: Any, name: str, *, falls_back: bool) -> Any:
-        recorder = self._recorder
+        recorder = self.recorder
         kind = recorder.kind(o)
         raw = recorder.lookup(kind, name)
         if raw is not MISSING and hasattr(type(raw), "__set__"):
@@ -182,7 +183,7 @@ class Attributes:
 
     def _beyond(self, o: Any, name: str, raw: Any, *, falls_back: bool) -> Any:
         """An attribute of which the classes of the object have no data descriptor, but `raw`."""
-        recorder = self._recorder
+        recorder = self.recorder
         own: Any = getattr(o, "__dict__", None)
         if type(own) is dict:
             if name in own:
@@ -194,7 +195,7 @@ class Attributes:
         if raw is not MISSING:
             if not hasattr(type(raw), "__get__"):
                 if id(o) not in recorder._born:
-                    self._known[id(o), name] = raw
+                    self.known[id(o), name] = raw
                 return raw
             return self._of_raw(o, name, raw)
         if not falls_back:
@@ -205,18 +206,18 @@ class Attributes:
         return getattr(o, name)
 
     def _of_dict(self, o: Any, own: dict[str, Any], name: str) -> Any:
-        recorder = self._recorder
+        recorder = self.recorder
         if recorder.is_born(o):
             value = own[name]
             if isinstance(value, CONTAINERS) and not recorder.is_outside(value):
                 recorder.born(value)  # made with the object, by code that tells nothing
             return value
-        value = self._known[id(o), name] = recorder.own_item(o, own, name)
+        value = self.known[id(o), name] = recorder.own_item(o, own, name)
         return value
 
     def _of_descriptor(self, o: Any, name: str, raw: Any) -> Any:
         """The value from a data descriptor: a property, a slot, or one of the user's."""
-        recorder = self._recorder
+        recorder = self.recorder
         kind = type(raw)
         if kind is property:
             if raw.fget is None:
@@ -229,6 +230,10 @@ class Attributes:
             return getattr(o, name) if value is MISSING else value
         if name == "__dict__":
             return self.namespace(o)
+        if type(o) is types.CellType and not recorder.is_born(o):
+            return recorder.cell(o, name).cell_contents
+        if name == "__kwdefaults__" and recorder.is_outside(o) and o.__kwdefaults__ is not None:
+            raise recorder.refusal("the default values of a function are read")
         get = getattr(kind, "__get__", None)
         if type(get) is Function:
             return self.calls.ready(get)(raw, o, type(o))
@@ -255,7 +260,7 @@ class Attributes:
 
     def _registered(self, m: torch.nn.Module, own: dict[str, Any], name: str) -> Any:
         """A parameter, buffer or submodule, as `Module.__getattr__` finds it."""
-        recorder = self._recorder
+        recorder = self.recorder
         look = recorder.lookup(type(m), "__getattr__")
         is_born = recorder.is_born(m)
         if look is not _Module.__dict__["__getattr__"]:
@@ -277,7 +282,7 @@ class Attributes:
                 recorder.registered(m, own, tables, name, found)
                 if is_assigned:
                     return shadow[name]
-                value = self._known[id(m), name] = recorder.input_at(table, name, found)
+                value = self.known[id(m), name] = recorder.input_at(table, name, found)
                 return value
         if not is_born:
             recorder.registered(m, own, [*tables, None], name, MISSING)
@@ -285,7 +290,7 @@ class Attributes:
 
     def namespace(self, o: Any) -> Any:
         """`o.__dict__`, or `vars(o)`."""
-        recorder = self._recorder
+        recorder = self.recorder
         own = o.__dict__
         if recorder.is_born(o):
             recorder.publish_part(own, o, effect.namespace_of)
@@ -293,12 +298,12 @@ class Attributes:
         recorder.own_dict(own, o)
         if id(o) in recorder.changed and not isinstance(o, torch.Tensor):
             for name in recorder.changed[id(o)][1]:
-                show_change(recorder, own, name, self._known[id(o), name])
+                show_change(recorder, own, name, self.known[id(o), name])
         return own
 
     def in_dict(self, o: Any, name: str) -> Any:
         """`o.__dict__[name]` of an object that was changed."""
-        found = self._known.get((id(o), name), o.__dict__.get(name, DELETED))
+        found = self.known.get((id(o), name), o.__dict__.get(name, DELETED))
         if found is DELETED:
             raise KeyError(name)
         return found
@@ -311,7 +316,7 @@ class Attributes:
 
     def set_attribute(self, o: Any, name: str, value: Any) -> None:
         """`o.name = value`."""
-        recorder = self._recorder
+        recorder = self.recorder
         kind = type(o)
         if isinstance(o, torch.Tensor):
             self._set_of_tensor(o, name, value)
@@ -336,53 +341,61 @@ class Attributes:
         if recorder.may_write(o):
             self._set_of_born(o, name, value)
         elif isinstance(o, _Module):
-            self._set_of_module(o, name, value)
+            assign_to_module(self, o, name, value)
         else:
             self.assign(o, name, value)
 
     def assign(self, o: Any, name: str, value: Any) -> None:
         """`object.__setattr__(o, name, value)`."""
-        recorder = self._recorder
+        recorder = self.recorder
         if recorder.may_write(o):
             self._set_of_born(o, name, value)
             return
         recorder.need_outside(o)
-        if name in ("__class__", "__dict__"):
+        if type(o) is types.CellType:
+            shadow = recorder.cell(o, name)
+            recorder.set_cell(o, value)
+            shadow.cell_contents = value
+            return
+        if name in _FIXED:
             raise recorder.refusal(f"the {name} of a {type(o).__name__} is assigned")
         if isinstance(o, types.ModuleType):
-            recorder.emit(effect.set_item, Held(o.__dict__), name, recorder.operand(value))
-            space = recorder.space(o.__dict__)
-            space[name] = value
-        elif isinstance(o, type):
+            recorder.set_global(o.__dict__, name, value)
+            return
+        if isinstance(o, type):
             recorder.emit(effect.set_class_attribute, Held(o), name, recorder.operand(value))
         else:
             recorder.emit(effect.set_attribute, Held(o), name, recorder.operand(value))
         self._change(o, name, value)
 
     def _set_of_born(self, o: Any, name: str, value: Any) -> None:
-        recorder = self._recorder
-        self._known.pop((id(o), name), None)
+        recorder = self.recorder
+        self.known.pop((id(o), name), None)
         recorder.before_change(o)
         if isinstance(o, type | _Module | types.ModuleType):
             setattr(o, name, value)
             if isinstance(o, type):
-                self._recorder.forget_classes()
+                self.recorder.forget_classes()
+            elif isinstance(o, types.ModuleType):
+                recorder.space(o.__dict__)[name] = value
         else:
             object.__setattr__(o, name, value)
         if recorder.is_published(o):
             recorder.repeat(o, effect.set_attribute, name, recorder.operand(value))
 
     def _change(self, o: Any, name: str, value: Any) -> None:
-        self._recorder.changed.setdefault(id(o), (o, set()))[1].add(name)
-        self._known[id(o), name] = value
+        self.recorder.changed.setdefault(id(o), (o, set()))[1].add(name)
+        self.known[id(o), name] = value
         own = getattr(o, "__dict__", None)
-        if type(own) is dict and self._recorder.dict_owner(own) is not None:
-            show_change(self._recorder, own, name, value)
+        if type(own) is dict and self.recorder.dict_owner(own) is not None:
+            show_change(self.recorder, own, name, value)
         if isinstance(o, type):
-            self._recorder.forget_classes()
+            (own,) = (x for x in gc.get_referents(vars(o)) if type(x) is dict)
+            show_change(self.recorder, self.recorder.outside(own), name, value)
+            self.recorder.forget_classes()
 
     def _set_of_tensor(self, t: torch.Tensor, name: str, value: Any) -> None:
-        recorder = self._recorder
+        recorder = self.recorder
         if type(t) is SymTensor and (hasattr(torch.Tensor, name) or recorder.may_write(t)):
             setattr(t, name, value)
             return
@@ -406,46 +419,9 @@ class Attributes:
                 return
         raise recorder.refusal(f"the attribute {name} of a tensor is assigned")
 
-    def _set_of_module(self, m: torch.nn.Module, name: str, value: Any) -> None:
-        """Repeat `Module.__setattr__`, for names that are already registered and for others."""
-        recorder = self._recorder
-        own = m.__dict__
-        if isinstance(value, torch.nn.Parameter | _Module):
-            is_parameter = not isinstance(value, _Module)
-            self._register(m, PARAMETERS if is_parameter else MODULES, name, value)
-            return
-        for registry in (PARAMETERS, MODULES, BUFFERS):
-            table = own[registry]
-            if name in recorder.shadows.get(id(table), table):
-                if registry != BUFFERS and value is not None:
-                    raise recorder.refusal(f"the parameter or module {name} is assigned")
-                recorder.outside(table)
-                self._known.pop((id(m), name), None)
-                self.calls.containers.set_item(table, name, value)
-                return
-        self.assign(m, name, value)
-
-    def _register(self, m: torch.nn.Module, registry: str, name: str, value: Any) -> None:
-        """Assign a parameter or a submodule; what else the module has under the name is dropped."""
-        recorder, containers, own = self._recorder, self.calls.containers, m.__dict__
-        changed: set[str] = recorder.changed.get(id(m), (m, set()))[1]
-        is_plain = name in changed and self._known[id(m), name] is not DELETED
-        is_plain = is_plain or name in own
-        is_simple = recorder.replays and not any(REGISTRATION_HOOKS) and not is_plain
-        if not is_simple or name in own[NON_PERSISTENT]:
-            raise recorder.refusal(f"the parameter or module {name} is assigned")
-        for other in REGISTRIES:
-            table = own[other]
-            recorder.outside(table)
-            if other != registry and name in recorder.shadows.get(id(table), table):
-                containers.del_item(table, name)
-        self._known.pop((id(m), name), None)
-        changed.discard(name)
-        containers.set_item(own[registry], name, value)
-
     def del_attribute(self, o: Any, name: str) -> None:
         """`del o.name`."""
-        recorder = self._recorder
+        recorder = self.recorder
         remove: Any = type(o).__delattr__
         raw = recorder.lookup(type(o), name)
         deletes = getattr(type(raw), "__delete__", None)
@@ -459,7 +435,7 @@ class Attributes:
             raise recorder.refusal(f"the attribute {name} of a tensor is deleted")
         if recorder.may_write(o) or isinstance(o, SymTensor):
             recorder.before_change(o)
-            self._known.pop((id(o), name), None)
+            self.known.pop((id(o), name), None)
             delattr(o, name)
             if isinstance(o, type):
                 recorder.forget_classes()
@@ -475,14 +451,14 @@ class Attributes:
             for registry in REGISTRIES:
                 table = o.__dict__[registry]
                 if name in recorder.shadows.get(id(table), table):
-                    self._known.pop((id(o), name), None)
+                    self.known.pop((id(o), name), None)
                     self.calls.containers.del_item(table, name)
                     return
         self.remove(o, name)
 
     def remove(self, o: Any, name: str) -> None:
         """`object.__delattr__(o, name)`."""
-        recorder = self._recorder
+        recorder = self.recorder
         if recorder.may_write(o):
             recorder.before_change(o)
             object.__delattr__(o, name)

@@ -46,6 +46,7 @@ from anyshape.trace.record.meaning import Meanings
 from anyshape.trace.record.plain_call import PlainCalls
 from anyshape.trace.record.read import is_array
 from anyshape.trace.record.setting import is_setting, setting_calls
+from anyshape.trace.record.special_method import special_method
 from anyshape.trace.record.stateful import has_state
 from anyshape.trace.record.substitute import Substitutes
 from anyshape.trace.record.territory import is_twinned
@@ -180,7 +181,7 @@ class Builtins:
         """The callable for a builtin function or a method of an object in C."""
         owner = f.__self__
         if type(f) is types.MethodWrapperType:
-            return self._slot(f, owner)
+            return special_method(self._calls, f, owner) or functools.partial(self._plain, f)
         if owner is None or type(owner) is types.ModuleType or is_binding(owner):
             is_module = type(owner) is types.ModuleType
             name = owner.__name__ if is_module else str(getattr(f, "__module__", ""))
@@ -219,27 +220,6 @@ class Builtins:
         made = self._plain(f, cls, *args, **named) if reads else f(cls, *args, **named)
         is_new = cls.__flags__ & HEAP or cls in _BLANK
         return self._recorder.born(made) if type(made) is cls and is_new else made
-
-    def _slot(self, f: Any, owner: Any) -> Any:
-        """The callable for a special method that the class of an object inherits from C."""
-        attributes, name = self._attributes, f.__name__
-        match name:
-            case "__getattribute__":
-                return functools.partial(attributes.plain, owner)
-            case "__setattr__":
-                return functools.partial(attributes.assign, owner)
-            case "__delattr__":
-                return functools.partial(attributes.remove, owner)
-            case "__next__":
-                return functools.partial(self._calls.ready(next), owner)
-            case "__get__" if type(owner) is types.FunctionType:
-                return f  # it makes a method, and looks at neither the object nor the class
-        if isinstance(owner, CONTAINERS):
-            return self._containers.method(owner, name, is_native=True)
-        if name == "__call__":
-            make = functools.partial(self._calls.make, owner)  # by the `__call__` of a metaclass
-            return make if isinstance(owner, type) else self._calls.ready(owner)
-        return functools.partial(self._plain, f)
 
     def _of_object(self, f: Any, owner: Any) -> Any:
         """A method, written in C, of some object."""
@@ -482,7 +462,7 @@ class Builtins:
     def _format(self, x: Any, spec: str = "") -> str:
         return format(self._operators.text(x, -1), spec)
 
-    # ------------------------------------------------------------------ the process
+    # ------------------------------------------------------------------ reads of the process
 
     def _asked(self, f: Any, /, *args: Any, **named: Any) -> Any:
         """A function of the state of the process: it is asked again before every run."""
@@ -494,6 +474,8 @@ class Builtins:
         if f.__name__ != "get":
             raise self._recorder.refusal("a context variable is set")
         return self._recorder.note(reads.CALL, f, args, f(*args))
+
+    # ------------------------------------------------------------------ refusals
 
     def _effect(self, name: str, /, *args: Any, **named: Any) -> Any:
         raise self._recorder.refusal(f"{name}() is called")

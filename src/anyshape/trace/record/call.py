@@ -256,8 +256,8 @@ class Calls:
             for x in f.args:
                 recorder.outside(x)
             recorder.outside(f.keywords)
-            recorder.content(f.keywords)
-        return functools.partial(self.ready(f.func), *f.args, **f.keywords)
+        keywords = recorder.content(f.keywords)
+        return functools.partial(self.ready(f.func), *f.args, **keywords)
 
     def _scripted(self, f: Any) -> Any:
         """The source of a function that TorchScript compiled, which goes around the tracer."""

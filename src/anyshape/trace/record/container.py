@@ -392,6 +392,8 @@ class Containers:
         """The keyword arguments that `**o` passes."""
         if isinstance(o, dict):
             return self._recorder.content(o)
+        if type(o) is Proxy:
+            return self.views.as_now(o)
         if self._special(o, "keys") is not None:
             keys = self.iterated(self.calls.method(o, "keys")())
             return {key: self.item(o, key) for key in keys}
@@ -456,15 +458,7 @@ class Containers:
             recorder.content(o)
         self.shadow(o)[key] = value
         recorder.emit(effect.set_item, Held(o), recorder.operand(key), recorder.operand(value))
-        self._forget(key)
-
-    def _forget(self, key: Any) -> None:
-        """Attributes of this name are looked up again: a table of a module has changed."""
-        recorder = self._recorder
-        known, changed = recorder.known, recorder.changed
-        for o, name in [place for place in known if place[1] == key]:
-            if o not in changed or name not in changed[o][1]:
-                del known[o, name]
+        recorder.look_up_again(key)
 
     def del_item(self, o: Any, key: Any) -> None:
         """`del o[key]`."""
@@ -488,7 +482,7 @@ class Containers:
         recorder.assigned.pop(id(o), None)
         shadow = self.shadow(o)
         del shadow[key]
-        self._forget(key)
+        recorder.look_up_again(key)
         recorder.emit(effect.delete_item, Held(o), recorder.operand(key))
 
     def method(self, o: Any, name: str, *, is_native: bool = False) -> Any:

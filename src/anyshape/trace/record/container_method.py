@@ -150,7 +150,7 @@ class ContainerMethods:
         result, given, others = self._done(o, shadow, name, args, named)
         recorder.emit(effect.call_method, Held(o), _as_method(o, name), given, others)
         if isinstance(o, dict):
-            recorder.known_again()
+            recorder.look_up_again()
         return result
 
     def _operands(self, name: str, args: Any) -> tuple[Any, ...]:

@@ -71,6 +71,8 @@ class Hooks:
             package = package[: len(package) - level + 1]
             module = ".".join([*package, module] if module else package)
         own = vars(sys.modules[module])
+        if self.recorder.assigned_global(own, name) is not reads.MISSING:
+            raise self.recorder.refusal(f"{name} is imported, which was assigned before")
         if name in own:
             self.recorder.note(reads.ITEM, own, name, value)
 

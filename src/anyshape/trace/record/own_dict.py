@@ -1,13 +1,22 @@
-"""`o.__dict__` of an object from outside that the trace has changed: a shadow shows the changes."""
+"""The dicts of objects, classes and modules from outside: a shadow shows what the trace changed."""
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from anyshape.trace.record.recorder import Recorder
 
 DELETED: Final = object()  # in place of the value of an attribute that was deleted
+
+
+def module_of(d: Any) -> Any:
+    """The module that a dict is the namespace of, or None."""
+    if not isinstance(d, dict) or not dict.__contains__(d, "__spec__"):
+        return None
+    module = sys.modules.get(dict.get(d, "__name__", ""))
+    return module if getattr(module, "__dict__", None) is d else None
 
 
 def show_change(recorder: Recorder, own: dict[str, Any], name: str, value: Any) -> None:

@@ -26,6 +26,7 @@ from anyshape.trace.record import garbage, read_log
 from anyshape.trace.record import read as reads
 from anyshape.trace.record.atom import ATOMS, CONTAINERS, HEAP, SYMBOLIC, Function
 from anyshape.trace.record.namespace import Namespace
+from anyshape.trace.record.own_dict import module_of
 from anyshape.trace.record.passive import active_method
 from anyshape.trace.record.read import MISSING
 from anyshape.trace.record.read_log import Unfolding
@@ -167,15 +168,16 @@ class Reader:
         """The stand-in for an item that is an input of the program; else its value."""
         return self.inputs.get((reads.ITEM, id(owner), key), value) if self.inputs else value
 
-    def known_again(self) -> None:
-        """Look attributes up again, but for those that were assigned."""
-        for o, name in list(self.known):
+    def look_up_again(self, key: Any = MISSING) -> None:
+        """Look attributes up again, of one name or of all, but for those that were assigned."""
+        for o, name in [p for p in self.known if key is MISSING or p[1] == key]:
             if o not in self.changed or name not in self.changed[o][1]:
                 del self.known[o, name]
 
     def dict_owner(self, d: Any) -> Any:
-        """The object whose own dict a dict is; None if nobody asked for it."""
-        return self._dict_owners.get(id(d))
+        """The object whose own dict a dict is, if the program asked for it, or the module."""
+        found = self._dict_owners.get(id(d))
+        return module_of(d) if found is None else found
 
     def own_dict(self, own: Any, owner: Any) -> Any:
         """Note that the program got the dict of an object."""
@@ -185,9 +187,8 @@ class Reader:
 
     def owned(self, own: Any, owner: Any) -> None:
         """Note whose dict a dict is, for messages."""
-        self.reads.setdefault(
-            (read_log.OWN_DICT, id(own), None), (read_log.OWN_DICT, own, None, owner)
-        )
+        place = (read_log.OWN_DICT, id(own), None)
+        self.reads.setdefault(place, (read_log.OWN_DICT, own, None, owner))
 
     def content(self, c: Any) -> Any:
         """Note all that a container holds; gives what it holds for this trace."""
@@ -305,7 +306,7 @@ class Reader:
 
     def forget_classes(self) -> None:
         """Look names up in classes again: one of these has changed."""
-        self.known_again()
+        self.look_up_again()
         self._looked_up.clear()
         self.in_class.clear()
         self.supers.clear()
@@ -357,8 +358,7 @@ class Reader:
         """Make an item, an attribute, or an element of such a tuple, an input of the program."""
         place = reads.place_of(owner, key)
         if type(owner) is Elements:
-            whole = self.inputs.get(place, owner.owner[owner.key])
-            stand_in = self.born((*whole[:key], stand_in, *whole[key + 1 :]))
+            stand_in = self.born(owner.replaced(self.inputs.get(place), key, stand_in))
         self.inputs[place] = stand_in
 
     def attribute_input(self, owner: Any, name: str) -> Any:

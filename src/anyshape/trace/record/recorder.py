@@ -19,6 +19,7 @@ from anyshape.trace.options import DONE, REFUSED, REPLAYED
 from anyshape.trace.record import effect, memo, scratch
 from anyshape.trace.record import read as reads
 from anyshape.trace.record.held import Held
+from anyshape.trace.record.own_dict import show_change
 from anyshape.trace.record.owner import Owners
 from anyshape.trace.record.read import MISSING
 from anyshape.trace.record.text import Texts
@@ -65,9 +66,17 @@ class Recorder(Owners):
         """A global variable is about to be assigned."""
         if self._effects == DONE:
             real[name] = value
+            self.look_up_again(name)
             return
-        self._globals[id(real), name] = None
         self.emit(effect.set_item, Held(real), name, self.operand(value))
+        self._globals[id(real), name] = None
+        self.space(real)[name] = value
+        self.look_up_again(name)
+        show_change(self, self.outside(real), name, value)
+
+    def assigned_global(self, real: dict[str, Any], name: str) -> Any:
+        """What the trace assigned to a name of a module, or `MISSING`."""
+        return self._spaces[id(real)][name] if (id(real), name) in self._globals else MISSING
 
     @property
     def replays(self) -> bool:
@@ -150,6 +159,8 @@ class Recorder(Owners):
                     self._refuse(f"{type(o).__name__}.{name}", o, name)
         for place, shadow in self.shadows.items():
             real = self._outside[place]
+            if place in self._spaces:  # the namespace of a module
+                continue
             site = self._sites.get((id(real), None))
             if _is_same(shadow, real) or scratch.repeat_buffers(self, real, shadow, site):
                 continue
@@ -173,7 +184,7 @@ class Recorder(Owners):
                 found += [memo.fill(own, n, x, sites.get((id(o), n))) for n, x in values]
         for place, shadow in self.shadows.items():
             real = self._outside[place]
-            if not _is_same(shadow, real):
+            if place not in self._spaces and not _is_same(shadow, real):
                 found += memo.fills(real, shadow, sites.get((id(real), None)))
         for place, name in self._globals:
             space = self._spaces[place]

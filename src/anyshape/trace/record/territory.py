@@ -38,6 +38,7 @@ _TWINNED: Final = (
             "utils/_foreach_utils.py",
             "utils/hooks.py",
             "random.py",
+            "backends/__init__.py",
             "backends/opt_einsum/",
             "_export/db/",
             "utils/_contextlib.py",

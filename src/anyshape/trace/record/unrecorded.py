@@ -83,6 +83,8 @@ def _named(recorder: Reader, f: Any) -> list[Any]:
     while todo:
         code = todo.pop()
         for name in code.co_names:
+            if (id(f.__globals__), name) in recorder._globals:
+                raise recorder.refusal(f"{f.__qualname__} may read {name}, which was assigned")
             if name in f.__globals__:
                 recorder.inputs.pop((reads.ITEM, id(f.__globals__), name), None)
                 value = f.__globals__[name]

@@ -7,6 +7,7 @@ the trace has changed it.
 from __future__ import annotations
 
 import functools
+import gc
 import operator
 import types
 from typing import TYPE_CHECKING, Any, Final
@@ -44,20 +45,28 @@ class Views:
     def dict_of(self, view: Any) -> Any:
         """The dict from outside that a view is of; None for any other object."""
         found = self._dicts.get(id(view))
+        if found is None and type(view) in _METHODS and self._recorder.is_outside(view):
+            (d,) = gc.get_referents(view)
+            self._recorder.outside(d)
+            found = self._dicts[id(view)] = (view, d)
         return None if found is None else found[1]
 
     def as_now(self, o: Any) -> Any:
         """A view or proxy with what the trace sees, noted as read; any other object is itself."""
         if type(o) is Proxy:
             return self._content(o)
-        found = self._dicts.get(id(o))
-        shadow = None if found is None else self._recorder.shadows.get(id(found[1]))
-        return o if shadow is None else native(shadow, _METHODS[type(o)])()
+        d = self.dict_of(o)
+        return o if d is None else native(self._recorder.content(d), _METHODS[type(o)])()
+
+    def _shadow(self, proxy: Any) -> Any:
+        """The mapping of a proxy as the trace has changed it; None if it has not."""
+        return self._recorder.shadows.get(id(gc.get_referents(proxy)[0]))
 
     def _content(self, proxy: Any) -> Any:
         recorder = self._recorder
-        if recorder.is_born(proxy):
-            return proxy
+        shadow = self._shadow(proxy)
+        if recorder.is_born(proxy) or shadow is not None:
+            return proxy if shadow is None else Proxy(shadow)
         asked = functools.partial(items, proxy)
         held = dict(recorder.note(reads.CALL, asked, (), asked()))
         for value in held.values():
@@ -66,14 +75,15 @@ class Views:
 
     def contains(self, key: Any, o: Any) -> bool:
         """`key in o`."""
-        if type(o) is not Proxy or type(key) not in ATOMS or self._recorder.is_born(o):
+        is_noted = type(o) is Proxy and type(key) in ATOMS and self._shadow(o) is None
+        if not is_noted or self._recorder.is_born(o):
             return key in self.as_now(o)
         asked = functools.partial(operator.contains, o, key)
         return bool(self._recorder.note(reads.CALL, asked, (), key in o))
 
     def item(self, proxy: Any, key: Any) -> Any:
         """`proxy[key]`."""
-        if self._recorder.is_born(proxy) or type(key) not in ATOMS:
+        if self._recorder.is_born(proxy) or type(key) not in ATOMS or self._shadow(proxy):
             return self._content(proxy)[key]
         if not self.contains(key, proxy):
             raise KeyError(key)
