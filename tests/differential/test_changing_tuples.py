@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import types
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pytest
 import torch
 
 import anyshape
 from anyshape.trace.attribute import Elements
+
+if TYPE_CHECKING:
+    import pytest
 
 held = types.SimpleNamespace(pair=(0.5, 2))
 group: dict[str, Any] = {}
