@@ -13,10 +13,15 @@ from typing import Any, NamedTuple
 
 HEAD = """
 import collections
+import functools
+import sys
+import types
 
 import torch
 
 from tests.differential.hostile.program import Case, program
+
+THIS = sys.modules[__name__]
 
 G0 = 2.0
 G1 = 3
@@ -28,6 +33,9 @@ TABLE = collections.OrderedDict(k=1.0)
 COUNTS = collections.Counter()
 GROUPS = collections.defaultdict(list)
 LOG = []
+VALUES = DICT.values()
+PROXY = types.MappingProxyType(DICT)
+PART = functools.partial(lambda a, b=1.0: a * b, 2.0)
 
 
 class Config:
@@ -115,14 +123,20 @@ NUMBERS = (
     "len(seq)", "sum(seq)", 'TABLE["k"]', 'COUNTS["hits"]', "len(GROUPS)", "o.count",
     "len(o.items)", "o.items[-1]", "float(FLAG)", "len(LOG)", "max(o.b, G1)", "Child.scale",
     "helper.__defaults__[0]", "x.dim()", 'len(DICT)', "next(iter(LIST))", 'globals()["G0"]',
-    "x.numel()", "int(n / 2)", "min(n, 2)",
+    "x.numel()", "int(n / 2)", "min(n, 2)", "THIS.G0", 'vars(THIS)["G1"]', 'vars(o)["a"]',
+    'Config.__dict__["scale"]', "super(Obj, o).scale", "len(VALUES)", 'PROXY["k"]', "PART()",
+    "[v * 2 for v in LIST][0]", "max(LIST, default=0)", "(lambda: c0 + G0)()",
+    "next((v for v in LIST if v > 1), 0.5)", "sorted(SET)[0] if SET else 1",
+    'getattr(o, "fn", float)(2)', 'getattr(o, "peer", o).a', 'sum(GROUPS["a"])', "len(o.items)",
+    "(c0 if n > 2 else c1[0])", "sum(v for v in o.items)", "len({*LIST, *SET})",
 )  # fmt: skip
 CONDITIONS = (
     "FLAG", "LIST", '"z" in DICT', 'hasattr(o, "late")', "n > 2", "n == 1", "not FLAG", "seq",
     "1.0 in seq", "isinstance(k, float)", "type(n) is int", "o.last is None", "3 in SET", "n % 2",
     "o.b > G1", "c0 > 1", "COUNTS", "x.sum() > 3", "(x > 1).any()", "k", 'DICT.get("z") is None',
     "len(LOG) % 2", "isinstance(x, torch.Tensor)", "type(x) is torch.Tensor", "o.scale == 2.0",
-    "n in SET", "x.requires_grad", "n", "k == G0", "k is None",
+    "n in SET", "x.requires_grad", "n", "k == G0", "k is None", '"z" in PROXY', "2.0 in VALUES",
+    "any(v > 1 for v in LIST)", "all(SET)", 'hasattr(THIS, "LATE")',
 )  # fmt: skip
 TENSORS = (
     "x", "y", "x * {n}", "y + {n}", "x + y", "torch.relu(y - {n})", "x.clone()", "y * x.sum()",
@@ -144,6 +158,14 @@ WRITES = (
     "DICT.update(j=n)", "seq.rows[0] = ({n}) % 5", "setattr(o, 'b', int({n}) % 5)",
     "o.__dict__.update(a=({n}) % 3)", "LIST.extend([1.0, n])", "o.last = [y, n]",
     "TABLE.move_to_end('k')", "helper.seen = n", "vars(o).pop('late', None)",
+    "THIS.G0 = ({n}) % 3 + 1", 'vars(THIS)["G1"] = int({n}) % 4', "THIS.LATE = n",
+    "type.__setattr__(Config, 'level', int({n}) % 3)", "PART.keywords.update(b=({n}) % 3)",
+    "DICT.__ior__({{'j': n}})", "LIST[1:1] = [({n}) % 2]", "o.items += [n]",
+    "SET.symmetric_difference_update({{n % 3}})", "t = [n]; o.items = t; t.append(({n}) % 3)",
+    'DICT["k"], LIST[0] = LIST[0], DICT["k"]', "a = o.items; a.append(n)", "o.items = list(LIST)",
+    'GROUPS["a"] = o.items', "o.fn = lambda v, w={n}: v * w + c0", "o.peer = Obj(); o.peer.a = n",
+    "LOG.append(f'{{n}} {{k}}')", "Config.level, G1 = G1, Config.level", "o.items[:] = sorted(SET)",
+    "object.__setattr__(o, 'a', ({n}) % 4)", "LIST.sort()", "SET.update(range(n % 3))",
 )  # fmt: skip
 RISKS = (
     "k = 6 // ({n})", 'k = DICT["z"]', "k = LIST[n]", "k = 1.0 / ({n})", "y = y + x[2]",

@@ -360,3 +360,19 @@ def test_a_manager_is_left_when_a_trace_is_refused():
     with pytest.raises(anyshape.UnsupportedError):
         anyshape.trace.capture(fn, (torch.ones(3),))
     assert Scope.depth == 0
+
+
+def test_names_of_what_is_made_in_pieces():
+    def fn(x):
+        class Made:
+            def method(self):
+                return lambda: x
+
+        globals()  # which breaks the program
+        made = [Made, Made.method, Made().method(), lambda v: v, (i for i in [1])]
+        return x * 2, [m.__qualname__ for m in made]
+
+    compiled = anyshape.compile(fn)
+    for n in (3, 0, 1):
+        assert compiled(torch.ones(n))[1] == fn(torch.ones(n))[1]
+    assert compiled.stats.in_pieces

@@ -138,10 +138,11 @@ class Attributes:
         found = self._supers.get((cls, start, name), _UNKNOWN)
         if found is _UNKNOWN:
             found = MISSING
-            line = cls.__mro__
+            line, changed = cls.__mro__, self.recorder.changed
             for base in line[line.index(start) + 1 :]:
-                if name in base.__dict__ or (id(base), name) in self.known:
-                    found = self.recorder.lookup(base, name)
+                stored = self.recorder.lookup(base, name)  # that a base lacks it is read, too
+                if name in base.__dict__ or name in changed.get(id(base), ((), ()))[1]:
+                    found = stored
                     break
             self._supers[cls, start, name] = found
         return found
@@ -303,8 +304,14 @@ class Attributes:
 
     def in_dict(self, o: Any, name: str) -> Any:
         """`o.__dict__[name]` of an object that was changed."""
-        found = self.known.get((id(o), name), o.__dict__.get(name, DELETED))
-        if found is DELETED:
+        own = o.__dict__
+        if name in self.recorder.changed[id(o)][1]:
+            found = self.known[id(o), name]
+        elif name in own:
+            return self._of_dict(o, own, name)
+        else:
+            found = self.recorder.note(reads.ABSENT, own, name, MISSING)
+        if found is DELETED or found is MISSING:
             raise KeyError(name)
         return found
 

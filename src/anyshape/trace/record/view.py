@@ -64,9 +64,10 @@ class Views:
 
     def _content(self, proxy: Any) -> Any:
         recorder = self._recorder
-        shadow = self._shadow(proxy)
-        if recorder.is_born(proxy) or shadow is not None:
-            return proxy if shadow is None else Proxy(shadow)
+        if recorder.is_born(proxy):
+            return proxy
+        if self._shadow(proxy) is not None:
+            return Proxy(recorder.content(gc.get_referents(proxy)[0]))
         asked = functools.partial(items, proxy)
         held = dict(recorder.note(reads.CALL, asked, (), asked()))
         for value in held.values():
@@ -83,7 +84,8 @@ class Views:
 
     def item(self, proxy: Any, key: Any) -> Any:
         """`proxy[key]`."""
-        if self._recorder.is_born(proxy) or type(key) not in ATOMS or self._shadow(proxy):
+        is_plain = type(key) in ATOMS and self._shadow(proxy) is None
+        if self._recorder.is_born(proxy) or not is_plain:
             return self._content(proxy)[key]
         if not self.contains(key, proxy):
             raise KeyError(key)

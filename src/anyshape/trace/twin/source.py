@@ -170,7 +170,17 @@ def compiled(node: Function, code: CodeType, body: list[ast.stmt] | None = None)
     )
     for _ in range(2):
         made = next(c for c in reversed(made.co_consts) if isinstance(c, types.CodeType))
-    return made.replace(co_name=code.co_name, co_qualname=code.co_qualname)
+    return _named(made, code.co_qualname, len(made.co_qualname)).replace(co_name=code.co_name)
+
+
+def _named(code: CodeType, name: str, length: int) -> CodeType:
+    """A code with another qualified name in place of this many characters, and those within it."""
+    old, new = code.co_qualname, name + code.co_qualname[length:]
+    inner = [
+        _named(c, name, length) if isinstance(c, types.CodeType) else new if c == old else c
+        for c in code.co_consts  # the body of a class has its own name among them
+    ]
+    return code.replace(co_consts=tuple(inner), co_qualname=new)
 
 
 def function_node(
