@@ -154,7 +154,7 @@ $(ONWARD_STAMP): pyproject.toml
 
 # Exported programs in torch's tools. Minutes, mostly of C++ compilers.
 onward: $(ONWARD_STAMP)
-	$(ONWARD)/bin/python -m tests.onward $(ARGS)
+	$(ONWARD)/bin/python -m tests.onward --write $(ARGS)
 
 # Without isolation: the build backend is among the tools.
 dist: setup

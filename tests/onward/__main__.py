@@ -1,9 +1,12 @@
-"""`python -m tests.onward [--only NAME,...] [--tools module,save,aoti,...]`
+"""`python -m tests.onward [--only NAME,...] [--tools module,save,aoti,...] [--write]`
 
 Every program becomes one of torch, goes through each tool, and runs at five sizes with 1 among them
 (three for AOTInductor and ONNX). AOTInductor's packages also run in a process without anyshape.
 Tools of `PICKED` get some of the programs. A quantized program is compared by the norm of what
-differs. ExecuTorch plans its memory for the largest sizes, so its programs have bounds.
+differs. ExecuTorch plans its memory for the largest sizes, so its programs have bounds. "back" is
+`from_torch`, and "again" an export of `program.module()`. `--write` writes the page of the docs, if
+all programs and tools were run, with the times that `benchmarks/to_torch.py --json FILE` measured,
+if `--times FILE` is given.
 """
 
 from __future__ import annotations
@@ -23,13 +26,17 @@ import numpy as np
 import torch
 from torch.utils import _pytree as pytree
 
-from anyshape import Dim, export
+from anyshape import Dim, export, from_torch
+from tests.onward.page import write_page
 from tests.onward.programs import PROGRAMS, Program
 
-TOOLS = ("module", "save", "decompose", "unflatten", "quantize", "executorch", "onnx", "aoti")
+TOOLS = (
+    "module", "save", "decompose", "unflatten", "back", "again", "quantize", "executorch", "onnx",
+    "aoti",
+)  # fmt: skip
 PICKED = {
-    "aoti": ("Sequential", "BERT", "documents"),
-    "onnx": ("Sequential", "BERT", "documents"),
+    "aoti": ("Sequential", "BERT", "documents", "detector"),
+    "onnx": ("Sequential", "BERT", "documents", "detector"),
     "quantize": ("Sequential", "BERT", "ViT", "detector"),
     "executorch": ("Sequential", "BERT", "ViT"),
 }
@@ -56,7 +63,12 @@ def need_equal(got: Any, want: Any) -> None:
         torch.testing.assert_close(x, y, rtol=1e-4, atol=1e-5)
 
 
-def callable_of(made: Any, tool: str) -> Any:
+def callable_of(made: Any, tool: str, one: Program) -> Any:
+    if tool == "back":
+        return from_torch(made)
+    if tool == "again":
+        module = export(one.module, *one.calls[0], dynamic_shapes=one.dynamic).module()
+        return export(module, *one.calls[0], dynamic_shapes=one.dynamic)
     if tool == "save":
         file = io.BytesIO()
         torch.export.save(made, file)
@@ -140,7 +152,7 @@ def run_tool(made: Any, one: Program, tool: str) -> None:
         with tempfile.TemporaryDirectory() as folder:
             IN_A_FOLDER[tool](made, one, folder)
         return
-    run = callable_of(made, tool)
+    run = callable_of(made, tool, one)
     for call in one.calls:
         need_equal(run(*call[0], **call[1]), one.eager(call))
 
@@ -149,10 +161,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.onward")
     parser.add_argument("--only", default=",".join(PROGRAMS))
     parser.add_argument("--tools", default=",".join(TOOLS))
+    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--times", type=Path)
     options = parser.parse_args()
     logging.disable(logging.WARNING)
     warnings.simplefilter("ignore")
     failed = 0
+    outcomes: dict[str, dict[str, str]] = {}
     for name in options.only.split(","):
         one = PROGRAMS[name]()
         program = export(one.module, *one.calls[0], dynamic_shapes=one.dynamic)
@@ -166,9 +181,13 @@ def main() -> int:
             except Exception as e:  # the outcome of this tool; the others go on
                 failed += 1
                 outcome = f"{type(e).__name__}: {(str(e).splitlines() or [''])[0][:120]}"
+            outcomes.setdefault(name, {})[tool] = outcome.partition(":")[0]
             print(
                 f"{name:12} {tool:10} {time.perf_counter() - start:6.1f} s  {outcome}", flush=True
             )
+    is_whole = options.only == ",".join(PROGRAMS) and options.tools == ",".join(TOOLS)
+    if options.write and is_whole:
+        write_page(options.tools.split(","), outcomes, options.times)
     return 1 if failed else 0
 
 

@@ -11,9 +11,8 @@ import inspect
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-import torch
-
 from anyshape.errors import ArgumentError, nearest
+from anyshape.trace.arguments import signature_of
 from anyshape.trace.condition import same_value
 
 if TYPE_CHECKING:
@@ -94,6 +93,15 @@ class Binding:
             raise self._error(f"is called without the argument {name!r}")
         return p.default
 
+    def signature(self) -> inspect.Signature:
+        """The signature of a call; ValueError where arguments have no names."""
+        if self.parameters:
+            return inspect.Signature(list(self.parameters.values()))
+        kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+        pairs = zip((self.heads, self.names), kinds, strict=True)
+        found = [inspect.Parameter(name, kind) for names, kind in pairs for name in names]
+        return inspect.Signature(found)
+
     def has_no(self, name: str) -> bool:
         """Whether the function cannot have an argument; a loaded program has no function."""
         kinds = {p.kind for p in self.parameters.values()}
@@ -107,8 +115,7 @@ class Binding:
 
 def _parameters(function: Any) -> dict[str, inspect.Parameter]:
     """The parameters of the exported function by name; none if there is no signature."""
-    target = function.forward if isinstance(function, torch.nn.Module) else function
     try:
-        return dict(inspect.signature(target).parameters) if target is not None else {}
+        return dict(signature_of(function).parameters) if function is not None else {}
     except (TypeError, ValueError):
         return {}

@@ -20,6 +20,7 @@ from anyshape.export.spec.specialized_dim import need_no_violation
 from anyshape.export.spec.tied_dims import warn_of_ties
 from anyshape.export.state.call_path import name_calls
 from anyshape.export.state.conversion import Origin
+from anyshape.export.state.hierarchy import ProgramModule
 from anyshape.export.state.identifier import name_values
 from anyshape.export.state.naming import Naming
 from anyshape.export.state.preserved_call import need_one_graph, paths_of, preserved_modules
@@ -178,6 +179,10 @@ def _complete(program: ExportedProgram) -> None:
 
 
 def _name(fn: Any) -> str:
+    if isinstance(fn, ProgramModule):
+        fn = fn.anyshape_bound.program()
+    if isinstance(fn, ExportedProgram):
+        return fn.name
     if isinstance(fn, torch.nn.Module):
         return type(fn).__name__
     return str(getattr(fn, "__name__", type(fn).__name__))

@@ -2,7 +2,9 @@
 
 A variant serves the sizes of another if its graph at these sizes is the other's graph: the same
 calls in the same order on equal arguments, the same asserts, deviations and result. Expressions are
-equal if they are after the equalities in the guards of the other are substituted.
+equal if they are after the equalities in the guards of the other are substituted. A call that gives
+a tensor the shape that it has, at these sizes, may be missing in the other: `x.expand(n, -1)` is
+`x` where `n` is the size of `x`.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from anyshape.expr.text.show import show
 from anyshape.expr.traverse import names_of, nodes_below
 from anyshape.symbolic.numpy_scalar import scalar_of
 from anyshape.symbolic.sym_float import SymFloat
-from anyshape.trace.graph import SYMBOLIC, Name, Value, operand_of
+from anyshape.trace.graph import SYMBOLIC, Name, Value, leaves, operand_of
 from anyshape.trace.record.held import Held
 
 if TYPE_CHECKING:
@@ -32,8 +34,17 @@ if TYPE_CHECKING:
     from anyshape.export.explore import Exploration
     from anyshape.trace.call_signature import CallSignature
     from anyshape.trace.capture import Captured
+    from anyshape.trace.graph import Node
 
 _PLAIN: Final = (int, bool, str, bytes, type(None), type(...), Name, torch.dtype, torch.device)
+_RESHAPE: Final = (
+    torch.Tensor.view, torch.Tensor.reshape, torch.reshape, torch.ops.aten.view.default,
+    torch.ops.aten.reshape.default,
+)  # fmt: skip
+_EXPAND: Final = (
+    torch.Tensor.expand,
+    torch.ops.aten.expand.default,
+)  # where -1 is the size that it has
 _FLAGS: Final = (
     "asked_class", "asked_device", "asked_grad", "asked_identity", "asked_layout", "handles_errors",
 )  # fmt: skip
@@ -141,22 +152,56 @@ class _Comparison:
 
     def holds(self) -> bool:
         a, b = self.general.graph, self.special.graph
-        counts = [(len(g.nodes), len(g.inputs), len(g.constants)) for g in (a, b)]
-        if counts[0] != counts[1]:
+        counts = [(len(g.inputs), len(g.constants)) for g in (a, b)]
+        if counts[0] != counts[1] or len(a.nodes) < len(b.nodes):
             return False
         self.values.update(zip(a.inputs, b.inputs, strict=True))
         for (mine, tensor), (other, same) in zip(a.constants, b.constants, strict=True):
             if tensor is not same:
                 return False
             self.values[mine] = other
-        for x, y in zip(a.nodes, b.nodes, strict=True):
-            is_same = x.func == y.func and self._equal(x.args, y.args)
-            if not (is_same and self._equal(x.kwargs, y.kwargs) and self._bind(x.outs, y.outs)):
+        others = iter(b.nodes)
+        y = next(others, None)
+        for x in a.nodes:
+            if y is not None and self._same_node(x, y):
+                y = next(others, None)
+            elif not self._skip(x):
                 return False
+        if y is not None:
+            return False
         if not self._equal(a.outputs, b.outputs) or len(a.signatures) != len(b.signatures):
             return False
         pairs = zip(a.signatures, b.signatures, strict=True)
         return all(self._same_call(x, y) for x, y in pairs) and self._assumptions()
+
+    def _same_node(self, x: Node, y: Node) -> bool:
+        """Whether two calls are the same; their results are one from here on."""
+        is_same = x.func == y.func and self._equal(x.args, y.args)
+        return is_same and self._equal(x.kwargs, y.kwargs) and self._bind(x.outs, y.outs)
+
+    def _skip(self, x: Node) -> bool:
+        """Whether a call gives a tensor as it is; the result is the tensor from here on.
+
+        Not one that the program returns: it is another object.
+        """
+        is_expanded = x.func in _EXPAND
+        if not (is_expanded or x.func in _RESHAPE) or x.kwargs or type(x.outs) is not Value:
+            return False
+        tensor, *sizes = x.args
+        if len(sizes) == 1 and isinstance(sizes[0], tuple | list):
+            sizes = [*sizes[0]]
+        if type(tensor) is not Value or any(
+            leaf is x.outs for leaf in leaves(self.general.graph.outputs)
+        ):
+            return False
+        shape = tensor.meta.shape
+        is_same = len(sizes) == len(shape) and all(
+            (is_expanded and n == -1) if type(n) is int and n < 0 else self._equal(n, m)
+            for n, m in zip(sizes, shape, strict=True)
+        )
+        if is_same:
+            self.values[x.outs] = self.values[tensor]
+        return is_same
 
     def _same_call(self, mine: CallSignature, other: CallSignature) -> bool:
         """Whether two calls of modules whose signatures are kept are the same."""

@@ -15,6 +15,7 @@ from anyshape.export.files.save import dumps, save
 from anyshape.export.files.stand_in import Member, member_of
 from anyshape.export.match import ACCEPTED
 from anyshape.export.report import report
+from anyshape.export.retrace import is_exporting, retraced
 from anyshape.export.state.call_path import calls_of
 from anyshape.export.state.hierarchy import missing_error
 from anyshape.export.state.stateful import Stateful
@@ -27,6 +28,7 @@ from anyshape.trace import tree
 from anyshape.trace.call_structure import flatten_call
 
 if TYPE_CHECKING:
+    import inspect
     import os
     from collections.abc import Callable
 
@@ -178,6 +180,8 @@ class ExportedProgram(Stateful):
             if isinstance(flat[i], Enum):
                 flat[i] = member_of(flat[i])
         variant = self.variant_for(flat)
+        if is_exporting():
+            return self._rebuild(*retraced(self, variant, flat))
         try:
             leaves, out_spec = variant.run(flat)
         except AnyshapeError:
@@ -187,6 +191,10 @@ class ExportedProgram(Stateful):
                 raise _unhandled(self.name, e) from e
             raise
         return self._rebuild(leaves, out_spec)
+
+    def anyshape_signature(self) -> inspect.Signature:
+        """The signature of a call, for an export of the program itself."""
+        return self._binding.signature()
 
     def variant_for(self, flat: list[Any]) -> Captured:
         """The variant that serves some inputs; raises if none does."""

@@ -275,7 +275,7 @@ class _Writer:
     def describe(self, step: Node, before: fx.Node | None) -> None:
         """Give the nodes of a call, those after `before`, its line and its modules."""
         meta = {} if self.stacks is None else self.stacks.meta(step)
-        if step.site is not None:
+        if step.site is not None and self.stacks is None:
             meta["stack_trace"] = str(step.site)
         for node in reversed(self.fx.nodes):
             if node is before:

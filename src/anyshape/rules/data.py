@@ -256,10 +256,10 @@ def masked_select(x: Any, mask: Any) -> Any:
     same = len(shape) == len(mask_shape) and all(map(surely_equal, shape, mask_shape))
     if same:
         return Meta((count_true(mask),), dtype)
-    return Meta((_fresh_at_most(product(shape), _count_selected, (x, mask)),), dtype)
+    return Meta((_fresh_at_most(product(shape), count_selected, (x, mask)),), dtype)
 
 
-def _count_selected(x: Any, mask: Any) -> int:
+def count_selected(x: Any, mask: Any) -> int:
     """The number of elements where the mask, broadcast against `x`, holds."""
     return torch.masked_select(x, mask).numel()
 

@@ -81,14 +81,24 @@ def _plain_names(target: Any) -> list[str] | None:
     return list(code.co_varnames[int(bound) : code.co_argcount])
 
 
+def signature_of(fn: Any) -> inspect.Signature:
+    """The signature of a call of a function or module; a program of ours knows its own. Raises
+    TypeError or ValueError where there is none.
+    """
+    own = getattr(type(fn), "anyshape_signature", None)
+    if own is not None:
+        found: inspect.Signature = own(fn)
+        return found
+    return inspect.signature(fn.forward if isinstance(fn, torch.nn.Module) else fn)
+
+
 def parameter_names(fn: Any, args: tuple[Any, ...]) -> list[str]:
     """The names of the positional arguments of a call."""
-    target = fn.forward if isinstance(fn, torch.nn.Module) else fn
-    plain = _plain_names(target)
+    plain = _plain_names(fn.forward if isinstance(fn, torch.nn.Module) else fn)
     if plain is not None and len(plain) >= len(args):
         return plain[: len(args)]
     try:
-        parameters = list(inspect.signature(target).parameters.values())
+        parameters = list(signature_of(fn).parameters.values())
     except (TypeError, ValueError):
         return [f"args[{i}]" for i in range(len(args))]
     names: list[str] = []

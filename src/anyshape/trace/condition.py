@@ -18,6 +18,7 @@ from anyshape.expr.text.python import SCOPE, source
 from anyshape.rules.dispatch.autocast import autocast_state
 from anyshape.tensor.layout import dense_strides, has_strides
 from anyshape.tensor.size import text
+from anyshape.tensor.sym_tensor import SymTensor
 from anyshape.torch_compat.tensor_subclass import kind_of
 from anyshape.torch_compat.thread_state import is_any_autocast_enabled
 from anyshape.torch_compat.torch_function import function_mode_depth, has_function_mode
@@ -121,7 +122,9 @@ class TensorKind(NamedTuple):
         x, example = scope.inputs[self.place], self.leaf.example
         kind = class_of(example)
         if self.exact:
-            of_class = f"type({x}) is {'Tensor' if kind is torch.Tensor else scope.name(kind)}"
+            name = "Tensor" if kind is torch.Tensor else scope.name(kind)
+            stands = scope.fixed("stands_for", stands_for)
+            of_class = f"(type({x}) is {name} or {stands}({x}) is {name})"
         else:
             of_class = f"isinstance({x}, Tensor)"
         of_class += f" and {x}.layout is {scope.fixed('strided', torch.strided)}"
@@ -148,6 +151,11 @@ class TensorKind(NamedTuple):
         if isinstance(x, torch.Tensor) and x.layout is not torch.strided:
             of_class += f"{x.layout} of "
         return f"{of_class}{x.dtype} of rank {x.dim()} on {x.device}"
+
+
+def stands_for(x: Any) -> Any:
+    """The class of the tensor that a traced one stands for; None for any other."""
+    return torch.Tensor if type(x) is SymTensor else getattr(type(x), "stands_for", None)
 
 
 def class_of(example: Any) -> Any:

@@ -166,7 +166,9 @@ class InputContract:
         """Raise if the inputs violate a condition, guards aside."""
         condition = self.violated(flat)
         if condition is not None:
-            raise _error(condition, flat)
+            with DisableTorchFunction():  # as in `_written`
+                error = _error(condition, flat)
+            raise error
 
     def need(self, flat: Sequence[Any]) -> None:
         """Raise unless the program accepts the inputs."""

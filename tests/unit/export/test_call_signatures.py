@@ -9,9 +9,10 @@ import pytest
 import torch
 from torch.export import Dim, unflatten
 
-from anyshape import ArgumentError, LoadError, UnsupportedError, export, load
+from anyshape import ArgumentError, LoadError, UnsupportedError, export, from_torch, load
 from anyshape.export.files import decode, encode
 from anyshape.export.files.stand_in import Classes
+from anyshape.export.torch_program import kept_signature
 
 SIZES = (1, 2, 5, 7)
 KEPT = ("encoder", "head")
@@ -70,8 +71,8 @@ def exported(net, kept=KEPT, **options):
     )
 
 
-def need_equal(module, net):
-    for n in SIZES:
+def need_equal(module, net, sizes=SIZES):
+    for n in sizes:
         args = call(n)
         torch.testing.assert_close(module(*args), net(*args))
 
@@ -302,3 +303,45 @@ def test_damaged_signatures_are_refused(change):
     content["variants"][0]["signatures"] = [damaged(first, **change), *rest]
     with pytest.raises(LoadError):
         decode.decode(content, 10**6, weights, Classes(()), {})
+
+
+def of_torch(net):
+    dynamic = ({0: Dim.DYNAMIC}, None)
+    return torch.export.export(
+        net, call(5), dynamic_shapes=dynamic, preserve_module_call_signature=KEPT
+    )
+
+
+@pytest.mark.parametrize("form", ["torch's", "ours", "saved", "twice"])
+def test_programs_of_torch_keep_their_signatures(form, tmp_path):
+    net = Net()
+    given = of_torch(net) if form == "torch's" else exported(net).to_torch()
+    program = from_torch(given)
+    if form == "saved":
+        program.save(tmp_path / "program")
+        program = load(tmp_path / "program")
+    if form == "twice":
+        program = from_torch(program.to_torch())
+    made = program.to_torch()
+    assert describe(signatures(made)) == describe(signatures(given))
+    module = flat(made)
+    sizes = SIZES[1:] if form == "torch's" else SIZES  # torch takes 1 for another program
+    need_equal(module, net, sizes)
+    module.encoder = Other()
+    changed = copy.deepcopy(net)
+    changed.encoder = Other()
+    need_equal(module, changed, sizes)
+
+
+def describe(found):
+    """What signatures say, but for the names of nodes."""
+    return {
+        name: (s.in_spec, s.out_spec, [[type(a) for a in x] for x in (s.inputs, s.outputs)])
+        for name, s in found.items()
+    }
+
+
+def test_a_lost_signature_is_noticed(monkeypatch):
+    monkeypatch.setattr(kept_signature, "_note", lambda *_: None)
+    made = from_torch(of_torch(Net())).to_torch()
+    assert signatures(made).keys() != signatures(of_torch(Net())).keys()

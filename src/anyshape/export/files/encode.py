@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from anyshape.trace.capture import Captured
     from anyshape.trace.inputs import Leaf
 
-FORMAT: Final = 6
+FORMAT: Final = 7
 _SYMBOLIC: Final = {SymInt: "int", SymBool: "bool", SymFloat: "real"}
 _OF_OBJECTS: Final = (build, set_attribute, set_item)  # a loaded program has no module to assign to
 _KNOWN: Final = frozenset((bool, int, float, str))

@@ -11,6 +11,7 @@ from anyshape.export.state.naming import BUFFER, CONSTANT, PARAMETER
 
 _SEGMENTS: Final[dict[str, Any]] = {"branch": None, "segments": []}  # since version 5
 _MODULES: Final[dict[str, Any]] = {"calls": [], "shared": [], "training": None}  # since version 6
+_MODULES_SINCE: Final = 6
 _DOOR: Final = {  # since version 4, and `exact` since version 5
     "device": None,
     "distinct": False,
@@ -34,8 +35,10 @@ def version_of(data: Any) -> int:
 
 
 def upgraded(data: dict[str, Any], version: int) -> dict[str, Any]:
-    """The content with what versions 4, 5 and 6 added, where the file is older."""
-    if version >= FORMAT:
+    """The content with what versions 4, 5 and 6 added, where the file is older. What version 7
+    added may be absent from any file.
+    """
+    if version >= _MODULES_SINCE:
         return data
     data = {**data, "modules": _MODULES, "state": _upgraded_state(data)}
     variants = data.get("variants")

@@ -18,7 +18,7 @@ from anyshape.export.spec import dim as dims
 from anyshape.export.spec.dim import Derived, Dim, Hint, from_text, from_torch
 from anyshape.torch_compat import pytree
 from anyshape.trace import tree
-from anyshape.trace.arguments import parameter_names
+from anyshape.trace.arguments import parameter_names, signature_of
 from anyshape.trace.marks import marks_of
 from anyshape.trace.size_chooser import BACKED
 
@@ -332,8 +332,7 @@ def _spread_positions(fn: Any, names: list[str], given: Any) -> list[Any]:
 
 
 def _parameters(fn: Any) -> list[inspect.Parameter]:
-    target = fn.forward if isinstance(fn, torch.nn.Module) else fn
     try:
-        return list(inspect.signature(target).parameters.values())
+        return list(signature_of(fn).parameters.values())
     except (TypeError, ValueError):
         return []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -11,6 +10,7 @@ from anyshape.errors import ArgumentError
 from anyshape.export.spec.dim import Dim
 from anyshape.torch_compat import pytree
 from anyshape.trace import tree
+from anyshape.trace.arguments import signature_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -26,8 +26,7 @@ def infer_dynamic_shapes(
     """
     if len(calls) < 2:
         raise ArgumentError("infer_dynamic_shapes needs two calls or more")
-    target = fn.forward if isinstance(fn, torch.nn.Module) else fn
-    signature = inspect.signature(target)
+    signature = signature_of(fn)
     bound = []
     for i, call in enumerate(calls):
         if not isinstance(call, tuple | dict):

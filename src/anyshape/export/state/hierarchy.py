@@ -27,6 +27,7 @@ from anyshape.torch_compat.module_attribute import (
 )
 
 if TYPE_CHECKING:
+    import inspect
     from collections.abc import Callable, Iterable, Mapping
 
     from anyshape.export.program import ExportedProgram
@@ -114,6 +115,10 @@ class ProgramModule(Submodule):
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Run the program."""
         return self.anyshape_bound.program()(*args, **kwargs)
+
+    def anyshape_signature(self) -> inspect.Signature:
+        """The signature of a call, for an export of the module."""
+        return self.anyshape_bound.program().anyshape_signature()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> ProgramModule:
         made = ProgramModule(copy.deepcopy(self.anyshape_bound.program(), memo))

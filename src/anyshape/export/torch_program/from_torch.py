@@ -11,6 +11,7 @@ from anyshape.errors import ArgumentError, UnsupportedError
 from anyshape.export.export import Request, build
 from anyshape.export.torch_program.declared_size import DeclaredSizes
 from anyshape.export.torch_program.example import example_of
+from anyshape.export.torch_program.kept_signature import keep_signatures, name_signatures
 from anyshape.export.torch_program.source_map import SourceMap, root_class
 from anyshape.torch_compat.torch_program import has_levels, module_with_guards, without_levels
 from anyshape.trace.arguments import Arguments
@@ -33,7 +34,8 @@ def from_torch(
     It takes the inputs that torch's program declares: its static sizes, its symbols by their `Dim`
     names (or as torch calls them, where a file has no names) with their ranges, its relations. What
     torch's program refuses, this one refuses. It holds the same parameters and buffers under the
-    same names, and its nodes know their modules and the user's lines. The graph of torch's program
+    same names, and its nodes know their modules and the user's lines. Signatures of calls of
+    modules are kept. The graph of torch's program
     is the one that is traced: what torch has specialized stays specialized.
 
     `on_deviation`, `allow_partial` and `profile` are those of `export`.
@@ -50,6 +52,7 @@ def from_torch(
     args, kwargs = example_of(program, values, sizes.example())
     module = module_with_guards(program, (args, kwargs))
     _register_unused(module, program)
+    keep_signatures(program, module)
     spec = sizes.spec(Arguments.of(module, args, kwargs).names)
     name = root_class(program.graph.nodes) or type(module).__name__
     lines = SourceMap(module)
@@ -58,6 +61,7 @@ def from_torch(
     with config.patch(do_not_emit_stack_traces=False):  # modules are found by the lines
         made = build(module, args, kwargs, spec, request)
     lines.name_calls(made.variants)
+    name_signatures(made.variants, lines)
     made.state.training = None  # torch's programs do not say
     return made
 

@@ -25,9 +25,11 @@ if TYPE_CHECKING:
     from torch.fx import Node
 
     from anyshape.trace.capture import Captured
+    from anyshape.trace.graph import Node as Step
 
 _FRAME: Final = re.compile(r'File "([^"]*)", line (\d+), in ([^\n]*)(?:\n    ([^\n]*))?')
 _OF_TORCH: Final = re.compile(r"(^|[/\\]site-packages[/\\])torch[/\\]|^<")
+NO_CLASS: Final = "torch.nn.modules.module.Module"  # of a module that no node is part of
 _AGAIN: Final = re.compile(r"@(\d+)$")
 
 
@@ -62,11 +64,23 @@ class SourceMap:
         """Give every node of a program the call of the module that torch's node was part of."""
         for part in [part for variant in variants for part in variant.parts]:
             for node in nodes_of(part.graph.nodes):
-                site = node.site
-                found = None
-                if type(site) is sites.Site:
-                    found = self.nodes.get((site.code.co_filename, site.own_line))
-                node.module_call = None if found is None else self._call(found)
+                node.module_call = self.call_of(node)
+
+    def call_of(self, node: Step) -> ModuleCall | None:
+        """The innermost call of a module that the line of a node is part of."""
+        site = node.site
+        if type(site) is not sites.Site:
+            return None
+        found = self.nodes.get((site.code.co_filename, site.own_line))
+        return None if found is None else self._call(found)
+
+    def named(self, name: str) -> ModuleCall:
+        """The call of a module by its name, `path` or `path@number`."""
+        path, _, number = name.partition("@")
+        for call in self._calls.values():
+            if (call.path, call.number) == (path, int(number or 0)):
+                return call
+        return ModuleCall.saved(path, NO_CLASS, int(number or 0), None)  # it has no nodes
 
     def _call(self, node: Node) -> ModuleCall | None:
         """The innermost call of a module that a node of torch's is part of."""

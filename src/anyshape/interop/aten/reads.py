@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from anyshape.interop.aten.symbols import refuse
-from anyshape.rules.data import count_elements
+from anyshape.rules.data import count_elements, count_selected
 from anyshape.torch_compat import pytree
 from anyshape.torch_compat.pre_dispatch import ITEM
 from anyshape.torch_compat.sympy_expression import CallMethodKey, DivideByKey
@@ -32,6 +32,8 @@ def write_read(writer: AtenWriter, step: Node) -> None:
         _write_item(writer, writer.values[args[0]], step.outs)
     elif func is count_elements:
         _write_item(writer, _counted(writer, writer.values[args[0]]), step.outs)
+    elif func is count_selected:
+        _write_item(writer, _selected(writer, step), step.outs)
     elif func in (torch.equal, torch.allclose):
         _write_item(writer, _compared(writer, step), step.outs)
     else:
@@ -84,6 +86,17 @@ def _counted(writer: AtenWriter, mask: Any) -> Any:
     node = writer.node_arg(mask)
     writer.note(count, writer.emit(_ATEN.count_nonzero.default, (node,), count))
     return count
+
+
+def _selected(writer: AtenWriter, step: Node) -> Any:
+    """The number of elements where a mask, broadcast against a tensor, holds, as a tensor."""
+    x, mask = [writer.values[a] for a in step.args]
+
+    def count() -> Any:
+        held = torch.ones_like(x, dtype=torch.bool) & mask
+        return held.count_nonzero()
+
+    return writer.computed(step, count)
 
 
 def _compared(writer: AtenWriter, step: Node) -> Any:

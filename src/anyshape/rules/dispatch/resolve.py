@@ -316,7 +316,9 @@ def _run_out(found: Rule, tracer: Any, func: Any, args: Any, kwargs: Any) -> Any
     if type(result) is Instead:
         result = result.out
     if type(result) is Done:
-        raise refused(UnsupportedError, f"the out= form of {func.__name__}")
+        if not is_tensor(result.value):
+            raise refused(UnsupportedError, f"the out= form of {func.__name__}")
+        result = meta_of(result.value)  # an operand as it is, which is copied
     metas = result.parts if type(result) is Many else [result]
     targets = list(outs) if isinstance(outs, tuple | list) else [outs]
     tracer.mutate(func, args, kwargs, targets[0])

@@ -14,6 +14,7 @@ from anyshape.trace.record.class_statement import ClassStatements
 from anyshape.trace.record.container import Containers
 from anyshape.trace.record.follow import follow
 from anyshape.trace.record.operation import Operations
+from anyshape.trace.record.question import Questions
 from anyshape.trace.record.recorder import Recorder
 
 if TYPE_CHECKING:
@@ -29,7 +30,9 @@ class Hooks:
         attributes, containers = Attributes(recorder), Containers(recorder)
         operators, classes = Operations(recorder), ClassStatements(recorder)
         self.calls = calls = Calls(recorder, attributes, containers, operators, classes)
-        self._parts = (attributes, containers, operators, classes)
+        questions = Questions()
+        questions.calls = calls
+        self._parts = (attributes, containers, operators, classes, questions)
         self.ready = calls.ready
         self.method = calls.method
         self.asserted = calls.asserted
@@ -86,7 +89,7 @@ class Hooks:
 
 _PLACES: Final = {
     name: place
-    for place, owner in enumerate((Attributes, Containers, Operations, ClassStatements))
+    for place, owner in enumerate((Attributes, Containers, Operations, ClassStatements, Questions))
     for name in vars(owner)
     if not name.startswith("_") and name not in ("calls", "method")
 }

@@ -34,6 +34,7 @@ class Inert:
         self.set_attribute, self.del_attribute = setattr, delattr
         self.set_item, self.del_item = operator.setitem, operator.delitem
         self.set_global = self.set_cell = self.text = self.caught = self.asserted = _first
+        self.before = _first
 
     def store_attribute(self, value: Any, o: Any, name: str) -> None:
         """`o.name = value`."""
@@ -56,7 +57,7 @@ def _itself(x: Any) -> Any:
     return x
 
 
-def _first(x: Any, _: Any) -> Any:
+def _first(x: Any, *_: Any) -> Any:
     return x
 
 

@@ -44,7 +44,7 @@ _RECORDED = (
     "set_grad_enabled", "set_default_dtype", "set_rng_state", "set_autocast_enabled",
     "set_autocast_dtype", "set_autocast_cache_enabled",
 )  # fmt: skip
-_OPTIMIZERS: Final = home_of("torch") + "optim" + os.sep
+OPTIMIZERS: Final = home_of("torch") + "optim" + os.sep
 _MAKERS: Final[Any] = (torch.from_numpy, torch.frombuffer, torch.utils.dlpack.from_dlpack)
 _OVERRIDES: Final[Any] = (
     torch.overrides.has_torch_function,
@@ -246,4 +246,4 @@ def _is_compiling(_: Recorder) -> bool:
     """True, as a program may ask. Optimizers of torch ask in order to compute what Dynamo can
     follow, which is rounded otherwise than in eager execution.
     """
-    return not sys._getframe(1).f_code.co_filename.startswith(_OPTIMIZERS)
+    return not sys._getframe(1).f_code.co_filename.startswith(OPTIMIZERS)

@@ -8,10 +8,16 @@ the operands that Python would evaluate, in Python's order, and gives what Pytho
 from __future__ import annotations
 
 import ast
-from typing import Any, Final
+from itertools import takewhile
+from typing import TYPE_CHECKING, Any, Final
 
 from anyshape.trace.twin.hook import BINARY, COMPARED, HOOKS, UNARY, hashed, hook, hook_itself
 from anyshape.trace.twin.private_name import private
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from anyshape.trace.twin.quiet import Quiet
 
 _TEMPORARY: Final = "_anyshape_t"
 # these look at the frame of their caller, or at the class of the method
@@ -26,13 +32,14 @@ class NoTwinError(Exception):
 class Rewrite(ast.NodeTransformer):
     """The tree of one function and of the functions within it.
 
-    `free` are the free variables of the outermost function; `owner` is the name of the class that
-    it is a method of, for private names.
+    `free` are the free variables of the outermost function, and `quiet` its operands that do
+    nothing; `owner` is the name of the class that it is a method of, for private names.
     """
 
-    def __init__(self, free: tuple[str, ...], owner: str) -> None:
+    def __init__(self, free: tuple[str, ...], owner: str, quiet: Quiet) -> None:
         self._free = set(free)
         self._owner = owner
+        self._quiet = quiet
         self._outer: list[set[str]] = [set()]  # names that are declared global, by function
         self._cells: list[set[str]] = [set()]  # nonlocal names of the outermost function
         self._depth = 0
@@ -120,8 +127,21 @@ class Rewrite(ast.NodeTransformer):
         return hook(COMPARED[type(op)], n.left, other)
 
     def visit_BoolOp(self, n: ast.BoolOp) -> Any:
-        values = [self.visit(v) for v in n.values]
-        n.values = [hook("looked", v) for v in values[:-1]] + values[-1:]
+        return self._chain(n, self.visit)
+
+    def _chain(self, n: ast.BoolOp, last: Callable[[ast.expr], ast.expr]) -> ast.expr:
+        """`and` or `or`: Python tests all operands but the last, after the quiet ones that follow
+        were looked at.
+        """
+        quiet = [self._quiet.operand(v) if self._depth == 0 else None for v in n.values]
+        values = []
+        for i, v in enumerate(n.values[:-1]):
+            looked = hook("looked", self.visit(v))
+            following = [q for q in takewhile(bool, quiet[i + 1 :]) if q is not None]
+            if following and quiet[i] is None:
+                looked = hook("before", looked, ast.Constant(isinstance(n.op, ast.Or)), *following)
+            values.append(looked)
+        n.values = [*values, last(n.values[-1])]
         return n
 
     def visit_IfExp(self, n: ast.IfExp) -> Any:
@@ -195,12 +215,7 @@ class Rewrite(ast.NodeTransformer):
     def _test(self, test: ast.expr) -> ast.expr:
         """A condition: the last operand is tested here, the others by Python itself."""
         if isinstance(test, ast.BoolOp):
-            values = test.values
-            test.values = [
-                *[hook("looked", self.visit(v)) for v in values[:-1]],
-                self._test(values[-1]),
-            ]
-            return test
+            return self._chain(test, self._test)
         if isinstance(test, ast.Compare) and isinstance(
             test.ops[0], ast.Is | ast.IsNot | ast.In | ast.NotIn
         ):

@@ -14,6 +14,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from anyshape.trace.twin.hook import HOOKS, hook
+from anyshape.trace.twin.quiet import Quiet
 from anyshape.trace.twin.rewrite import NoTwinError, Rewrite
 from anyshape.trace.twin.source import compiled, source_of
 
@@ -78,7 +79,7 @@ def code_behind(code: CodeType) -> CodeType | None:
 
 
 def _body(node: Function, code: CodeType) -> list[ast.stmt]:
-    rewrite = Rewrite(code.co_freevars, owner_of(code))
+    rewrite = Rewrite(code.co_freevars, owner_of(code), Quiet(code, node))
     if isinstance(node, ast.Lambda):
         value = rewrite.visit(node.body)
         return [ast.copy_location(ast.Return(value), node.body)]

@@ -83,3 +83,12 @@ def test_a_kept_file_names_no_folder_of_a_machine(file: str) -> None:
     with zipfile.ZipFile(FOLDER / file) as kept:
         text = kept.read("program.json").decode()
     assert re.findall(r'"[^"]*/programs\.py"', text) == []
+
+
+def test_signatures_came_with_version_7() -> None:
+    def kept(file: str) -> list[str | None]:
+        graphs = [v.graph for v in anyshape.load(FOLDER / file).variants]
+        return [s.call.path for graph in graphs for s in graph.signatures]
+
+    assert set(kept("signed.7")) == {"0"}
+    assert kept("layer.6") == []

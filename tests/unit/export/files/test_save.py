@@ -208,7 +208,7 @@ def test_any_zip_tool_reads_it(tmp_path: Path) -> None:
         assert z.testzip() is None
         assert tuple(z.namelist()) == archive.MEMBERS
         content = json.loads(z.read(archive.PROGRAM))
-    assert content["format"] == 6
+    assert content["format"] == 7
     assert content["torch"] == str(torch.__version__)
 
 

@@ -25,6 +25,12 @@ def masked(x):
     return kept.sum(), kept.shape[0], kept.cumsum(0)
 
 
+def selected(x):
+    out = torch.empty(0)
+    torch.masked_select(x, torch.tensor([True, False, True, True]), out=out)
+    return out * 2, out.shape[0]
+
+
 def assigned(x):
     y = torch.zeros(x.shape[0] + 1, 4)
     y[1:] = x
@@ -67,6 +73,7 @@ def counted(x):
     ("f", "calls"),
     [
         (masked, ROWS),
+        (selected, ROWS),
         (assigned, ROWS),
         (indexed, NOT_EMPTY),
         (numbers, ROWS),

@@ -14,12 +14,15 @@ from torch import nn
 
 
 class Kept(NamedTuple):
-    """A program, the arguments for a size, its spec, and the first version that can hold it."""
+    """A program, the arguments for a size, its spec, the first version that can hold it, and the
+    modules whose calls keep their signatures.
+    """
 
     fn: Any
     inputs: Any
     spec: Any
     since: int = 1
+    kept: tuple[str, ...] = ()
 
 
 class Layer(nn.Module):
@@ -64,6 +67,14 @@ def with_bodies(x: torch.Tensor) -> Any:
     return torch.vmap(lambda row: row.cos() * 2)(y), torch.func.grad(lambda z: (z**3).sum())(x)
 
 
+def collected(x: torch.Tensor) -> Any:
+    rows = [x]
+    while x.sum() < 10:
+        x = x + 1
+        rows.append(x)
+    return torch.stack(rows), len(rows)
+
+
 PROGRAMS = {
     "layer": Kept(Layer(), lambda n: (torch.arange(3.0 * n).view(n, 3) - 4,), ({0: "n"},)),
     "gathered": Kept(
@@ -77,6 +88,14 @@ PROGRAMS = {
         ({"a": {0: "2*n"}, "rest": ({0: "n"}, None)},),
     ),
     "by_data": Kept(by_data, lambda n: (torch.arange(1.0, n + 1) * 3,), ({0: "n"},), 5),
+    "collected": Kept(collected, lambda n: (torch.ones(n + 1, 2),), ({0: "n"},), 7),
+    "signed": Kept(
+        nn.Sequential(Layer(), nn.Tanh()),
+        lambda n: (torch.arange(3.0 * n).view(n, 3) - 4,),
+        ({0: "n"},),
+        7,
+        ("0",),
+    ),
     "with_bodies": Kept(with_bodies, lambda n: (torch.ones(n, 2) * (n - 2),), ({0: "n"},), 5),
 }
 
@@ -87,5 +106,6 @@ if __name__ == "__main__":
     version = int(sys.argv[2])
     for name, kept in PROGRAMS.items():
         if kept.since <= version:
-            program = export(kept.fn, kept.inputs(4), dynamic_shapes=kept.spec)
+            options = {"preserve_module_call_signature": kept.kept} if kept.kept else {}
+            program = export(kept.fn, kept.inputs(4), dynamic_shapes=kept.spec, **options)
             program.save(f"{sys.argv[1]}/{name}.{version}")
