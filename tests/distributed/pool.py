@@ -35,19 +35,21 @@ class Pool:
             process.start()
 
     def run(self, function: Callable[..., Any], *args: Any, timeout: float = 60.0) -> list[Any]:
-        """The results of all ranks; raises what the first rank to fail raised, as text."""
+        """The results of all ranks; raises what ranks raised, as text, when all have ended."""
         with tempfile.TemporaryDirectory() as folder:
             meeting = (Path(folder) / "store").as_uri()
             for tasks in self._tasks:
                 tasks.put((function, args, meeting, timeout))
             found: dict[int, Any] = {}
+            errors: list[str] = []
             while len(found) < self.size:
                 try:
                     rank, result, error = self._results.get(timeout=PATIENCE)
                 except queue.Empty:
                     raise AssertionError(f"only ranks {sorted(found)} came to an end") from None
-                assert not error, f"rank {rank}: {error}"
                 found[rank] = result
+                errors += [f"rank {rank}: {error}"] if error else []
+        assert not errors, "\n".join(errors)
         return [found[rank] for rank in range(self.size)]
 
     def close(self) -> list[int | None]:
@@ -67,8 +69,10 @@ def _work(rank: int, size: int, tasks: Any, results: Any) -> None:
             "gloo", init_method=meeting, rank=rank, world_size=size,
             timeout=datetime.timedelta(seconds=timeout),
         )  # fmt: skip
+        result, error = None, ""
         try:
-            results.put((rank, function(rank, *args), ""))
+            result = function(rank, *args)
         except BaseException:
-            results.put((rank, None, traceback.format_exc()))
+            error = traceback.format_exc()
         distributed.destroy_process_group()
+        results.put((rank, result, error))

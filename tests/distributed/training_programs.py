@@ -29,8 +29,8 @@ def model() -> Model:
 
 
 def batch(rank: int, step: int) -> torch.Tensor:
-    """Uneven sizes; one rank has an empty batch."""
-    n = (3, 1, 4, 2, 0, 5)[step % 6] if rank else (2, 2, 7, 1, 3, 2)[step % 6]
+    """Uneven sizes; one rank after the other has an empty batch, the first never."""
+    n = (3, 1, 4, 2, 0, 5)[(step + rank - 1) % 6] if rank else (2, 2, 7, 1, 3, 2)[step % 6]
     generator = torch.Generator().manual_seed(100 * step + rank)
     return torch.randn(n, 6, generator=generator)
 
@@ -126,7 +126,8 @@ def collective(rank: int, name: str, dynamic: Any) -> str:
             given = [x]
             if name == "experts":
                 generator = torch.Generator().manual_seed(i + 7 * rank)
-                chosen = torch.randint(0, 2, (x.shape[0],), generator=generator)
+                world = distributed.get_world_size()
+                chosen = torch.randint(0, world, (x.shape[0],), generator=generator)
                 given += [chosen, torch.eye(6) * (rank + 1)]
             total.fill_(i)
             expected = program(*given)
@@ -141,18 +142,81 @@ def collective(rank: int, name: str, dynamic: Any) -> str:
     return ""
 
 
-def sharded(rank: int) -> tuple[str, str, str]:
-    """What `compile` and `fully_shard` say of each other, and what training gives."""
+# ---------------------------------------------------------------------- sharded modules
+
+
+class Deep(nn.Module):
+    """Blocks in a list, one of them called twice, and work between them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.blocks = nn.ModuleList(Model() for _ in range(2))
+        self.out = nn.Linear(6, 3)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = x * 2
+        for block in self.blocks:
+            y = y + block(y).tanh()
+        return self.out(self.blocks[0](y)) / (x.shape[0] + 1)
+
+
+def deep() -> Deep:
+    torch.manual_seed(0)
+    return Deep()
+
+
+def sharded(rank: int, where: str, dynamic: Any) -> tuple[str, int]:
+    """What training with `fully_shard` and `compile` does otherwise than with the first alone, and
+    how often a compiled function was called that has a program.
+    """
     from torch.distributed.fsdp import fully_shard
 
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        made = anyshape.compile(fully_shard(model()))
-    told = [str(w.message) for w in caught if "runs eagerly" in str(w.message)]
-    found, expected = trained(made, rank), trained(fully_shard(model()), rank)
-    different = _difference([p.full_tensor() for p in found], [p.full_tensor() for p in expected])
-    try:
-        fully_shard(anyshape.compile(model()))
-    except anyshape.UnsupportedError as e:
-        return told[0], different, e.what
-    return told[0], different, ""
+    def shard(module: Any) -> Any:
+        for block in module.blocks:
+            fully_shard(block)
+        return fully_shard(module)
+
+    expected = trained(shard(deep()), rank)
+    module = deep()
+    if where == "inside":  # compiled blocks, each of them sharded, in a compiled module
+        module.blocks = nn.ModuleList(
+            [anyshape.compile(block, dynamic=dynamic) for block in module.blocks]
+        )
+        made = shard(anyshape.compile(module, dynamic=dynamic))
+    elif where == "around":
+        made = anyshape.compile(shard(module), dynamic=dynamic)
+    elif where == "blocks":  # a module that is not sharded itself
+        for block in module.blocks:
+            fully_shard(block)
+        made = anyshape.compile(module, dynamic=dynamic)
+        expected = trained(_blocks_alone(fully_shard), rank)
+    elif where == "freed":  # parameters are gathered again for the backward pass
+        for block in module.blocks:
+            fully_shard(block, reshard_after_forward=True)
+        made = anyshape.compile(fully_shard(module, reshard_after_forward=True), dynamic=dynamic)
+    else:  # a planted bug: nothing is exchanged
+        made = anyshape.compile(module, dynamic=dynamic)
+    found = trained(made, rank)
+    blocks = [vars(block).get("compiled") for block in made.blocks]
+    functions = [made.compiled, *[block for block in blocks if block is not None]]
+    hits = sum(c.stats.hits for function in functions for c in _compiled(function))
+    return _difference(_whole(found), _whole(expected)), hits
+
+
+def _blocks_alone(fully_shard: Any) -> Deep:
+    module = deep()
+    for block in module.blocks:
+        fully_shard(block)
+    return module
+
+
+def _compiled(function: Any) -> Any:
+    """A compiled function and all that it consists of."""
+    yield function
+    parts = [] if function.pieces is None else function.pieces.parts
+    for part in parts:
+        yield from _compiled(part)
+
+
+def _whole(parameters: list[torch.Tensor]) -> list[torch.Tensor]:
+    return [p.full_tensor() if hasattr(p, "full_tensor") else p for p in parameters]

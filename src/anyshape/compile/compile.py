@@ -9,10 +9,8 @@ import torch
 from anyshape.compile.bound_method import CompiledMethod
 from anyshape.compile.compiled import Compiled
 from anyshape.compile.compiled_module import CompiledModule
-from anyshape.compile.data_parallel import SHARDED, is_sharded
 from anyshape.compile.options import Options
-from anyshape.env.site import warn
-from anyshape.errors import AnyshapeWarning, ArgumentError, UnsupportedError
+from anyshape.errors import ArgumentError
 from anyshape.interop.backend import find_backend
 from anyshape.torch_compat.dynamo import is_disabled
 
@@ -104,14 +102,7 @@ def _compiled(fn: Any, options: Options, disable: bool) -> Any:
     if disable:
         return fn
     if isinstance(fn, torch.nn.Module):
-        module = CompiledModule(fn, options)
-        if is_sharded(fn):
-            if options.fullgraph:
-                raise UnsupportedError(f"{type(fn).__name__} cannot be traced whole", why=SHARDED)
-            module.compiled.eager_because = SHARDED
-            told = f"{type(fn).__name__} runs eagerly: {SHARDED}"
-            warn(AnyshapeWarning(told))
-        return module
+        return CompiledModule(fn, options)
     made = Compiled(fn.fn if isinstance(fn, Compiled | CompiledMethod) else fn, options)
     if is_disabled(fn) and not options.fullgraph:
         made.eager_because = "torch.compiler.disable keeps it out of compiled programs"

@@ -19,7 +19,7 @@ from anyshape.compile.dynamism.policy import Choice, Policy
 from anyshape.compile.dynamism.shared_history import SharedHistory
 from anyshape.compile.dynamism.store import StoredHistory
 from anyshape.compile.dynamism.varying import Varying
-from anyshape.compile.explanation import name_of
+from anyshape.compile.explanation import global_name, name_of
 from anyshape.compile.lowered import lower_program, lower_segments
 from anyshape.compile.pieces.cuts import Cuts
 from anyshape.compile.stance import is_ordinary, is_watched, stance
@@ -493,5 +493,7 @@ class Compiled(Described):
             self._methods.clear()
 
     def __reduce__(self) -> Any:
-        """Copies and pickles start without entries."""
-        return Compiled, (self.fn, self.options)
+        """Copies and pickles start without entries. What its module knows by the name of the
+        function, as a decorated one, is pickled by name, and is its own copy, as functions are.
+        """
+        return global_name(self) or (Compiled, (self.fn, self.options))

@@ -7,9 +7,16 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from anyshape.compile.compiled import Compiled
-from anyshape.compile.data_parallel import is_data_parallel, with_module
-from anyshape.errors import UnsupportedError
-from anyshape.torch_compat.module_attribute import NON_PERSISTENT, REGISTRIES
+from anyshape.compile.data_parallel import served
+from anyshape.torch_compat.module_attribute import (
+    CALL_HOOKS,
+    FULL_BACKWARD_HOOK,
+    NON_PERSISTENT,
+    REGISTRIES,
+    STATE_HOOKS,
+    overridden,
+)
+from anyshape.trace.record.territory import twin_always
 
 if TYPE_CHECKING:
     from anyshape.compile.options import Options
@@ -28,42 +35,36 @@ _OF_COMPILED: Final = frozenset(
         "_repr_html_",
     ]
 )
-_SHARED: Final = (*REGISTRIES, NON_PERSISTENT)
+_SHARED: Final = (*REGISTRIES, NON_PERSISTENT, *STATE_HOOKS)
+_FORWARD, _PRE, _BACKWARD, _BACKWARD_PRE = CALL_HOOKS
 
 
 class CompiledModule(torch.nn.Module):
     """Shares parameters, buffers and submodules with the original, under the same names, so that
     `state_dict`, `parameters` and `to` are those of the original; other attributes are read from
-    and set on the original. Of a data-parallel wrapper the module inside is compiled.
+    and set on the original, and methods that its class overrides are its own. Of a data-parallel
+    wrapper, and of a sharded module, what is inside is compiled.
+
+    Hooks of its own run as Python around the program; those of the original are part of it.
     """
 
     def __init__(self, original: torch.nn.Module, options: Options) -> None:
-        super().__init__()
         own = self.__dict__
+        own["original"] = original
+        super().__init__()
+        del own["training"]  # it is the original's
         for name in _SHARED:
             own[name] = original.__dict__[name]
-        own["original"] = original
-        if is_data_parallel(original):
-            inner = CompiledModule(original.module, options)  # type: ignore[arg-type]
-            own["compiled"] = inner.compiled
-            own["served"] = with_module(original, inner)
-        else:
-            own["compiled"] = own["served"] = Compiled(original, options)
-        own["training"] = original.training
+        for name in overridden(type(original)):
+            own[name] = getattr(original, name)
+        own["compiled"], own["forward"] = served(original, lambda fn: Compiled(fn, options))
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Run the program for these inputs."""
-        return self.__dict__["served"](*args, **kwargs)
-
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """The same as a call."""
-        return self(*args, **kwargs)
-
-    def train(self, mode: bool = True) -> CompiledModule:
-        """Set the mode of the original."""
-        self.original.train(mode)
-        self.__dict__["training"] = mode
-        return self
+        own = self.__dict__
+        if own[_FORWARD] or own[_PRE] or own[_BACKWARD] or own[_BACKWARD_PRE]:
+            return super().__call__(*args, **kwargs)
+        return own["forward"](*args, **kwargs)
 
     def __getattr__(self, name: str) -> Any:
         own = self.__dict__
@@ -72,18 +73,15 @@ class CompiledModule(torch.nn.Module):
         return getattr(own["original"], name)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name == "__class__":
-            raise UnsupportedError(
-                "the class of a compiled module cannot be changed",
-                why="fully_shard does so, to gather parameters in every call",
-                fix="shard the module, and compile parts that hold no sharded parameters",
-            )
-        if name == "training":
+        if name == "__class__":  # which `fully_shard` extends
+            object.__setattr__(self, name, value)
+        elif name == FULL_BACKWARD_HOOK:
             self.__dict__[name] = value
-        setattr(self.original, name, value)
+        else:
+            setattr(self.__dict__["original"], name, value)
 
     def __delattr__(self, name: str) -> None:
-        delattr(self.original, name)
+        delattr(self.__dict__["original"], name)
 
     def __reduce__(self) -> Any:
         """Copies and pickles share nothing with this one, and have no programs yet."""
@@ -91,3 +89,7 @@ class CompiledModule(torch.nn.Module):
 
     def __repr__(self) -> str:
         return f"Compiled{self.original!r}"
+
+
+for _method in ("__call__", "__getattr__", "__setattr__", "__delattr__"):
+    twin_always(getattr(CompiledModule, _method).__code__)  # in a trace of a function around it

@@ -1,49 +1,50 @@
 """Modules whose gradients or parameters are exchanged between processes.
 
 `DistributedDataParallel` tells an object of C++ when a forward pass begins and ends, on every call;
-none of that can be part of a program. Its own Python runs as it is, and the module inside is
-compiled. `fully_shard` changes modules so that they gather their parameters in every call; such
-modules run eagerly.
+a module that `fully_shard` has changed gathers its parameters before its forward pass and frees
+them after it, in hooks. None of that can be part of a program: it runs as the Python that it is,
+and what is inside is compiled. Inside such a module the parameters are plain tensors, the same
+objects in every call.
 """
 
 from __future__ import annotations
 
-import sys
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from torch.nn import Module
 from torch.nn.parallel import DistributedDataParallel
 
-from anyshape.torch_compat.module_attribute import MODULES
+from anyshape.trace.record.sharded import is_sharded
 
 if TYPE_CHECKING:
-    import torch
-
-_SHARDING: Final = "torch.distributed.fsdp"
-SHARDED: Final = "fully_shard has changed it, so that it gathers its parameters in every call"
+    from collections.abc import Callable
 
 
-def is_data_parallel(module: torch.nn.Module) -> bool:
-    """Whether a module is such a wrapper."""
-    return isinstance(module, DistributedDataParallel)
+class Served(NamedTuple):
+    """A compiled function, and the callable that runs it: itself, or a module around it."""
+
+    compiled: Any
+    run: Any
 
 
-def with_module(wrapper: Any, compiled: torch.nn.Module) -> Any:
-    """The same wrapper, with all of its state, that runs `compiled` in place of its module."""
-    kind = type(wrapper)
-    members = {"module": property(lambda _: compiled), "__module__": kind.__module__}
+def served(fn: Any, make: Callable[[Any], Any]) -> Served:
+    """What `make` compiles of a function or module, and what to call in its place."""
+    if isinstance(fn, DistributedDataParallel):
+        inner = served(fn.module, make)
+        return Served(inner.compiled, _standing_in(fn, "module", lambda: inner.run))
+    if isinstance(fn, Module) and is_sharded(fn):
+        forward = fn.forward
+        compiled = make(forward)
+        found = lambda: compiled if fn.forward == forward else fn.forward  # noqa: E731
+        return Served(compiled, _standing_in(fn, "forward", found))
+    compiled = make(fn)
+    return Served(compiled, compiled)
+
+
+def _standing_in(module: Any, name: str, found: Callable[[], Any]) -> Any:
+    """The same module, with all of its state, for which one attribute is what `found` gives."""
+    kind = type(module)
+    members = {name: property(lambda _: found()), "__module__": kind.__module__}
     made: Any = object.__new__(type(kind.__name__, (kind,), members))
-    made.__dict__ = wrapper.__dict__
+    made.__dict__ = module.__dict__
     return made
-
-
-def is_sharded(module: torch.nn.Module) -> bool:
-    """Whether `fully_shard` has changed a module or a part of it; who did has imported it."""
-    sharding: Any = sys.modules.get(_SHARDING)
-    if sharding is None:
-        return False
-    parts, seen = [module], {id(module)}  # by identity: a module need not have a hash
-    for part in parts:
-        children = [child for child in vars(part)[MODULES].values() if child is not None]
-        parts += [child for child in children if id(child) not in seen]
-        seen.update(map(id, children))
-    return any(isinstance(part, sharding.FSDPModule) for part in parts)

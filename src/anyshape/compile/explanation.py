@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -14,6 +15,15 @@ if TYPE_CHECKING:
 def name_of(fn: Any) -> str:
     """The name of a function or module, for messages."""
     return str(getattr(fn, "__qualname__", None) or type(fn).__name__)
+
+
+def global_name(x: Any) -> str | None:
+    """The qualified name by which the module of a function has exactly this object, if it has."""
+    whole: str = getattr(x, "__qualname__", "")
+    found: Any = sys.modules.get(getattr(x, "__module__", None) or "")
+    for name in whole.split("."):
+        found = getattr(found, name, None)
+    return whole if found is x else None
 
 
 def explain(compiled: Compiled) -> str:

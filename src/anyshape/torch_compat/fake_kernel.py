@@ -21,6 +21,13 @@ __all__ = [
     "set_context",
 ]
 
+_UPDATES: Final = (
+    torch._fused_adagrad_,
+    torch._fused_adam_,
+    torch._fused_adamw_,
+    torch._fused_sgd_,
+)
+
 # Under `enable_python_dispatcher()` composite ops run their Python decompositions, which work on
 # symbolic sizes; their C++ ones would ask for numbers. `set_context(make)` is what
 # `torch.library.get_ctx()` gives inside a fake kernel: the way in which it makes a size that only
@@ -55,9 +62,12 @@ def returns_new_tensors(func: Any) -> bool:
 def returns_nothing(func: Any) -> bool:
     """Whether a custom op gives no result, and has no kernel that checks shapes: any call is right.
 
-    Torch's own fake tensors take such a call, too.
+    Torch's own fake tensors take such a call, too. So do fused updates of optimizers: torch has no
+    kernel for meta tensors for some, and one that asks for the learning rate for others.
     """
     name = qualified_name(func)
+    if any(func is update for update in _UPDATES):
+        return True
     if (
         not name
         or name.startswith("aten::")

@@ -6,6 +6,7 @@ share or restore the registries themselves takes their names.
 
 from __future__ import annotations
 
+from types import FunctionType
 from typing import Any, Final
 
 import torch
@@ -40,6 +41,17 @@ CALL_HOOKS: Final = (
 )
 """The hooks that calling a module looks at."""
 
+FULL_BACKWARD_HOOK: Final = "_is_full_backward_hook"
+"""Which kind the backward hooks of a module are; None without any."""
+
+STATE_HOOKS: Final = (
+    "_state_dict_hooks",
+    "_state_dict_pre_hooks",
+    "_load_state_dict_pre_hooks",
+    "_load_state_dict_post_hooks",
+)
+"""The hooks that run around `state_dict` and `load_state_dict`."""
+
 GLOBAL_HOOKS: Final = (
     _module._global_forward_hooks,
     _module._global_forward_pre_hooks,
@@ -70,6 +82,26 @@ def calls_forward(m: torch.nn.Module) -> bool:
     own = m.__dict__
     hooks = any(own[name] for name in CALL_HOOKS) or any(GLOBAL_HOOKS)
     return has_plain_call(m) and not hooks
+
+
+def overridden(kind: type) -> list[str]:
+    """The methods of modules, other than special ones, that a class has in place of torch's.
+
+    The passage from a call to the forward pass is not among them.
+    """
+    found = [
+        name
+        for name, method in vars(torch.nn.Module).items()
+        if isinstance(method, FunctionType) and not name.startswith("__")
+    ]
+    return [
+        name
+        for name in found
+        if name not in _CALLING and getattr(kind, name) is not getattr(torch.nn.Module, name)
+    ]
+
+
+_CALLING: Final = ("forward", "_call_impl", "_wrapped_call_impl", "_slow_forward")
 
 
 def own_call(kind: Any, call: Any) -> Any:

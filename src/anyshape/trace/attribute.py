@@ -27,3 +27,25 @@ class View:
 
     def __getitem__(self, name: str) -> Any:
         return getattr(self.object, name)
+
+
+class Elements:
+    """The elements of a tuple that is an entry of a mapping, as long as it has so many of them."""
+
+    __slots__ = ("count", "key", "owner")
+
+    def __init__(self, owner: Any, key: Any, count: int) -> None:
+        self.owner = owner
+        self.key = key
+        self.count = count
+
+    def __getitem__(self, i: int) -> Any:
+        found = self.owner[self.key]
+        if type(found) is not tuple or len(found) != self.count:
+            raise KeyError(self.key)
+        return found[i]
+
+    def replaced(self, known: tuple[Any, ...] | None, i: int, x: Any) -> tuple[Any, ...]:
+        """What is known of the tuple, or the tuple itself, with another element."""
+        found = self.owner[self.key] if known is None else known
+        return (*found[:i], x, *found[i + 1 :])

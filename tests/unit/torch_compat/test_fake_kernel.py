@@ -59,3 +59,16 @@ def test_tensors_of_a_kernel_have_no_data():
         assert made.device.type == "meta"
         assert (made + 1).device.type == "meta"
         assert torch.ones(2).cos().shape == (2,)
+
+
+def test_fused_updates_return_nothing():
+    parameter, gradient, momentum = torch.ones(3), torch.ones(3), torch.zeros(3)
+    options = {"weight_decay": 0.0, "momentum": 0.9, "lr": 0.5, "dampening": 0.0}
+    flags = {"nesterov": False, "maximize": False, "is_first_step": True}
+    given = [parameter], [gradient], [momentum]
+    assert torch._fused_sgd_(*given, **options, **flags) is None
+    assert parameter.tolist() == [0.5, 0.5, 0.5]
+    for update in (torch._fused_adagrad_, torch._fused_adam_, torch._fused_adamw_):
+        assert fake_kernel.returns_nothing(update)
+    assert fake_kernel.returns_nothing(torch._fused_sgd_)
+    assert not fake_kernel.returns_nothing(torch.add)

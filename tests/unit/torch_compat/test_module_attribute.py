@@ -59,3 +59,27 @@ def test_a_module_loads_its_own_tensors_by_one_method():
     del layer.track_running_stats
     layer.load_state_dict({k: v + 1 for k, v in torch.nn.BatchNorm1d(2).state_dict().items()})
     assert layer.running_mean.tolist() == [1.0, 1.0]
+
+
+def test_hooks_of_the_state_and_of_the_backward_pass():
+    module = torch.nn.Linear(2, 2)
+    module.register_state_dict_post_hook(lambda *_: None)
+    module.register_state_dict_pre_hook(lambda *_: None)
+    module.register_load_state_dict_pre_hook(lambda *_: None)
+    module.register_load_state_dict_post_hook(lambda *_: None)
+    assert [len(module.__dict__[name]) for name in attribute.STATE_HOOKS] == [1, 1, 1, 1]
+    assert module.__dict__[attribute.FULL_BACKWARD_HOOK] is None
+    module.register_full_backward_hook(lambda *_: None)
+    assert module.__dict__[attribute.FULL_BACKWARD_HOOK] is True
+
+
+def test_methods_that_a_class_overrides():
+    class Layer(torch.nn.Linear):
+        def state_dict(self, *args, **kwargs):
+            return super().state_dict(*args, **kwargs)
+
+        def other(self):
+            return self
+
+    assert attribute.overridden(torch.nn.Module) == []
+    assert sorted(attribute.overridden(Layer)) == ["extra_repr", "state_dict"]

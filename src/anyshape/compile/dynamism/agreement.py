@@ -14,6 +14,7 @@ first call, and one for each place that differs between them or changes in any o
 from __future__ import annotations
 
 import atexit
+import functools
 import json
 import threading
 import weakref
@@ -25,12 +26,16 @@ from anyshape.errors import AnyshapeWarning
 from anyshape.torch_compat.process_group import default_group, is_alive, membership
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from anyshape.torch_compat.process_group import Membership
 
 _COUNT: Final = "anyshape/messages"
 _SOONEST: Final = 0.02  # seconds between two looks at the store
 _LATEST: Final = 0.5
 _GROWTH: Final = 1.5
+_LOOKS: Final = 250  # for a message whose writer may have died
+_PATIENCE: Final = 2.0  # seconds for a look at the store to end
 
 
 class Message(NamedTuple):
@@ -55,16 +60,18 @@ class Member(Protocol):
 
 
 class Ranks:
-    """The processes of one group, as one of them sees them."""
+    """The processes of one group, as one of them sees them, while `is_there` says that it is."""
 
-    def __init__(self, here: Membership) -> None:
+    def __init__(self, here: Membership, is_there: Callable[[], bool]) -> None:
         self.rank = here.rank
+        self.is_there = is_there
         self._store = here.store
         self._lock = threading.Lock()
         self._members: dict[str, weakref.ref[Member]] = {}
         self._early: dict[str, list[Message]] = {}  # for functions that this process has not called
         self._ordinals: dict[str, int] = {}
         self._seen = 0
+        self._late = 0  # how often the next message was looked for in vain
         self._stopped = threading.Event()
         self._awake = threading.Event()
         self._reader = threading.Thread(
@@ -110,12 +117,14 @@ class Ranks:
         count = self._store.add(_COUNT, 0)
         news = self._seen < count
         while self._seen < count:
-            self._seen += 1
-            try:
-                data = self._store.get(_key(self._seen))
-            except RuntimeError:  # its writer died between the number and the text
-                continue
-            self._deliver(_decoded(data))
+            key = _key(self._seen + 1)
+            if not self._store.check([key]):  # its writer is between the number and the text
+                self._late += 1
+                if self._late < _LOOKS:
+                    break
+            else:
+                self._deliver(_decoded(self._store.get(key)))
+            self._seen, self._late = self._seen + 1, 0
         with self._lock:
             members = [member for ref in self._members.values() if (member := ref()) is not None]
         waiting = [member.remind() for member in members]
@@ -138,9 +147,11 @@ class Ranks:
         self._awake.set()
 
     def end(self) -> None:
-        """Read no more, and wait a moment for the thread: the store is about to go."""
+        """Read no more, and wait for the thread. A thread that comes back from a call in C++ while
+        the interpreter ends aborts the process; no look at the store waits for anybody.
+        """
         self.stop()
-        self._reader.join(timeout=_LATEST)
+        self._reader.join(timeout=_PATIENCE)
 
 
 _groups: dict[Any, Ranks] = {}
@@ -163,7 +174,7 @@ def ranks() -> Ranks | None:
             here = membership(group)
             if here.size == 1:
                 return None
-            found = _groups[group] = Ranks(here)
+            found = _groups[group] = Ranks(here, functools.partial(is_alive, group))
         return found
 
 
@@ -175,7 +186,7 @@ def _read(ref: weakref.ref[Ranks], stopped: threading.Event, awake: threading.Ev
             awake.clear()
             pause = _SOONEST
         here = ref()
-        if here is None or stopped.is_set():
+        if here is None or stopped.is_set() or not here.is_there():
             return
         try:
             pause = _SOONEST if here.read() else min(pause * _GROWTH, _LATEST)

@@ -33,7 +33,11 @@ class SharedHistory(StoredHistory):
         self._inbox: deque[Message] = deque()
 
     def note(self, names: Sequence[str], flat: Sequence[Any]) -> set[Place]:
-        """Look at the inputs of a call, after one message of the others, if there is any."""
+        """Look at the inputs of a call, and at one message of the others, if there is any.
+
+        A call that changes something itself leaves the messages to the next one: each change has
+        a program of its own, as in the process that told of it.
+        """
         here = None if config.agree is None else ranks()
         if here is None:
             return super().note(names, flat)
@@ -42,10 +46,11 @@ class SharedHistory(StoredHistory):
             self._ranks, self._name = here, here.join(self._key, self)
             here.tell(Message(here.rank, self._name, first=self._first_values()))
             return changed
-        self._take()
         changed = super().note(names, flat)
         if changed:
             here.tell(Message(here.rank, self._name, dynamic=tuple(changed)))
+        else:
+            self._take()
         return changed
 
     def receive(self, message: Message) -> None:

@@ -9,9 +9,11 @@ A function is known by its module and qualified name, which stay the same when l
 also by its line, and one of a script by the name of the script. Functions with one key share their
 entries, and an entry that no input has means nothing: both cost time, never correctness.
 
-Writers merge with what is there and lose nothing of what others write; see `locked_file.py`. A
-document that is damaged, or something else altogether, is ignored with a warning, and put aside
-when there is something to write; one of a later version is left alone.
+Writers lose nothing of what others write. The processes of one machine merge with what is in a
+file, under a lock (`locked_file.py`); behind a URL each process has a document of its own, and
+readers merge them (`remote_folder.py`). A document that is damaged, or something else altogether,
+is ignored with a warning; a file is put aside when there is something to write. One of a later
+version is left alone.
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from anyshape.compile.dynamism.history import History, Place
-from anyshape.compile.dynamism.locked_file import LocalFile, RemoteFile
+from anyshape.compile.dynamism.locked_file import LockedFile
+from anyshape.compile.dynamism.remote_folder import RemoteFolder
 from anyshape.config import config
 from anyshape.env.site import warn
 from anyshape.errors import AnyshapeWarning
@@ -31,10 +34,9 @@ from anyshape.errors import AnyshapeWarning
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from anyshape.compile.dynamism.locked_file import LockedFile
-
 FORMAT: Final = "anyshape-dynamic-sources"
 VERSION: Final = 1
+_LOCAL: Final = "file://"
 _TRIES: Final = 16
 
 
@@ -58,15 +60,17 @@ class Store:
     """The document at a path, or behind a URL that fsspec knows."""
 
     def __init__(self, path: str) -> None:
-        self._document: LockedFile = RemoteFile(path) if "://" in path else LocalFile(path)
+        local = path.removeprefix(_LOCAL)
+        self._document = RemoteFolder(path) if "://" in local else LockedFile(local)
 
     def load(self, key: str) -> set[Place]:
         """The sources of a function that turned out dynamic, with their dimensions."""
+        found = self._of_others(key)
         try:
-            return self._known().get(key, set())
+            found |= self._own().get(key, set())
         except (OSError, ValueError) as e:
             _warn(f"{self._document} is ignored: {e}")
-            return set()
+        return found
 
     def add(self, key: str, places: Iterable[tuple[str, int | None]]) -> None:
         """Keep more of them. What cannot be written is a warning."""
@@ -74,14 +78,14 @@ class Store:
         try:
             if new:
                 with self._document.locked():
-                    self._merge(key, new)
+                    self._merge(key, new - self._of_others(key))
         except (OSError, _LaterVersion) as e:
             _warn(f"{self._document} cannot be written: {e}")
 
     def _merge(self, key: str, new: set[Place]) -> None:
         for _ in range(_TRIES):
             try:
-                known = self._known()
+                known = self._own()
             except _LaterVersion:
                 raise
             except ValueError as e:
@@ -94,9 +98,25 @@ class Store:
             self._document.write(_encoded(known))
         raise OSError("others write to it all the time")
 
-    def _known(self) -> dict[str, set[Place]]:
+    def _own(self) -> dict[str, set[Place]]:
+        """What is in the document that this process writes."""
         data = self._document.read()
         return {} if data is None else _decoded(data)
+
+    def _of_others(self, key: str) -> set[Place]:
+        """What is in the documents of others; one that cannot be read is left alone."""
+        found: set[Place] = set()
+        try:
+            documents = self._document.others()
+        except OSError as e:
+            _warn(f"{self._document} is ignored: {e}")
+            return found
+        for name, data in documents:
+            try:
+                found |= _decoded(data).get(key, set())
+            except ValueError as e:
+                _warn(f"{name} is ignored: {e}")
+        return found
 
 
 class StoredHistory(History):

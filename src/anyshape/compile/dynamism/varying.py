@@ -3,7 +3,7 @@
 A number or a tensor that a program reads from an attribute, a global variable or the like is at
 first what it was when traced. If an entry is rejected because another number, or another tensor of
 the same class, is there, the place is an input of later traces: a counter or a cache then has one
-program.
+program. Of a tuple of numbers, which is replaced as a whole, the elements are the inputs.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from anyshape.compile.cache.guard_function import Outside
-from anyshape.trace.attribute import Attribute, View
+from anyshape.trace.attribute import Attribute, Elements, View
 from anyshape.trace.observation import OuterGradients
 from anyshape.trace.record.read import ATTRIBUTE, ITEM
 
@@ -45,10 +45,21 @@ class Varying:
             read = condition.watch.failing() if type(condition) is Outside else None
             if read is not None and _may_be_input(read):
                 assert type(condition) is Outside
-                owner = View(read.owner) if read.kind == ATTRIBUTE else read.owner
-                place = Attribute(owner, read.key, condition.watch.label(read), varies=True)
-                if self._places.setdefault((id(read.owner), read.key), place) is place:
-                    history.note([place.name], [read.value])
+                self._add(read, condition.watch.label(read), history)
+
+    def _add(self, read: Read, name: str, history: History) -> None:
+        owner = View(read.owner) if read.kind == ATTRIBUTE else read.owner
+        found, values = [Attribute(owner, read.key, name, varies=True)], [read.value]
+        if type(read.value) is tuple:
+            parts = Elements(owner, read.key, len(read.value))
+            found = [
+                Attribute(parts, i, f"{name}[{i}]", varies=True) for i in range(len(read.value))
+            ]
+            values = list(read.value)
+        for place, value in zip(found, values, strict=True):
+            key = (id(read.owner), (read.key, place.key))
+            if self._places.setdefault(key, place) is place:
+                history.note([place.name], [value])
 
     def current(self, known: list[Attribute]) -> list[Attribute]:
         """The places that hold a number or a tensor at the moment, without those known already."""
@@ -61,11 +72,18 @@ def _may_be_input(read: Read) -> bool:
     if read.kind not in (ITEM, ATTRIBUTE) or isinstance(read.owner, torch.Tensor):
         return False
     now = read.now()
+    if type(now) is tuple and type(read.value) is tuple and now:
+        kinds = [type(x) for x in now]
+        return kinds == [type(x) for x in read.value] and all(map(_is_number, now))
     return type(now) is type(read.value) and _is_input(now)
 
 
 def _is_input(x: Any) -> bool:
-    return type(x) in (int, float) or isinstance(x, torch.Tensor)
+    return _is_number(x) or isinstance(x, torch.Tensor)
+
+
+def _is_number(x: Any) -> bool:
+    return type(x) in (int, float)
 
 
 def _value(a: Attribute) -> Any:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
+from anyshape.compile.data_parallel import served
 from anyshape.compile.pieces.routed import routed
 from anyshape.env.site import in_package
 from anyshape.torch_compat.dynamo import is_disabled, is_disabled_alone, original_of
@@ -17,6 +18,8 @@ from anyshape.trace.twin.twin import twin_code
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from anyshape.compile.data_parallel import Served
 
 # functions that look at their callers must find them
 _FRAMES: Final = frozenset(("_getframe", "currentframe", "stack", "locals"))
@@ -30,7 +33,7 @@ class Callees:
 
     def __init__(self, make: Callable[[Any], Any]) -> None:
         self._make = make
-        self._known: dict[tuple[int, int], tuple[Any, Any]] = {}
+        self._known: dict[tuple[int, int], tuple[Any, Served]] = {}
         self._as_python: dict[int, tuple[Any, Any]] = {}
         self._counts: Counter[Any] = Counter()
 
@@ -53,7 +56,7 @@ class Callees:
     @property
     def compiled(self) -> list[Any]:
         """The compiled functions so far."""
-        return [made for _, made in self._known.values()]
+        return [made.compiled for _, made in self._known.values()]
 
     def _routed(self, f: Any) -> Any:
         """A function that runs as Python; what it calls is compiled in turn."""
@@ -74,8 +77,8 @@ class Callees:
             if self._counts[group] >= most:
                 return f
             self._counts[group] += 1
-            found = self._known[key] = (f, self._make(f))
-        return found[1]
+            found = self._known[key] = (f, served(f, self._make))
+        return found[1].run
 
 
 def _is_compiled(f: types.FunctionType) -> bool:
@@ -88,5 +91,7 @@ def _is_compiled(f: types.FunctionType) -> bool:
 
 
 def _has_own_code(m: torch.nn.Module) -> bool:
-    """Whether a module is more than one op of torch."""
+    """Whether a module is more than one op of torch, and not compiled already."""
+    if in_package(getattr(type(m).__call__, "__module__", None), "anyshape"):
+        return False
     return next(m.children(), None) is not None or not in_package(type(m).__module__, "torch")

@@ -39,6 +39,7 @@ from anyshape.trace.record.atom import ATOMS, CONTAINERS, HEAP, SYMBOLIC, Functi
 from anyshape.trace.record.builtin import Builtins
 from anyshape.trace.record.disabled import need_enabled
 from anyshape.trace.record.setting import is_setting, may_set
+from anyshape.trace.record.sharded import need_whole
 from anyshape.trace.record.territory import is_twinned
 from anyshape.trace.twin.twin import is_twin
 from anyshape.trace.wrapper import call_with_wrapper
@@ -343,6 +344,7 @@ class Calls:
 
     def _called(self, m: Any, kind: type) -> Any:
         """The callable that `Module.__call__` calls."""
+        need_whole(self._recorder, m)
         ready = self._implementation(m, kind)
         return functools.partial(call_module, self._recorder.tracer, m, ready)
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 import torch
 
 from anyshape.symbolic.operand import is_symbolic
+from anyshape.trace.attribute import Elements, View
 from anyshape.trace.record.equality import same
 
 if TYPE_CHECKING:
@@ -54,6 +55,15 @@ class Read(NamedTuple):
         if self.kind == CONTENT:
             return same_content(now, self.value)
         return same(now, self.value)
+
+
+def place_of(owner: Any, key: Any) -> Place:
+    """The place of an item, of an attribute, or of the tuple that has such an element."""
+    if type(owner) is Elements:
+        owner, key = owner.owner, owner.key
+    if type(owner) is View:
+        return ATTRIBUTE, id(owner.object), key
+    return ITEM, id(owner), key
 
 
 def is_array(x: Any) -> bool:

@@ -20,7 +20,7 @@ from anyshape.env.site import capture as capture_site
 from anyshape.errors import EffectError
 from anyshape.refusal import refused
 from anyshape.torch_compat.module_attribute import CALL_HOOKS, GLOBAL_HOOKS
-from anyshape.trace.attribute import View
+from anyshape.trace.attribute import Elements
 from anyshape.trace.options import DONE, REFUSED
 from anyshape.trace.record import depth, garbage, read_log
 from anyshape.trace.record import read as reads
@@ -328,11 +328,11 @@ class Reader:
         self.reads[place] = (read_log.CALL_HOOKED, m, None, (own, tables))
 
     def replace(self, owner: Any, key: Any, stand_in: Any) -> None:
-        """Make an item of a dict, or an attribute, an input of the program."""
-        if type(owner) is View:
-            self.inputs[reads.ATTRIBUTE, id(owner.object), key] = stand_in
-        else:
-            self.inputs[reads.ITEM, id(owner), key] = stand_in
+        """Make an item, an attribute, or an element of such a tuple, an input of the program."""
+        place = reads.place_of(owner, key)
+        if type(owner) is Elements:
+            stand_in = self.born(owner.replaced(self.inputs.get(place), key, stand_in))
+        self.inputs[place] = stand_in
 
     def attribute_input(self, owner: Any, name: str) -> Any:
         """The input that an attribute is, if it is one."""

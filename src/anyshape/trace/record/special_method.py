@@ -33,6 +33,8 @@ def special_method(calls: Calls, f: Any, owner: Any) -> Any:
             return functools.partial(attributes.remove, owner)
         case "__next__":
             return functools.partial(calls.ready(next), owner)
+        case "__get__" if type(owner) is types.FunctionType:
+            return f  # it makes a method, and looks at neither the object nor the class
     if name in _WAYS and type(owner) in _DESCRIPTORS:
         return functools.partial(_through_descriptor, calls, f, owner)
     if isinstance(owner, CONTAINERS):

@@ -16,6 +16,7 @@ from __future__ import annotations
 import os
 import sys
 import sysconfig
+import typing
 from typing import TYPE_CHECKING, Any, Final
 
 from anyshape.env.site import home_of, is_framework, is_own
@@ -74,7 +75,8 @@ _LIBRARIES: Final = tuple(
 )
 _RECORD: Final = __name__.rpartition(".")[0] + "."
 _known: dict[str, bool] = {}
-_always: set[CodeType] = set()
+_GIVING_BACK: Final = (typing.cast, typing.assert_type)  # they do not look at what they are given
+_always: set[CodeType] = {f.__code__ for f in _GIVING_BACK}
 
 
 def is_library(cls: type) -> bool:
