@@ -25,7 +25,6 @@ from anyshape.torch_compat.call_frame import APPLY
 from anyshape.torch_compat.torch_function import DisableTorchFunction
 from anyshape.trace import tree
 from anyshape.trace.graph import RESULT, Follows, Name, Value, leaves, values_in
-from anyshape.trace.mode_recorder import RECOMPUTES
 from anyshape.trace.record.atom import ATOMS
 from anyshape.trace.record.held import given
 from anyshape.trace.record.owner import is_plain_object
@@ -111,7 +110,7 @@ def need_backward(tracer: Tracer) -> None:
     """
     frame = None if tracer.whole else sys._getframe(1)
     while frame is not None:
-        if frame.f_code is APPLY.__code__ and _has_backward(**frame.f_locals):
+        if frame.f_code is APPLY.__code__ and gradients_flow(frame.f_locals["args"]):
             name = frame.f_locals["cls"].__name__
             raise refused(
                 UnsupportedError,
@@ -120,13 +119,6 @@ def need_backward(tracer: Tracer) -> None:
                 fix=f"write {name}.apply(...) where it is called",
             )
         frame = frame.f_back
-
-
-def _has_backward(cls: Any, args: tuple[Any, ...], **_: Any) -> bool:
-    """Whether gradients flow through a call of `apply`; the functions of `torch.utils.checkpoint`
-    only keep tensors for the second forward.
-    """
-    return cls.__module__ != RECOMPUTES and gradients_flow(args)
 
 
 def need_seen() -> None:

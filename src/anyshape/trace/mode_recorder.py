@@ -39,7 +39,7 @@ _is_grad_enabled: Final = torch.is_grad_enabled
 _is_inference: Final = torch.is_inference_mode_enabled
 _default_dtype: Final = torch.get_default_dtype
 _SETS_GRAD: Final = torch.no_grad | torch.enable_grad | torch.set_grad_enabled
-RECOMPUTES: Final = "torch.utils.checkpoint"  # its hooks give the tensors that were saved
+_RECOMPUTES: Final = "torch.utils.checkpoint"  # its hooks give the tensors that were saved
 
 
 class ModeRecorder:
@@ -204,7 +204,7 @@ class _Block:
 
 def _hooks() -> Any:
     found = saved_tensors_hooks()
-    return None if found is None or found[0].__module__ == RECOMPUTES else found
+    return None if found is None or found[0].__module__ == _RECOMPUTES else found
 
 
 def _is_same(a: Any, b: Any) -> bool:
