@@ -47,8 +47,8 @@ def global_state() -> Any:
 def stance() -> str:
     """What `torch.compiler.set_stance` says; who has called it has imported the module."""
     module: Any = sys.modules.get(_FRAMES)
-    found: str = "default" if module is None else module._stance.stance
-    return found
+    found: Any = getattr(module, "_stance", None)  # None while another thread imports the module
+    return "default" if found is None else str(found.stance)
 
 
 def original_of(f: Any) -> Any:

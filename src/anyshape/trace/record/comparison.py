@@ -46,6 +46,12 @@ class Comparisons:
         effects = self._recorder.effects
         find_hash = self._special(key, "__hash__")
         found = own_hash(key) if find_hash is None else find_hash()
+        if type(found) in NUMBERS:  # C takes no stand-in for it
+            raise self._recorder.unsupported(
+                f"the hash of a {type(key).__name__} depends on a size",
+                why="sets and dicts of Python are built by its value",
+                fix="use int(...) in __hash__, which specializes on the size",
+            )
         compares = is_compared(key)
         for other in o:
             if other is not key and (compares or is_compared(other)):

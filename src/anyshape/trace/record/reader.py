@@ -423,6 +423,8 @@ class Reader:
         if new.co_freevars:
             cells = dict(zip(code.co_freevars, f.__closure__ or (), strict=True))
             closure = tuple([self.cell(cells[n], n) for n in new.co_freevars])
+        varying = self.attribute_input(f, "__defaults__")  # where they are inputs of the program
+        defaults = defaults if varying is None else varying
         made = Function(new, self.space(f.__globals__), f.__name__, defaults, closure)
         made.__kwdefaults__ = named
         made.__qualname__, made.__module__ = f.__qualname__, f.__module__
