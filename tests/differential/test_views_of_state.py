@@ -330,3 +330,30 @@ def test_a_view_that_is_stale_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "show_change", lambda *_: None)
     assert differences(variables_of_a_module, MODES[1])[0]
     assert differences(attributes_of_a_class, MODES[1])[0]
+
+
+def test_values_that_vary_are_read_by_every_way() -> None:
+    """Numbers that change between calls become inputs, for those ways that can see them."""
+
+    def imported(x: torch.Tensor) -> Any:
+        from tests.differential.viewed_module import X
+
+        return x * X, X
+
+    def helper(k: float = 2.0) -> float:
+        return k
+
+    def default(x: torch.Tensor) -> Any:
+        defaults = helper.__defaults__ or ()
+        return x * helper(), defaults[0], hasattr(viewed_module.THIS, "LATE")
+
+    for fn in (imported, default):
+        for mode in MODES:
+            compiled = anyshape.compile(fn, **mode)
+            for k in (1.0, 2.0, 3.0, -0.0, 5.0):
+                viewed_module.THIS.X, helper.__defaults__ = k, (k,)
+                if k == 5.0:
+                    viewed_module.THIS.LATE = k
+                assert repr(compiled(torch.ones(3))) == repr(fn(torch.ones(3)))
+            del viewed_module.THIS.LATE
+    viewed_module.THIS.X = 1

@@ -244,7 +244,7 @@ class Attributes:
         if isinstance(o, tuple):  # an item of a named tuple
             return recorder.outside(value) if recorder.is_outside(o) else value
         if not recorder.is_born(o) and (type(value) in ATOMS or type(o) is Function):
-            recorder.note(reads.ATTRIBUTE, o, name, value)
+            value = recorder.note(reads.ATTRIBUTE, o, name, value)
         return value
 
     def _of_raw(self, o: Any, name: str, raw: Any) -> Any:

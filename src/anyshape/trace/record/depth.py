@@ -64,7 +64,7 @@ def parts_of(recorder: Reader, x: Any) -> list[Any]:
     held = []
     for name in slots:
         value = getattr(x, name, MISSING)
-        recorder.note(reads.ATTRIBUTE, x, name, value)
+        recorder.note_value(reads.ATTRIBUTE, x, name, value)
         held += [] if value is MISSING else [value]
     own = getattr(x, "__dict__", None)
     if type(own) is not dict:

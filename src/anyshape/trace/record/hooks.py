@@ -82,7 +82,7 @@ class Hooks:
         if self.recorder.assigned_global(own, name) is not reads.MISSING:
             raise self.recorder.refusal(f"{name} is imported, which was assigned before")
         if name in own:
-            self.recorder.note(reads.ITEM, own, name, value)
+            self.recorder.note_value(reads.ITEM, own, name, value)
 
     def prefetch(self, *names: str) -> None:
         """Names that the body of a class looks up, where Python asks no `__missing__`."""

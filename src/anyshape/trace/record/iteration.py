@@ -104,7 +104,7 @@ class Iterations:
         if type(f) is Function and not is_twin(f.__code__):
             recorder = self._recorder
             for name in _ABOUT:
-                recorder.note(reads.ATTRIBUTE, f, name, getattr(f, name))
+                recorder.note_value(reads.ATTRIBUTE, f, name, getattr(f, name))
             for part in (f.__kwdefaults__, f.__annotations__, f.__dict__):
                 if part:
                     recorder.content(recorder.outside(part))

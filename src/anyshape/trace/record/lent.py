@@ -105,7 +105,9 @@ class Lent:
             return self.lend(f)
         function = f.__func__ if type(f) is types.MethodType else f
         for name in _SEEN:
-            self._recorder.note(reads.ATTRIBUTE, function, name, getattr(function, name, None))
+            self._recorder.note_value(
+                reads.ATTRIBUTE, function, name, getattr(function, name, None)
+            )
         if getattr(function, "__dict__", None):
             self._recorder.deep(function.__dict__)
         return f

@@ -45,7 +45,9 @@ def lazy_attribute(recorder: Recorder, calls: Calls, m: Any, name: str) -> Any:
     if calls.is_recorded(fallback) and recorder.lookup(type(m), name) is MISSING:
         recorder.note(reads.ABSENT, own, name, MISSING)
         return calls.ready(fallback)(m, name)
-    value = getattr(m, name)
-    if type(value) in ATOMS:
-        recorder.note(reads.ATTRIBUTE, m, name, value)
-    return value
+    try:
+        value = getattr(m, name)
+    except AttributeError:
+        recorder.note(reads.ABSENT, own, name, MISSING)
+        raise
+    return recorder.note(reads.ATTRIBUTE, m, name, value) if type(value) in ATOMS else value

@@ -144,6 +144,11 @@ class Reader:
                 self._outside[id(value)] = value
         return self.argument(value) if id(value) in self._given else value
 
+    def note_value(self, kind: str, owner: Any, key: Any, value: Any) -> Any:
+        """Note a read by code that gets the value itself: the place is no input of the program."""
+        self.inputs.pop((kind, id(owner), key), None)
+        return self.note(kind, owner, key, value)
+
     def argument(self, real: Any) -> Any:
         """The copy of an argument that was read from outside: both are one object."""
         found, name = self._given[id(real)]
