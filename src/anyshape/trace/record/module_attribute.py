@@ -1,4 +1,4 @@
-"""Attributes of modules, which are its global variables too, and the items of its dict.
+"""Attributes of modules, which are their global variables too, and the items of their dicts.
 
 What the trace assigned by one of these ways is seen by all of them: it is in the namespace of the
 twins, see `Recorder.set_global`. Attributes beyond the namespace are made by a function or a class
