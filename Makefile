@@ -2,7 +2,7 @@
 # `make test PYTHON=python3.13` takes that Python, in an environment of its own: .venv-3.13.
 #
 #   make demo      see it work (NAME=sparse)   make fmt       format and fix
-#   make test      tests, engine's coverage    make bench     the engine against other engines
+#   make test      tests, engine's coverage    make bench     all tables against torch, ten minutes
 #   make lint      style, layers, limits       make fuzz      look for wrong verdicts (N=20000)
 #   make type      mypy, strict                make docs      build the documentation
 #   make compat    torch's private names (TORCH=torch==2.11.0 VENV=.venv-2.11)
@@ -124,7 +124,7 @@ type: setup
 	$(BIN)/mypy
 
 bench: $(BENCH_STAMP)
-	$(BIN)/python benchmarks/engine.py $(ARGS)
+	$(BIN)/python benchmarks/report.py $(ARGS)
 
 fuzz: setup
 	$(BIN)/python -m tests.soundness.fuzz $(N)

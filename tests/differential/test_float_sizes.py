@@ -164,6 +164,13 @@ def numpy_tensors(x: torch.Tensor) -> Any:
     return (*made, x.half() * single, x.int() * double, torch.tensor(half, dtype=torch.float64))
 
 
+def numpy_conversions(x: torch.Tensor) -> Any:
+    n = x.size(0)
+    third = np.int64(n / 3)
+    made = np.int64(n) + 1, np.float64(n) / 2, np.float32(n / 3), np.float16(n * 7)
+    return x[:third] * float(made[1]), *made, third, np.int64(np.int64(n)), np.float64("2.5")
+
+
 def interpolated(x: torch.Tensor) -> Any:
     y = x[None, None].repeat(1, 1, 2)
     return interpolate(y, scale_factor=1.5), interpolate(y, size=int(x.size(0) * 0.5) + 1)
@@ -180,7 +187,7 @@ PROGRAMS = [
     *(bits, extremes, symbolic_extremes, rounded, conversions, results, numpy_scalars),
     *(numpy_functions, interpolated, below_a_limit),
     *(numpy_precisions, numpy_logarithms, numpy_extremes, numpy_shapes),
-    *(numpy_results, numpy_tensors),
+    *(numpy_results, numpy_tensors, numpy_conversions),
 ]
 PARTS = {centre_crop: 2, interpolated: 1}  # a negative start; an empty input is refused
 

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from anyshape.rules.dispatch.autocast import autocast_state
+from anyshape.torch_compat.compiled_halves import Halves, halves_noted
 from anyshape.torch_compat.fake_tensor import SYMPY_INTERP, TracingContext, tracing
 from anyshape.torch_compat.inductor_compiler import (
     AssertScalar,
@@ -30,7 +31,6 @@ from anyshape.torch_compat.inductor_compiler import (
     backward_at_once,
     compile_fx,
     compile_fx_inner,
-    generated_call,
     with_scheduler_pass,
     without_autograd_cache,
 )
@@ -51,19 +51,18 @@ def compile_with_inductor(
     settings: dict[str, Any],
     *,
     direct: bool = False,
-) -> Callable[..., Any]:
+) -> Callable[..., Any] | Halves:
     """The compiled graph, as a function of symbols and tensors, by these settings of Inductor.
 
-    If it is `direct`, and gradients are off, the generated code is called without AOTAutograd's
-    wrapper where that has nothing else to do.
+    If it is `direct`, and AOTAutograd's wrapper has nothing else to do, the generated code is
+    called without it where gradients are off; where they are on, the halves are returned.
     """
     context = TracingContext(fakes.mode)
-    results: list[Any] = []
+    found: list[Halves | None] = []
 
     def inner(graph: GraphModule, *args: Any, **kwargs: Any) -> Any:
         failures.note(graph)
         result: Any = compile_fx_inner(graph, *args, **kwargs)
-        results.append(result)
         if context.output_strides and result.output_strides:
             numbers = {theirs: fakes.numbers[ours] for theirs, ours in fakes.names.items()}
             context.output_strides[:] = [
@@ -80,14 +79,17 @@ def compile_with_inductor(
             stack.enter_context(with_scheduler_pass(ChecksFirst()))
             stack.enter_context(without_autograd_cache())
         stack.enter_context(tracing(context))
+        stack.enter_context(halves_noted(found))
         compiled: Any = compile_fx(
             module, fakes.inputs(), inner_compile=inner, config_patches=settings or None
         )
     made: Callable[..., Any] = compiled
-    if direct and not torch.is_grad_enabled() and not autocast_state():
-        call = generated_call(context, results)
-        if call is not None:
-            return lambda *args: call([*args])
+    halves = found[0] if len(found) == 1 else None
+    if direct and halves is not None and not autocast_state():
+        if torch.is_grad_enabled():
+            return halves
+        call = halves.forward
+        return lambda *args: call([*args])
     return made
 
 

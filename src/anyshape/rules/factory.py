@@ -19,6 +19,7 @@ from anyshape.symbolic.numpy_scalar import NumpyBool, scalar_of
 from anyshape.symbolic.operand import is_numpy, is_symbolic
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.current import current
+from anyshape.tensor.index_operand import IndexOperand, is_index
 from anyshape.tensor.layout import CONTIGUOUS, Layout
 from anyshape.tensor.meta import Meta
 from anyshape.tensor.size import (
@@ -46,8 +47,10 @@ def device_of(device: Any) -> torch.device:
         return torch.device(device)
 
 
-def _no_size(n: Any) -> Exception:
+def _no_size(n: Any) -> BaseException:
     """The error for a size that is no integer; torch takes objects that have an `__index__`."""
+    if is_index(n):
+        return IndexOperand()
     name = type(n).__name__
     if not hasattr(type(n), "__index__") or type(n) is bool:
         return TypeError(f"expected an integer as a size, got {name}")

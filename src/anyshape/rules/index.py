@@ -14,6 +14,7 @@ from anyshape.rules.dispatch.result import Done, Instead
 from anyshape.rules.dispatch.table import rule
 from anyshape.rules.shared.basic_index import basic_index
 from anyshape.rules.shared.broadcast import broadcast
+from anyshape.rules.shared.index_number import index_of
 from anyshape.rules.shared.operand import call_method, dim_of, is_tensor, meta_of, shape_of
 from anyshape.rules.shared.promote import INT, category
 from anyshape.rules.shared.slices import normalize_index, slice_of
@@ -172,7 +173,7 @@ def _as_tensor(p: Any) -> Any:
             return p
         return p if current().batched else p.item()  # a view, as for a number
     if hasattr(p, "__index__"):
-        return p.__index__()
+        return index_of(p)
     if hasattr(p, "__array__") and hasattr(p, "__setitem__"):  # an array, and no scalar of NumPy
         with DisableTorchFunction():
             return current().births.note(torch.as_tensor(p))

@@ -366,6 +366,32 @@ def lifted(x: Any, other: Any) -> Any:
     return SymFloat(real_const(env.pool, float(x)), env, scalar)
 
 
+def converted(cls: type, x: Any) -> Any:
+    """A symbolic number as a scalar of NumPy of a class: `np.int64(n)`, `np.float32(n / 2)`.
+
+    A float becomes an integer by truncation. An integer that is not within the range of the class
+    is converted by NumPy, which raises or wraps around. A float beyond it is infinite, as in
+    arithmetic, without NumPy's warning.
+    """
+    from anyshape.symbolic.sym_float import SymFloat  # noqa: PLC0415  it calls this module
+
+    name = cls.__name__
+    operand = _operand(x)
+    if operand is not None and name in WIDTHS:
+        return SymFloat(_converted(x.env, operand, name), x.env, name)
+    if operand is None or name not in RANGES:
+        return at_values(cls, x)
+    n = operand.number
+    if type(n) is SymFloat:
+        if not _is_finite(n.value):
+            return at_values(cls, x)
+        n = n.__trunc__()
+    if name == _INT64 and is_symbolic(n) and is_of_sizes(n):
+        return NumpyInt(n.expr, n.env)
+    made = made_by_numpy(n, name)
+    return at_values(cls, x) if made is None else made
+
+
 def rounded(x: Any, digits: Any = 0) -> Any:
     """`np.round` of a symbolic number."""
     from anyshape.symbolic.sym_float import SymFloat  # noqa: PLC0415  it calls this module

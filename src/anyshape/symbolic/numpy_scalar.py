@@ -11,6 +11,7 @@ torch takes such scalars for numbers of Python: `number_of` gives these. Floats 
 from __future__ import annotations
 
 import operator
+import sys
 from typing import TYPE_CHECKING, Any, Final
 
 from anyshape.domain import INF
@@ -35,6 +36,7 @@ RANGES: Final[dict[str, tuple[int, int]]] = {
 }
 """The least and the greatest number of each dtype of integers."""
 BOOL: Final = "bool_"
+_FLOATS: Final = ("float16", "float32", "float64")
 _STATIC: Final = frozenset(("dtype", "shape", "ndim", "size", "itemsize", "nbytes", "strides"))
 _PLAIN: Final = (int, float, complex, bool, str, bytes, list, tuple)
 
@@ -45,7 +47,7 @@ def scalar_name(x: Any) -> str:
     if kind.__module__ != "numpy" or getattr(x, "shape", None) != ():
         return ""
     name: str = kind.__name__
-    return name if name in RANGES or name in ("float16", "float32", "float64") else ""
+    return name if name in RANGES or name in _FLOATS else ""
 
 
 def scalar_class(name: str) -> type:
@@ -54,6 +56,12 @@ def scalar_class(name: str) -> type:
 
     found: type = getattr(np, name)
     return found
+
+
+def scalar_classes() -> list[type]:
+    """The classes of NumPy whose scalars may be symbolic; none if NumPy is not imported."""
+    numpy = sys.modules.get("numpy")
+    return [getattr(numpy, name) for name in (*RANGES, *_FLOATS)] if numpy else []
 
 
 def scalar_of(x: Any) -> str:

@@ -20,6 +20,7 @@ from anyshape.events import OpCall, listeners
 from anyshape.refusal import refused
 from anyshape.symbolic.numpy_calls import with_shapes
 from anyshape.tensor.current import current
+from anyshape.tensor.index_operand import IndexOperand
 from anyshape.tensor.observed import observed_grad, observed_offset, observed_strides
 from anyshape.tensor.size import plain, product
 from anyshape.tensor.wrapper import WrapperOperand
@@ -443,6 +444,8 @@ def _method(func: Any, name: str) -> Any:
             return row(tracer, func, (t, *args), kwargs)
         except WrapperOperand:
             return tracer.call_with_wrapper(func, (t, *args), kwargs)
+        except IndexOperand:
+            return tracer.call(func, (t, *args), kwargs)
 
     method.__name__ = name
     return method

@@ -10,7 +10,6 @@ from threading import get_ident
 from typing import TYPE_CHECKING, Any, Final
 
 from torch._functorch import config as _functorch
-from torch._functorch._aot_autograd.schemas import OutputType
 from torch._inductor import config as _inductor
 from torch._inductor import custom_graph_pass
 from torch._inductor.async_compile import AsyncCompile
@@ -19,7 +18,7 @@ from torch._inductor.dependencies import WeakDep
 from torch._inductor.ir import AssertScalar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from contextlib import AbstractContextManager
 
 __all__ = [
@@ -29,7 +28,6 @@ __all__ = [
     "backward_at_once",
     "compile_fx",
     "compile_fx_inner",
-    "generated_call",
     "kernels_side_by_side",
     "with_scheduler_pass",
     "without_autograd_cache",
@@ -66,24 +64,6 @@ def with_scheduler_pass(scheduler_pass: Any) -> AbstractContextManager[Any]:
     """A block in which Inductor runs a pass over its schedule before it fuses kernels."""
     patched: AbstractContextManager[Any] = _inductor.patch(_pre_fusion_custom_pass=scheduler_pass)
     return patched
-
-
-def generated_call(context: Any, results: list[Any]) -> Callable[[list[Any]], Any] | None:
-    """The function that Inductor generated, of the list of the inputs, which it empties.
-
-    None where AOTAutograd's wrapper does more than calling it: for inputs that are mutated, results
-    that are views, several graphs, random numbers as inputs, tokens of effects. `context` is the
-    tracing context of the compilation, `results` are those of `compile_fx_inner`.
-    """
-    meta = context.fw_metadata
-    if meta is None or len(results) != 1 or meta.tokens or meta.is_rng_op_functionalized:
-        return None
-    if any(info.mutates_data or info.mutates_metadata for info in meta.input_info):
-        return None
-    if any(info.output_type is not OutputType.non_alias for info in meta.output_info):
-        return None
-    found: Callable[[list[Any]], Any] | None = getattr(results[0], "current_callable", None)
-    return found
 
 
 @contextmanager

@@ -10,10 +10,9 @@ import torch
 
 from anyshape.config import config
 from anyshape.env import Env
-from anyshape.env.site import capture as capture_site
 from anyshape.env.site import user_site
 from anyshape.errors import AnyshapeError
-from anyshape.events import Deviation, OpCall, emit, listeners
+from anyshape.events import Deviation, OpCall, listeners
 from anyshape.expr.boolean import ge0
 from anyshape.expr.table.op_real import ANY, Span
 from anyshape.expr.terms import terms
@@ -21,11 +20,12 @@ from anyshape.rules.dispatch.as_number import NOT_NUMBERS
 from anyshape.rules.dispatch.resolve import resolve
 from anyshape.rules.dispatch.result import Defined, Done, Instead, Many
 from anyshape.rules.dispatch.table import when_registered
+from anyshape.rules.shared.index_number import call_with_indices
 from anyshape.symbolic.numpy_scalar import number_of
-from anyshape.symbolic.sym_bool import SymBool
 from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.current import outside
+from anyshape.tensor.index_operand import IndexOperand
 from anyshape.tensor.meta import Meta, meta_of_real
 from anyshape.tensor.size import same_expr
 from anyshape.tensor.sym_tensor import DUMMY, ROWS, SymTensor, alter, make, number_like
@@ -40,6 +40,7 @@ from anyshape.trace.backward import assign_gradient, gradient, note_leaf
 from anyshape.trace.birth import Births, made, make_parameter, need_origin, note_foreign, settle
 from anyshape.trace.constant import need_plain_constant
 from anyshape.trace.data_assignment import assign_data
+from anyshape.trace.deviation import deviate
 from anyshape.trace.fresh_size import bind_fresh_sizes
 from anyshape.trace.graph import CONSTANT, INPUT, RESULT, Follows, Graph, Name, Node, Value
 from anyshape.trace.literal import literal, with_data
@@ -131,6 +132,8 @@ class Tracer(ModeRecorder):
             return row(self, func, args, kwargs)
         except WrapperOperand:
             return self.call_with_wrapper(func, args, kwargs)
+        except IndexOperand:
+            return call_with_indices(self, func, args, kwargs)
 
     def record(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
         """Write a node for a call whose rule gave `out`; the tensors for its results."""
@@ -436,18 +439,7 @@ class Tracer(ModeRecorder):
         found, self._fresh = len(kept) < len(self._fresh), kept
         return found
 
-    _bind = bind_fresh_sizes
-
-    def deviate(self, op: str, condition: Any, about: str) -> None:
-        """Note that eager execution would do something else where the condition holds."""
-        if type(condition) is SymBool:
-            if condition.known() is not False:
-                found = Deviation(self.env, op, condition.condition, about, capture_site())
-                self.deviations.append(found)
-                if Deviation in listeners:
-                    emit(found)
-        elif condition:
-            raise AnyshapeError(f"{op} surely differs from eager execution: {about}")
+    _bind, deviate = bind_fresh_sizes, deviate
 
     @property
     def is_cut(self) -> bool:

@@ -10,7 +10,7 @@ import pytest
 
 from anyshape import ShapeEnv, SymInt
 from anyshape.errors import UnsupportedError
-from anyshape.symbolic.numpy_calls import lifted
+from anyshape.symbolic.numpy_calls import converted, lifted
 from anyshape.symbolic.numpy_scalar import (
     RANGES,
     NumpyBool,
@@ -112,3 +112,25 @@ def test_what_torch_takes_it_for() -> None:
 def test_names_of_scalars() -> None:
     names = [scalar_name(x) for x in (np.int8(1), np.float32(1), np.bool_(1), 1, 1.0, np.ones(2))]
     assert names == ["int8", "float32", "", "", "", ""]
+
+
+@pytest.mark.parametrize("cls", [np.int64, np.int8, np.uint8, np.uint64, np.float64, np.float32])
+def test_conversions_are_those_of_numpy(cls: Any) -> None:
+    env = ShapeEnv()
+    for value in (7, 0, 1, -3, 300, 2**53 + 1, 2**62):
+        n = env.backed(value, source=f"n{value}", size=False)
+        assert outcome(converted, cls, n) == outcome(cls, value)
+        assert outcome(converted, cls, n / 2) == outcome(cls, value / 2)
+        assert outcome(converted, cls, n > 2) == outcome(cls, value > 2)
+    for dtype in ("int64", "int8", "uint8"):
+        for value in (7, 0, 100):
+            n, _ = scalar(value, dtype)
+            assert outcome(converted, cls, n) == outcome(cls, getattr(np, dtype)(value))
+
+
+def test_a_conversion_that_may_overflow_is_guarded() -> None:
+    env = ShapeEnv()
+    n = env.backed(7, source="n", size=False)
+    assert type(converted(np.int8, n)) is NumpyInt
+    assert env.prove(n <= 127)
+    assert env.prove(n == 7) is not True

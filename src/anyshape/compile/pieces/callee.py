@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from anyshape.compile.data_parallel import Served
 
 # functions that look at their callers must find them
-_FRAMES: Final = frozenset(("_getframe", "currentframe", "stack", "locals"))
+_FRAMES: Final = frozenset(("_getframe", "currentframe", "locals"))
+_STACK: Final = frozenset(("inspect", "stack"))  # the second alone may be torch's
 _UNFIT: Final = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _MOST_FUNCTIONS: Final = 8  # with the same code: one that is made on each call is not compiled
 _MOST_OBJECTS: Final = 256  # of one class
@@ -86,6 +87,8 @@ def _is_compiled(f: types.FunctionType) -> bool:
     if is_disabled(f):
         return False
     if code.co_flags & _UNFIT or not _FRAMES.isdisjoint(code.co_names):
+        return False
+    if _STACK.issubset(code.co_names):
         return False
     return is_twinned(code) and twin_code(code) is not None
 

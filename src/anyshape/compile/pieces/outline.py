@@ -28,6 +28,7 @@ _PLAIN: Final = (
     ast.AsyncWith,
 )  # fmt: skip
 _LOAD: Final = ast.Load()
+_FRAMES: Final = frozenset(("_getframe", "currentframe"))
 CALLEE: Final = b"anyshape callee"  # stands for the function that finds what to call
 
 
@@ -65,10 +66,13 @@ def can_cut(node: ast.FunctionDef) -> bool:
 
 def _names_variables(n: ast.AST) -> bool:
     """Whether a call may look at the variables of the function around it."""
-    if not isinstance(n, ast.Call) or not isinstance(n.func, ast.Name):
+    if not isinstance(n, ast.Call):
         return False
-    is_bare = n.func.id in ("dir", "vars") and not n.args
-    return is_bare or n.func.id in ("locals", "eval", "exec")
+    name = getattr(n.func, "id", getattr(n.func, "attr", None))
+    if name in _FRAMES or ast.unparse(n.func) == "inspect.stack":
+        return True
+    is_bare = name in ("dir", "vars") and not n.args
+    return isinstance(n.func, ast.Name) and (is_bare or name in ("locals", "eval", "exec"))
 
 
 def statement_at(node: ast.FunctionDef, line: int, column: int) -> ast.stmt | None:

@@ -11,12 +11,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from anyshape.interop.fx_graph import part_to_fx
+from anyshape.interop.regions.chain import Chain, Link
 from anyshape.interop.regions.part import NoRegionsError
 from anyshape.interop.regions.part_fakes import make_part_fakes, need_layouts
 from anyshape.interop.size_guards import TakenGuard, taken_guards
+from anyshape.torch_compat.compiled_halves import Halves
 from anyshape.trace.codegen import Program
 from anyshape.trace.execution_modes import MODE_CHANGES
-from anyshape.trace.graph import Graph, Name, Value
+from anyshape.trace.graph import CONSTANT, Graph, Name, Value
 from anyshape.trace.inputs import Bind
 
 if TYPE_CHECKING:
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
     from anyshape.interop.size_guards import GuardSorter, KeptGuard
     from anyshape.trace.capture import Captured
 
-    CompileOne = Callable[[GraphModule, Fakes], Callable[..., Any]]
+    CompileOne = Callable[[GraphModule, Fakes], Callable[..., Any] | Halves]
 
 _PLAIN: Final = 4  # calls of a stretch that is not worth a compiler
 
@@ -40,8 +42,19 @@ class CompiledPart(NamedTuple):
     """The function of a part, and what it needs of sizes, over the symbols of `part`."""
 
     part: Part
-    run: Callable[..., Any]
+    run: Callable[..., Any] | Halves
     guards: list[TakenGuard]
+
+
+class _Step(NamedTuple):
+    """Neighbouring parts that are called at once, and what must hold there, else they run as
+    generated Python. Only links of a chain are many.
+    """
+
+    parts: list[Part]
+    compiled: CompiledPart | None
+    conditions: list[str]
+    links: list[Link]
 
 
 class RegionProgram(NamedTuple):
@@ -91,17 +104,13 @@ def compile_parts(
     }
     writer = _Writer(captured, fakes, sorter)
     for part in chosen.parts:
-        writer.call(part, compiled.get(part.key))
+        writer.add(part, compiled.get(part.key))
     described = [
         f"{len(groups[key])} calls of {name.rpartition('.')[2]} with {len(groups[key][0].nodes)}"
         " ops each, lowered once"
         for key, name in chosen.regions.items()
     ]
     return RegionProgram(writer.function(outputs), writer.kept, described)
-
-
-def _module(part: Part) -> GraphModule:
-    return part_to_fx(list(part.nodes), part.symbols, part.fixed, part.ins, part.outs)
 
 
 def _is_small(part: Part) -> bool:
@@ -136,31 +145,41 @@ class _Writer:
         tensors = [repr(leaf.value) for leaf in captured.inputs.leaves if leaf.value is not None]
         names = [bind.name for bind in captured.inputs.binds if bind.name not in fakes.fixed]
         self._head = f"def run({', '.join(names + tensors)}):"
-        self._lines: list[list[str]] = []
-        self._uses: list[list[Value]] = []
+        self._steps: list[_Step] = []
 
-    def call(self, part: Part, compiled: CompiledPart | None) -> None:
-        """Add a call of a part."""
-        number = len(self._lines)
-        tensors = [repr(v) for v in part.ins]
-        target = "".join([f"{_variable(leaf)}, " for leaf in part.outs])
-        start = f"{target.rstrip()} = " if target else ""
-        names = [*[str(n) for n in part.fixed.values()], *part.symbols]
-        plain = f"{start}plain{number}([{', '.join(names + tensors)}])"
-        if compiled is None:
+    def add(self, part: Part, compiled: CompiledPart | None) -> None:
+        """Add a call of a part. Neighbours that are compiled in halves are called at once."""
+        conditions = [] if compiled is None else self._conditions(part, compiled)
+        links = []
+        if compiled is not None and isinstance(compiled.run, Halves):
+            links = [Link(part, compiled.run)]
+            before = self._steps[-1] if self._steps else None
+            if before is not None and before.links and not (conditions or before.conditions):
+                before.parts.append(part)
+                before.links.extend(links)
+                return
+        self._steps.append(_Step([part], compiled, conditions, links))
+
+    def _call(self, number: int, step: _Step, needed: set[Value]) -> tuple[list[str], list[Value]]:
+        """The lines of a step, and the values that they use; `needed` are those used later."""
+        part = step.parts[0]
+        ins: list[Value | str] = [*part.symbols, *part.ins]
+        outs = part.outs
+        run: Any = None
+        if step.links:
+            chain = Chain(step.links, needed)
+            run, ins, outs = chain.function(), chain.ins, chain.outs
+        elif step.compiled is not None:
+            run = step.compiled.run
+        lines = [f"{_targets(outs)}part{number}({', '.join(map(_variable, ins))})"]
+        self._scope[f"part{number}"] = run
+        if step.compiled is None or step.conditions:
             self._scope[f"plain{number}"] = plain_function(part)
-            lines = [plain]
-        else:
-            name = f"part{compiled.part.start}"
-            self._scope[name] = compiled.run
-            lines = [f"{start}{name}({', '.join(part.symbols + tensors)})"]
-            conditions = self._conditions(part, compiled)
-            if conditions:
-                self._scope[f"plain{number}"] = plain_function(part)
-                test = " and ".join([f"({text})" for text in conditions])
-                lines = [f"if {test}:", f"    {lines[0]}", "else:", f"    {plain}"]
-        self._lines.append(lines)
-        self._uses.append([*part.ins, *[v for v in part.outs if type(v) is Value]])
+            given = [*[str(n) for n in part.fixed.values()], *part.symbols, *map(repr, part.ins)]
+            plain = f"{_targets(part.outs)}plain{number}([{', '.join(given)}])"
+            test = " and ".join([f"({text})" for text in step.conditions])
+            lines = [f"if {test}:", f"    {lines[0]}", "else:", f"    {plain}"] if test else [plain]
+        return lines, [v for v in (*ins, *outs) if type(v) is Value]
 
     def _conditions(self, part: Part, compiled: CompiledPart) -> list[str]:
         """What must hold where the part is called; guards over the inputs of the program alone are
@@ -178,23 +197,28 @@ class _Writer:
 
     def function(self, outputs: Sequence[Any]) -> Callable[..., Any]:
         """The function; what is not needed any more is freed."""
-        kept = {leaf for leaf in outputs if type(leaf) is Value}
-        seen: set[Value] = set()
-        dead: list[list[str]] = []
-        for uses in reversed(self._uses):
-            new = [v for v in dict.fromkeys(uses) if v not in seen and v not in kept]
-            dead.append([repr(v) for v in new if v.kind != "constant"])
-            seen.update(new)
+        needed = {leaf for leaf in outputs if type(leaf) is Value}
+        blocks: list[list[str]] = []
+        for number, step in reversed(list(enumerate(self._steps))):
+            lines, used = self._call(number, step, needed)
+            new = [v for v in dict.fromkeys(used) if v not in needed]
+            dead = [repr(v) for v in new if v.kind != CONSTANT]
+            blocks.append([*lines, f"del {', '.join(dead)}"] if dead else lines)
+            needed.update(new)
         lines = [f"{name} = {n}" for name, n in self._fakes.fixed.items()]
-        for call, names in zip(self._lines, reversed(dead), strict=True):
-            lines += call
-            if names:
-                lines.append(f"del {', '.join(names)}")
+        for block in reversed(blocks):
+            lines += block
         lines.append(f"return [{', '.join(map(_variable, outputs))}]")
         exec("\n    ".join([self._head, *lines]), self._scope)  # our own text
         made: Callable[..., Any] = self._scope["run"]
         return made
 
 
-def _variable(leaf: Value | Name) -> str:
+def _variable(leaf: Value | str) -> str:
     return repr(leaf) if type(leaf) is Value else str(leaf)
+
+
+def _targets(leaves: Sequence[Value | Name]) -> str:
+    """The left side of an assignment."""
+    names = "".join([f"{_variable(leaf)}, " for leaf in leaves])
+    return f"{names.rstrip()} = " if names else ""

@@ -14,6 +14,7 @@ import torch
 from anyshape.symbolic.operand import is_numpy
 from anyshape.tensor.current import current
 from anyshape.tensor.identity import type_of
+from anyshape.tensor.index_operand import IndexOperand, is_index
 from anyshape.tensor.sym_tensor import SymTensor
 
 CLASSES: Final[dict[type, torch.dtype]] = {
@@ -60,7 +61,7 @@ def as_numbers(
     """The arguments with numbers for what stands for one; None if nothing does.
 
     The first `kept` arguments stay, as does `out`, the tensor that takes the result; without
-    `tensors` all tensors do.
+    `tensors` all tensors do. An object with an `__index__` is an `IndexOperand` error.
     """
     if args and not kept and tensors and _is_one_integer(args[0]):  # as in `torch.empty(x)`
         args = (current().call(torch.Tensor.item, (args[0],), {}), *args[1:])
@@ -107,6 +108,10 @@ def _number(x: Any, tensors: bool) -> Any:
         return x if shape or not tensors else current().call(torch.Tensor.item, (x,), {})
     if isinstance(x, Enum) and isinstance(x, int):
         return int(x)
-    if not is_numpy(x) or getattr(x, "shape", None) != ():
+    if not is_numpy(x):
+        if is_index(x):
+            raise IndexOperand
+        return x
+    if getattr(x, "shape", None) != ():
         return x
     return float(x) if x.dtype.kind == "b" else x.item()  # torch takes it for a float

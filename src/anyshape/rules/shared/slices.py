@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from anyshape.errors import DimError, ShapeError
+from anyshape.rules.shared.index_number import index_of
 from anyshape.symbolic.functions import sym_ite
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.current import current, is_tracing
@@ -90,7 +91,7 @@ def _number(bound: Any) -> Any:
     return (
         bound
         if isinstance(bound, int)
-        else bound.__index__()
+        else index_of(bound)
         if not hasattr(bound, "item")
         else bound.item()
     )

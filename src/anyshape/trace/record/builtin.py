@@ -12,7 +12,6 @@ import contextvars
 import copy
 import decimal
 import functools
-import gc
 import inspect
 import io
 import math
@@ -38,7 +37,6 @@ from anyshape.trace.record import read as reads
 from anyshape.trace.record.alone import need_copied_by_python
 from anyshape.trace.record.atom import ATOMS, CONTAINERS, HEAP, SYMBOLIC
 from anyshape.trace.record.binding import is_binding, is_of_cpp
-from anyshape.trace.record.decimal_context import for_decimal
 from anyshape.trace.record.draw import Draws
 from anyshape.trace.record.inert import OPERATORS
 from anyshape.trace.record.iteration import Iterations
@@ -53,6 +51,7 @@ from anyshape.trace.record.library import (
     VARYING,
 )
 from anyshape.trace.record.meaning import Meanings
+from anyshape.trace.record.number_context import for_decimal
 from anyshape.trace.record.plain_call import PlainCalls
 from anyshape.trace.record.read import is_array
 from anyshape.trace.record.setting import is_setting, setting_calls
@@ -134,9 +133,9 @@ class Builtins:
         yield copy.deepcopy, self._deep_copy
         yield object.__setattr__, self._attributes.assign
         yield object.__getattribute__, self._attributes.plain
-        for f in (sys._getframe, inspect.currentframe, inspect.stack,
-                  gc.disable, gc.enable, gc.freeze, gc.isenabled,
-                  decimal.getcontext, decimal.setcontext, decimal.localcontext,
+        for frames in (sys._getframe, inspect.currentframe, inspect.stack):
+            yield frames, functools.partial(self._frame, frames.__name__)
+        for f in (decimal.getcontext, decimal.setcontext, decimal.localcontext,
                   threading.Event.set, threading.Event.clear, threading.Event.wait):  # fmt: skip
             yield f, functools.partial(self._effect, f.__name__)
         for name in ("open", "input", "exec", "eval", "compile", "breakpoint", "globals"):
@@ -484,3 +483,9 @@ class Builtins:
 
     def _effect(self, name: str, /, *args: Any, **named: Any) -> Any:
         raise self._recorder.refusal(f"{name}() is called")
+
+    def _frame(self, name: str, /, *args: Any, **named: Any) -> Any:
+        """Refuse a look at frames: the user's code must find those of whole functions."""
+        error = self._recorder.refusal(f"{name}() is called")
+        error.can_break = is_framework(sys._getframe(1).f_code.co_filename)
+        raise error

@@ -10,7 +10,8 @@ from typing import Final
 
 EFFECTFUL: Final = frozenset(
     ("posix", "nt", "_io", "_socket", "select", "signal", "_posixsubprocess", "_thread", "_ctypes",
-     "fcntl", "mmap", "faulthandler", "_sqlite3", "_queue", "atexit", "_signal", "resource")
+     "fcntl", "mmap", "faulthandler", "_sqlite3", "_queue", "atexit", "_signal", "resource",
+     "gc")
 )  # fmt: skip
 ARRAY_CHANGES: Final = frozenset(
     ("fill", "sort", "partition", "put", "resize", "itemset", "setfield", "setflags", "byteswap",
@@ -22,11 +23,11 @@ PURE: Final = frozenset(
      "dataclasses", "datetime", "decimal", "difflib", "enum", "fractions", "functools", "hashlib",
      "heapq", "html", "inspect", "ipaddress", "json", "keyword", "math", "numbers",
      "operator", "packaging", "re", "statistics", "string", "struct", "textwrap", "types", "typing",
-     "unicodedata", "urllib", "warnings", "weakref", "zlib", "threading", "importlib", "gc",
+     "unicodedata", "urllib", "warnings", "weakref", "zlib", "threading", "importlib",
      "_weakrefset", "_collections_abc", "os", "genericpath", "ntpath", "traceback")
 )  # fmt: skip
 # modules whose classes keep functions that a trace finds again when it calls the object
 KEEPING: Final = frozenset(("builtins", "functools", "types", "itertools", "collections"))
-HARMLESS: Final = frozenset(("fspath", "allocate_lock", "RLock", "get_ident", "isenabled"))
+HARMLESS: Final = frozenset(("fspath", "allocate_lock", "RLock", "get_ident"))
 ADVANCING: Final = frozenset(("__next__", "send", "throw", "close", "asend", "athrow", "aclose"))
 VARYING: Final = ("time", "random", "_random", "secrets", "uuid", "numpy.random", "_datetime")

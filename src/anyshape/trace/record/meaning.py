@@ -11,7 +11,8 @@ import torch
 
 from anyshape.symbolic import functions
 from anyshape.symbolic.arithmetic import power_modulo
-from anyshape.symbolic.numpy_scalar import NumpyBool, NumpyInt
+from anyshape.symbolic.numpy_calls import converted
+from anyshape.symbolic.numpy_scalar import NumpyBool, NumpyInt, scalar_classes
 from anyshape.symbolic.operand import is_symbolic
 from anyshape.symbolic.sym_bool import SymBool
 from anyshape.symbolic.sym_float import SymFloat
@@ -58,6 +59,8 @@ class Meanings:
         yield builtins.issubclass, self._is_subclass
         yield builtins.id, self._identity
         yield builtins.hash, self._hash
+        for cls in scalar_classes():
+            yield cls, functools.partial(self._scalar, cls)
 
     # ------------------------------------------------------------------ numbers
 
@@ -91,6 +94,11 @@ class Meanings:
             return x.__sym_float__()
         method = self._operators.special(x, "__float__")
         return float(x) if method is None else method()
+
+    def _scalar(self, cls: type, /, *args: Any, **named: Any) -> Any:
+        """A class of NumPy's scalars."""
+        x = self._operators.plain(args[0]) if len(args) == 1 and not named else None
+        return converted(cls, x) if is_symbolic(x) else self._calls.make(cls, *args, **named)
 
     def bool_(self, x: Any = False) -> Any:
         """`bool`; a value that only the run knows stays one, if the trace cannot follow both."""

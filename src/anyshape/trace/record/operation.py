@@ -29,8 +29,8 @@ from anyshape.trace.graph import SYMBOLIC
 from anyshape.trace.options import DONE
 from anyshape.trace.record.atom import ATOMS, CONTAINERS, HEAP, Function
 from anyshape.trace.record.block import Block, UnseenBlock
-from anyshape.trace.record.decimal_context import for_decimal
 from anyshape.trace.record.eager_error import call_of, eager_class
+from anyshape.trace.record.number_context import for_decimal
 from anyshape.trace.record.read import is_array
 from anyshape.trace.record.setting import is_setting
 from anyshape.trace.record.text import Deferred

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import functools
+import types
 from collections import Counter, OrderedDict, defaultdict, deque
 from typing import TYPE_CHECKING, Any, Final
 
@@ -29,6 +31,7 @@ _NEW: Final = (
     Counter,
     bytearray,
 )
+_VALUES: Final = frozenset((int, float, complex, bool, str, bytes, type(None)))
 _PICKLING: Final = ("_pickle", "pickle")  # they call methods of what they are given, and make
 
 
@@ -46,6 +49,8 @@ class PlainCalls:
 
         It gets copies of containers from outside, so that a change shows, and is refused.
         """
+        if not args and not named and _is_of_module(f):
+            return self._asked(f)
         if any(is_generator(a) for a in (*args, *named.values())):
             raise self._recorder.refusal("a random generator is given to code that is not recorded")
         pickles = getattr(f, "__module__", None) in _PICKLING
@@ -63,6 +68,16 @@ class PlainCalls:
             if lent.were_used:
                 return result
         return self._compute(f, args, named, lent, lent.seen)
+
+    def _asked(self, f: Any) -> Any:
+        """Call a function without arguments: it tells of state, and is asked before every run."""
+        result = f()
+        if result is None:
+            raise self._recorder.refusal(f"{f.__name__}() is called")
+        told = _as_data(result)
+        if told is not None:
+            self._recorder.note(reads.CALL, functools.partial(_data_of, f), (), told)
+        return self._found(result, ())
 
     def _compute(self, f: Any, args: Any, named: dict[str, Any], lent: Lent, lend: Any) -> Any:
         """Call such a function once, with what `lend` gives for the functions that it is given."""
@@ -103,3 +118,27 @@ class PlainCalls:
         if type(result) in _NEW and all(result is not a for a in given):
             return self._recorder.born(result)
         return result
+
+
+def _is_of_module(f: Any) -> bool:
+    """Whether a callable is a function, and no method that has its object as an argument."""
+    if type(f) is types.BuiltinFunctionType:
+        return f.__self__ is None or type(f.__self__) is types.ModuleType
+    return type(f) is types.FunctionType
+
+
+def _data_of(f: Any) -> Any:
+    return _as_data(f())
+
+
+def _as_data(x: Any) -> Any:
+    """Plain data with their kind, as nested tuples; None for anything else."""
+    if type(x) in _VALUES:
+        return (type(x), x)
+    if type(x) is dict:
+        parts = [_as_data(part) for item in x.items() for part in item]
+    elif type(x) in (list, tuple):
+        parts = [*map(_as_data, x)]
+    else:
+        return None
+    return None if None in parts else (type(x), *parts)

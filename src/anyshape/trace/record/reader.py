@@ -25,9 +25,9 @@ from anyshape.trace.options import DONE, REFUSED
 from anyshape.trace.record import depth, garbage, read_log
 from anyshape.trace.record import read as reads
 from anyshape.trace.record.atom import ATOMS, CONTAINERS, HEAP, SYMBOLIC, Function
-from anyshape.trace.record.decimal_context import context_text, has_decimals
 from anyshape.trace.record.memory import need_unwritten
 from anyshape.trace.record.namespace import Namespace
+from anyshape.trace.record.number_context import contexts_of
 from anyshape.trace.record.own_dict import module_of
 from anyshape.trace.record.passive import active_method
 from anyshape.trace.record.read import MISSING
@@ -312,8 +312,8 @@ class Reader:
                 None,
                 reads.meta_of(tensor),
             )
-        if has_decimals(self._outside.values(), self._born.values()):
-            self._log(reads.CALL, context_text, (), context_text())
+        for context in contexts_of(self._outside.values(), self._born.values()):
+            self._log(reads.CALL, context, (), context())
         unfolding = Unfolding(self.reads.values(), self._born, self.inputs)
         return Watch(unfolding.places, unfolding.origin)
 

@@ -13,8 +13,10 @@ from torch.nn import functional as F  # noqa: N812  as everybody calls it
 from anyshape.env.site import home_of, in_package
 from anyshape.rules.dispatch.as_number import MAKERS, as_numbers
 from anyshape.rules.generator import recorded, set_seed
+from anyshape.rules.shared.index_number import call_with_indices
 from anyshape.symbolic.sym_bool import SymBool
 from anyshape.tensor import current
+from anyshape.tensor.index_operand import IndexOperand
 from anyshape.tensor.sym_tensor import SymTensor
 from anyshape.torch_compat.process_flag import FLAG_SETTERS
 from anyshape.torch_compat.tensor_group import GROUPERS, grouped_indices
@@ -178,7 +180,10 @@ def _ranged(recorder: Recorder, *args: Any, **named: Any) -> Any:
 
 def _of_numbers(recorder: Recorder, *args: Any, call: Any, **named: Any) -> Any:
     """Its parser takes no traced tensor for a number."""
-    numbers = as_numbers(args, named)
+    try:
+        numbers = as_numbers(args, named)
+    except IndexOperand:
+        return call_with_indices(recorder.tracer, call, args, named)
     args, named = (args, named) if numbers is None else numbers
     return call(*args, **named)
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from anyshape.trace.record.atom import ATOMS, Function
 from anyshape.trace.record.text import SHOWN
 
 if TYPE_CHECKING:
     from anyshape.trace.record.operation import Operations
+
+
+_OWN: Final = ("_operations", "_object")  # all other names are those of the object
 
 
 class Words:
@@ -33,7 +36,9 @@ class Words:
             return format(str(self), spec)
         return format(self._operations._recorder.deep(self._object), spec)
 
-    def __getattr__(self, name: str) -> Any:  # of a field such as `{o.name}`
+    def __getattribute__(self, name: str) -> Any:  # of a field such as `{o.name}`
+        if name in _OWN:
+            return object.__getattribute__(self, name)
         operations = self._operations
         return operations.text(operations.calls.attributes.attribute(self._object, name), -1)
 
