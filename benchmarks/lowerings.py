@@ -2,8 +2,9 @@
 
     python benchmarks/lowerings.py [--models gpt,encoder,experts,bert] [--json out.json]
 
-Each model is traced with unbacked sizes and lowered by Inductor. One lowering is the goal. Results
-are compared with eager execution; "wrong" counts the pairs where they differ.
+Each model is traced with unbacked sizes and lowered by Inductor, for CUDA where there is a device.
+One lowering is the goal. Results are compared with eager execution; "wrong" counts the pairs where
+they differ.
 """
 
 from __future__ import annotations
@@ -69,13 +70,14 @@ def measure(name: str) -> dict[str, Any]:
     """The number of lowerings, and of pairs with wrong results."""
     torch.manual_seed(0)
     model, inputs = MODELS[name]()
-    model.eval()
+    place = "cuda" if torch.cuda.is_available() else "cpu"
+    model.eval().float().to(place)
     compiled = anyshape.compile(model, dynamic="unbacked", fullgraph=True, backend="inductor")
     seen: list[Any] = []
     wrong = 0
     with torch.no_grad(), subscribe(seen.append, Lowering):
         for b, s in PAIRS:
-            given = inputs(b, s)
+            given = [x.to(place) for x in inputs(b, s)]
             want, found = model(*given), compiled(*given)
             want, found = (r if type(r) is torch.Tensor else r[0] for r in (want, found))
             wrong += not torch.allclose(want, found, atol=1e-4)

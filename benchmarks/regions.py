@@ -3,19 +3,17 @@
     python benchmarks/regions.py                              12 blocks on the CPU; some minutes
     python benchmarks/regions.py --layers 24 --sides ours,torch
     python benchmarks/regions.py --train                      with a backward pass
-    python benchmarks/regions.py --serve                      60 requests at 60 random sizes
     python benchmarks/regions.py --json out.json              the figures as well
 
 The sides: `eager`; `plain`, ours with the backend eager; `ours`, by
 Inductor with `config.regions = "auto"`; `whole`, the same without regions; `torch`,
-`torch.compile(dynamic=True)`; `regional`, each block compiled by hand, `block.compile()`.
+`torch.compile(dynamic=True)`; `regional`, each block compiled by hand, `block.compile()`;
+`replayed`, ours by Inductor with `mode="reduce-overhead"`, which is CUDA graphs on CUDA.
 Each runs in a new process with an empty cache of compiled code, after one compilation of another
 model, which has the C++ headers compiled and the processor probed too. "first" is the wall time of
 the first call in seconds, "Python" the processor time of its thread: all but g++ and Triton. Small
-and large are the best times of later calls, in milliseconds. Under --serve, "all" is the wall time
-of all requests, "slow" the calls that took more than ten times the median, and "steady" the sum of
-the best of five later calls at each size. Ratios are against `torch`. Runs on CUDA, in bfloat16,
-where there is a device.
+and large are the best times of later calls, in milliseconds. Ratios are against `torch`. Runs on
+CUDA, in bfloat16, where there is a device.
 """
 
 from __future__ import annotations
@@ -80,34 +78,63 @@ def make(layers: int, width: int) -> Any:
     return model.cuda().bfloat16() if torch.cuda.is_available() else model
 
 
-def measure(options: argparse.Namespace) -> dict[str, Any]:  # noqa: C901  one process, one run
+def device() -> str:
+    import torch
+
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def tokens(size: tuple[int, int]) -> Any:
+    import torch
+
+    return torch.randint(0, 512, size, device=device())
+
+
+def settle() -> None:
+    """Wait for the device."""
+    import torch
+
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+
+
+def compiled(model: Any, side: str) -> Any:
+    """The model as a side runs it."""
+    import torch
+
+    import anyshape
+
+    if side in ("plain", "ours", "whole", "replayed"):
+        backend = "eager" if side == "plain" else "inductor"
+        mode = "reduce-overhead" if side == "replayed" else None
+        return anyshape.compile(
+            model, dynamic="unbacked", fullgraph=True, backend=backend, mode=mode
+        )
+    if side == "torch":
+        return torch.compile(model, dynamic=True)
+    for block in model.blocks if side == "regional" else ():
+        block.compile(dynamic=True)
+    return model
+
+
+def warm_up() -> None:
+    """Have the headers compiled and the processor probed."""
+    import torch
+
+    layers = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Softmax(-1)).to(device())
+    torch.compile(layers, dynamic=True)(torch.randn(64, 4, device=device())).sum()
+
+
+def measure(options: argparse.Namespace) -> dict[str, Any]:
     """The figures of one side; runs in a process of its own."""
     import torch
 
     import anyshape
 
     warnings.simplefilter("ignore")
-    device = "cuda" if torch.cuda.is_available() else "cpu"
     torch.set_num_threads(1)
     torch.manual_seed(0)
     side, train = options.measure, options.train
-
-    def compiled(model: Any) -> Any:
-        if side in ("plain", "ours", "whole"):
-            backend = "eager" if side == "plain" else "inductor"
-            return anyshape.compile(model, dynamic="unbacked", fullgraph=True, backend=backend)
-        if side == "torch":
-            return torch.compile(model, dynamic=True)
-        for block in model.blocks if side == "regional" and hasattr(model, "blocks") else ():
-            block.compile(dynamic=True)
-        return model
-
-    def tokens(size: tuple[int, int]) -> Any:
-        return torch.randint(0, 512, size, device=device)
-
-    def settle() -> None:
-        if device == "cuda":
-            torch.cuda.synchronize()
 
     def call(model: Any, i: Any) -> Any:
         out = model(i)
@@ -121,11 +148,6 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:  # noqa: C901  one p
         call(model, i)
         return time.perf_counter() - start
 
-    def warm_up() -> None:
-        layers = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Softmax(-1)).to(device)
-        x = torch.randn(64, 4, device=device)
-        torch.compile(layers, dynamic=True)(x).sum()
-
     plain = make(options.layers, options.width)
     found: dict[str, Any] = {}
     regions = "auto" if side == "ours" else "off"
@@ -133,46 +155,34 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:  # noqa: C901  one p
         warm_up()
         first = tokens(SMALL)
         want = plain(first).detach()
-        model = compiled(plain)
+        model = compiled(plain, side)
         settle()
-        if options.serve:
-            found = serve(model, tokens, timed)
-        else:
-            start, thread = time.perf_counter(), time.thread_time()
-            out = call(model, first)
-            found["first"] = time.perf_counter() - start
-            found["python"] = time.thread_time() - thread
-            found["difference"] = float((out.detach() - want).abs().max())
-            for name, size in (("small", SMALL), ("large", LARGE)):
-                i = tokens(size)
-                timed(model, i)
-                found[name] = min(timed(model, i) for _ in range(ROUNDS)) * 1e3
+        start, thread = time.perf_counter(), time.thread_time()
+        out = call(model, first)
+        found["first"] = time.perf_counter() - start
+        found["python"] = time.thread_time() - thread
+        found["difference"] = float((out.detach() - want).abs().max())
+        for name, size in (("small", SMALL), ("large", LARGE)):
+            i = tokens(size)
+            timed(model, i)
+            found[name] = min(timed(model, i) for _ in range(ROUNDS)) * 1e3
     return found
-
-
-def serve(model: Any, tokens: Any, timed: Any) -> dict[str, Any]:
-    """Sixty requests at random sizes, then five more rounds of them."""
-    import random
-
-    draw = random.Random(0)
-    sizes = [(draw.randint(1, 12), draw.randint(1, 700)) for _ in range(56)]
-    sizes += [(1, 1), (1, 350), (7, 1), (12, 700)]
-    requests = [tokens(size) for size in sizes]
-    times = [timed(model, i) for i in requests]
-    usual = sorted(times)[len(times) // 2]
-    slow = [round(t, 2) for t in times if t > max(10 * usual, 0.3)]
-    steady = sum(min(timed(model, i) for _ in range(5)) for i in requests)
-    return {"all": sum(times), "slow": slow, "steady": steady * 1e3}
 
 
 def run(side: str, options: argparse.Namespace) -> dict[str, Any]:
     """`measure` in a new process with an empty cache of compiled code."""
-    words = [sys.executable, __file__, "--measure", side]
+    words = [__file__, "--measure", side]
     words += ["--layers", str(options.layers), "--width", str(options.width)]
-    words += ["--train"] * options.train + ["--serve"] * options.serve
+    return in_process([*words, *["--train"] * options.train])
+
+
+def in_process(words: list[str]) -> dict[str, Any]:
+    """The figures that a new process prints, which starts with an empty cache of compiled code."""
     with tempfile.TemporaryDirectory() as folder:
         env = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": folder, "TRITON_CACHE_DIR": folder}
-        done = subprocess.run(words, env=env, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [sys.executable, *words], env=env, capture_output=True, text=True, check=False
+        )
     if done.returncode:
         return {"error": (done.stderr.strip().splitlines() or ["no output"])[-1]}
     found: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
@@ -197,7 +207,6 @@ def main() -> None:
     parser.add_argument("--width", type=int, default=32)
     parser.add_argument("--sides", default=",".join(SIDES))
     parser.add_argument("--train", action="store_true")
-    parser.add_argument("--serve", action="store_true")
     parser.add_argument("--json")
     parser.add_argument("--measure", help=argparse.SUPPRESS)
     options = parser.parse_args()

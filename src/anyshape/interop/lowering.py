@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from torch.fx import Interpreter
-
 from anyshape.errors import BackendError, UnsupportedError, text_of
 from anyshape.interop.backend import Backend, Lowered
 from anyshape.interop.compiler_turn import is_of_torch
+from anyshape.interop.examples import Examples
 from anyshape.interop.fakes import actual_hints, choose_hints, make_fakes
 from anyshape.interop.inductor import compile_with_inductor
 from anyshape.interop.lowerable import need_lowerable, need_order, need_plain_tensors
@@ -22,13 +21,13 @@ from anyshape.interop.regions.program import RegionProgram
 from anyshape.interop.runtime_wrapper import RuntimeWrapper
 from anyshape.interop.size_guards import GuardSorter, taken_guards
 from anyshape.torch_compat.fake_kernel import enable_python_dispatcher
-from anyshape.torch_compat.fake_tensor import TracingContext, compute_unbacked_bindings, tracing
+from anyshape.torch_compat.fake_tensor import TracingContext, tracing
 from anyshape.trace.execution_modes import keep_modes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from torch.fx import GraphModule, Node
+    from torch.fx import GraphModule
 
     from anyshape.interop.assert_failure import AssertFailures
     from anyshape.interop.backend import Compiler
@@ -104,28 +103,5 @@ def _compile(
 ) -> Callable[..., Any]:
     with fakes.general, tracing(TracingContext(fakes.mode)):
         with fakes.mode, enable_python_dispatcher():
-            _Examples(module, fakes).run(*fakes.inputs())
+            Examples(module, fakes).run(*fakes.inputs())
         return compiler(module, fakes.inputs(), **settings)
-
-
-class _Examples(Interpreter):
-    """Records the result of each node, as fake tensors and torch's symbolic numbers.
-
-    Parameters and buffers are fake too, because a program may mutate them.
-    """
-
-    def __init__(self, module: GraphModule, fakes: Fakes) -> None:
-        super().__init__(module)
-        self._fakes = fakes
-
-    def get_attr(self, target: Any, args: Any, kwargs: Any) -> Any:
-        real = super().get_attr(target, args, kwargs)
-        return self._fakes.mode.from_tensor(real, static_shapes=True)
-
-    def run_node(self, n: Node) -> Any:
-        result = super().run_node(n)
-        n.meta["example_value"] = n.meta["val"] = result
-        bindings = compute_unbacked_bindings(self._fakes.shape_env, result)
-        if bindings:
-            n.meta["unbacked_bindings"] = bindings
-        return result

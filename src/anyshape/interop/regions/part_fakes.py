@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
-from torch.fx import Interpreter
 
 from anyshape.domain import INF, NINF
 from anyshape.expr.traverse import names_of
 from anyshape.interop.arithmetic import compute, interpreter
+from anyshape.interop.examples import Examples
 from anyshape.interop.fakes import Fakes, make_symbol, new_mode, strides_in_order
 from anyshape.interop.regions.part import NoRegionsError
 from anyshape.symbolic.sym_int import SymInt
@@ -82,11 +82,12 @@ def _numbers(sizes: Sequence[Any], number: Any) -> list[Any]:
 def need_layouts(part: Part, module: GraphModule, fakes: Fakes, layouts: Layouts) -> None:
     """Raise unless torch lays the results out as the trace says, at some sizes.
 
-    The next part is compiled for tensors that are laid out as the trace says.
+    The next part is compiled for tensors that are laid out as the trace says. The results of the
+    nodes are noted.
     """
     try:
         with fakes.mode, general_paths(), enable_python_dispatcher():
-            results = Interpreter(module).run(*fakes.inputs())
+            results = Examples(module, fakes).run(*fakes.inputs())
     except Exception as e:  # torch's own, about anything that it does not take
         raise NoRegionsError(f"torch does not run a part on fake tensors: {e}") from e
     number = interpreter(fakes.numbers.__getitem__, compute)
