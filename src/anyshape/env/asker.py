@@ -21,10 +21,11 @@ class Asker:
     `is_concrete`: texts of symbolic numbers specialize on their values; otherwise `shown` has the
     texts that were given out. `has_hashes`: so do hashes; otherwise there are none. `found_equal`
     memoizes pairs of equal sizes. `met_arrays` tells that any integer may be one of NumPy's, and
-    `met_scalars` that some are.
+    `met_scalars` that some are. `array_errors` is what NumPy did about errors when the trace began.
     """
 
     __slots__ = (
+        "array_errors",
         "found_equal",
         "has_hashes",
         "is_concrete",
@@ -38,6 +39,7 @@ class Asker:
         self.has_hashes = has_hashes or is_concrete
         self.met_arrays = False
         self.met_scalars = False
+        self.array_errors: dict[str, str] | None = None
         self.shown: set[str] = set()
         self.found_equal: set[tuple[Expr, Expr]] = set()
 

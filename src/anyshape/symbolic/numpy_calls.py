@@ -80,6 +80,15 @@ _OPERATORS: Final = {
     "remainder": operator.mod,
     "power": operator.pow,
 }
+_BY_SIGN: Final[dict[str, Callable[[Any, Any], Any]]] = {
+    **{sign: _OPERATORS[name] for sign, name in _SIGNS.items() if name in _OPERATORS},
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
 _COMPARISONS: Final = {name: sign for sign, name in _SIGNS.items() if sign[0] in "=!<>"}
 
 
@@ -289,13 +298,26 @@ def _call(name: str, operands: list[_Operand]) -> Any:
     if function is None and sign is None:
         return None
     precision = _precision(env, operands)
-    if precision not in WIDTHS:
+    if precision not in WIDTHS or not _sees_errors_alike(env):
         return None
     reals = [_converted(env, o, precision) for o in operands]
     if sign is not None:
         return NumpyBool(compare(sign, *reals), env)
     assert function is not None
+    env.asker.met_scalars = True
     return SymFloat(function(precision, *reals), env, precision)
+
+
+def _sees_errors_alike(env: Env) -> bool:
+    """Whether NumPy does the same about errors here and where a program runs, which is not inside
+    of the blocks that it enters.
+    """
+    at_start = env.asker.array_errors
+    if at_start is None:
+        return True
+    import numpy as np  # noqa: PLC0415  it is here, for it called
+
+    return np.geterr() == at_start
 
 
 def operator_call(sign: str, left: Any, right: Any) -> Any:
@@ -305,6 +327,8 @@ def operator_call(sign: str, left: Any, right: Any) -> Any:
         return NotImplemented
     name = OPERATOR_POWER if sign == "**" else _SIGNS[sign]
     made = _call(name, operands)  # type: ignore[arg-type]  # none is None
+    if made is None and is_symbolic(left) and is_symbolic(right):
+        return at_values(_BY_SIGN[sign], left, right)  # NumPy, which would take over, has neither
     return NotImplemented if made is None else made
 
 

@@ -98,8 +98,9 @@ def at_values(function: Any, *inputs: Any, **named: Any) -> Any:
     import numpy as np  # noqa: PLC0415  a number of its own is here
 
     values = [value_of(x) if is_symbolic(x) else x for x in inputs]
+    seen: Any = {k: how if how == "ignore" else "raise" for k, how in np.geterr().items()}
     try:
-        with np.errstate(all="raise", under="ignore"):
+        with np.errstate(**seen):
             return function(
                 *values, **{k: value_of(x) if is_symbolic(x) else x for k, x in named.items()}
             )

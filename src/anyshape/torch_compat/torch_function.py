@@ -28,6 +28,7 @@ __all__ = [
     "has_function_mode",
     "is_core_function",
     "is_plain",
+    "need_parsed",
     "sees_ops",
     "without_mode",
 ]
@@ -135,3 +136,26 @@ the rule of the op applies to them."""
 # `DisableTorchFunction` is a context manager in which torch functions on tensors run as usual,
 # without reaching modes or `__torch_function__`. Rules and the runtime need real results while a
 # trace is active; the public `torch._C.DisableTorchFunctionSubclass` leaves modes on.
+
+
+class _Parsed(Exception):
+    """A call came to an op."""
+
+
+class _NoOp(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    def __torch_dispatch__(self, *_: Any, **__: Any) -> Any:
+        raise _Parsed
+
+
+def need_parsed(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Raise the `TypeError` of torch's parser if a function does not take these arguments.
+
+    Nothing is computed: the call ends at the first op.
+    """
+    with DisableTorchFunction(), _NoOp(), contextlib.suppress(_Parsed):
+        try:
+            func(*args, **kwargs)
+        except (_Parsed, TypeError):
+            raise
+        except Exception:
+            return  # of checks after the parser's

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import functools
 
+import pytest
 import torch
 from torch.overrides import TorchFunctionMode, has_torch_function_unary
 from torch.utils._device import DeviceContext
@@ -150,3 +151,19 @@ def test_functions_in_c_are_told_from_ops():
     assert not torch_function.is_core_function(torch.ops.aten.relu._op)
     torch.ops.aten.relu(x)
     assert asked == [torch.ops.aten.relu]
+
+
+def test_arguments_are_parsed_and_nothing_is_computed():
+    class One:
+        def __index__(self):
+            return 1
+
+    before = torch.get_rng_state()
+    x = torch.zeros(2)
+    torch_function.need_parsed(torch.randint, (One(), 3, (1,)), {})
+    torch_function.need_parsed(torch.Tensor.add_, (x, 1), {})
+    torch_function.need_parsed(torch.Tensor.reshape, (x, 5), {})
+    assert torch.equal(torch.get_rng_state(), before)
+    assert torch.equal(x, torch.zeros(2))
+    with pytest.raises(TypeError):
+        torch_function.need_parsed(torch.Tensor.reshape, (x, "a"), {})

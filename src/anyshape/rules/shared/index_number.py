@@ -11,7 +11,7 @@ from anyshape.rules.shared.operand import is_tensor, meta_of
 from anyshape.symbolic.operand import is_symbolic
 from anyshape.tensor.current import current
 from anyshape.tensor.index_operand import is_index
-from anyshape.torch_compat.torch_function import DisableTorchFunction
+from anyshape.torch_compat.torch_function import need_parsed
 
 
 def index_of(x: Any) -> Any:
@@ -23,13 +23,7 @@ def index_of(x: Any) -> Any:
 
 def call_with_indices(tracer: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A call of torch with integers in place of such objects, if torch takes them there."""
-    with DisableTorchFunction():
-        try:
-            func(*_mapped(_stand_in, args), **_mapped(_stand_in, kwargs))
-        except TypeError:
-            raise
-        except Exception:
-            pass
+    need_parsed(func, _mapped(_stand_in, args), _mapped(_stand_in, kwargs))
     return tracer.call(func, _mapped(_integer, args), _mapped(_integer, kwargs))
 
 

@@ -14,6 +14,7 @@ from anyshape.trace.record.class_statement import ClassStatements
 from anyshape.trace.record.comparison import Comparisons
 from anyshape.trace.record.container import Containers
 from anyshape.trace.record.follow import follow
+from anyshape.trace.record.number_context import array_errors
 from anyshape.trace.record.operation import Operations
 from anyshape.trace.record.pattern import PatternReads
 from anyshape.trace.record.question import Questions
@@ -105,6 +106,7 @@ _PLACES: Final = {
 def recorder_for(tracer: Tracer) -> Recorder:
     """A recorder with its hooks, which may follow that of an earlier trace."""
     recorder = Recorder(tracer)
+    tracer.env.asker.array_errors = array_errors()
     Hooks(recorder)
     if tracer.recorder is not None:
         follow(recorder, tracer.recorder)

@@ -18,19 +18,30 @@ from anyshape.symbolic.sym_int import SymInt
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from anyshape.env import Env
+
 
 def for_decimal(args: tuple[Any, ...]) -> tuple[Any, ...]:
     """The arguments of `Decimal(...)`, which takes no symbolic number."""
     return tuple([value_of(a) if type(a) is SymInt else a for a in args])
 
 
-def contexts_of(*objects: Iterable[Any]) -> Iterator[Callable[[], str]]:
-    """Functions that tell of the settings which arithmetic with these objects depends on."""
+def contexts_of(env: Env, *objects: Iterable[Any]) -> Iterator[Callable[[], str]]:
+    """Functions that tell of the settings which arithmetic with these objects, and with the
+    symbolic scalars of an environment, depends on.
+    """
     kinds = {kind for some in objects for kind in set(map(type, some))}
     if any(issubclass(kind, decimal.Decimal) for kind in kinds):
         yield _of_decimals
-    if any(kind.__module__ == "numpy" for kind in kinds):
+    if env.asker.met_scalars or any(kind.__module__ == "numpy" for kind in kinds):
         yield _of_arrays
+
+
+def array_errors() -> dict[str, str] | None:
+    """What NumPy does about errors; None if it is not imported."""
+    numpy: Any = sys.modules.get("numpy")
+    found: dict[str, str] | None = None if numpy is None else numpy.geterr()
+    return found
 
 
 def _of_decimals() -> str:

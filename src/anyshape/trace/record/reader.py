@@ -312,7 +312,7 @@ class Reader:
                 None,
                 reads.meta_of(tensor),
             )
-        for context in contexts_of(self._outside.values(), self._born.values()):
+        for context in contexts_of(self.tracer.env, self._outside.values(), self._born.values()):
             self._log(reads.CALL, context, (), context())
         unfolding = Unfolding(self.reads.values(), self._born, self.inputs)
         return Watch(unfolding.places, unfolding.origin)
