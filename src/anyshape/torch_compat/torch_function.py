@@ -152,7 +152,8 @@ def need_parsed(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Non
 
     Nothing is computed: the call ends at the first op.
     """
-    with DisableTorchFunction(), _NoOp(), contextlib.suppress(_Parsed):
+    no_op = _NoOp()  # type: ignore[no-untyped-call]
+    with DisableTorchFunction(), no_op, contextlib.suppress(_Parsed):
         try:
             func(*args, **kwargs)
         except (_Parsed, TypeError):
