@@ -76,6 +76,16 @@ class Exploration:
         self.assumed: list[Problem] = []
         self.is_complete = False
 
+    def rest(self) -> None:
+        """Drop what only the exploration needed: what the traces know, and the frames of errors,
+        which hold the traces that raised them.
+        """
+        for tracer in [tracer for variant, _ in self.traces for tracer in variant.tracers]:
+            if tracer.recorder is not None:
+                tracer.recorder.rest()
+        for refused in self.refused:
+            refused.drop_frames()
+
 
 def explore(  # noqa: PLR0913  each is an option of its own
     fn: Any,

@@ -156,6 +156,7 @@ def build(
         need_one_graph(found.variants, request.preserved)
         if not request.allow_partial and not draft:
             need_no_violation(found, spec)
+        found.rest()
         warn_of_ties(found, spec)
         for variant in found.variants:
             variant.raises_on_deviation = not follows

@@ -40,6 +40,15 @@ class Refused(NamedTuple):
         """Whether the values of the symbols, in the order of the inputs, lead to this branch."""
         return self.check(*values) < 0
 
+    def drop_frames(self) -> None:
+        """Let the error, and those that it follows, hold no frames; their texts stay."""
+        error: BaseException | None = self.error
+        seen: set[int] = set()
+        while error is not None and id(error) not in seen:
+            seen.add(id(error))
+            error.__traceback__ = None
+            error = error.__cause__ or error.__context__
+
     @property
     def is_refusal(self) -> bool:
         """Whether eager execution would go on."""

@@ -118,3 +118,8 @@ def own_call(kind: Any, call: Any) -> Any:
 def is_uninitialized(m: torch.nn.Module) -> bool:
     """Whether a module is lazy and was not called yet: its first call gives it its parameters."""
     return isinstance(m, LazyModuleMixin) and hasattr(m, "_initialize_hook")
+
+
+def may_initialize(kind: type) -> bool:
+    """Whether modules of a class may be lazy."""
+    return issubclass(kind, LazyModuleMixin)

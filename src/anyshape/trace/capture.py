@@ -180,10 +180,13 @@ def capture(
     `Spot` to one of these or to a pair of one and a dict of `min`, `max`, or a `SizeChooser`. The
     `attributes` of modules are inputs too, after those of the call.
     """
-    tracer = Tracer() if tracer is None else tracer
+    is_own, tracer = tracer is None, tracer or Tracer()
     owned = tracer.options.effects == REPLAYED
     arguments = Arguments.of(fn, args, kwargs or {}, attributes, owned=owned)
-    return capture_call(fn, arguments, as_chooser(dynamic), tracer)
+    captured = capture_call(fn, arguments, as_chooser(dynamic), tracer)
+    if is_own:  # nobody has it to let another trace follow
+        tracer.recorder.rest()
+    return captured
 
 
 def capture_call(

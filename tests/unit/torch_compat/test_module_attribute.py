@@ -83,3 +83,11 @@ def test_methods_that_a_class_overrides():
 
     assert attribute.overridden(torch.nn.Module) == []
     assert sorted(attribute.overridden(Layer)) == ["extra_repr", "state_dict"]
+
+
+def test_which_classes_have_modules_that_may_be_lazy() -> None:
+    lazy, plain = torch.nn.LazyLinear(3), torch.nn.Linear(2, 3)
+    assert attribute.may_initialize(type(lazy))
+    assert not attribute.may_initialize(type(plain))
+    lazy(torch.ones(2, 2))
+    assert not attribute.may_initialize(type(lazy))  # it is a Linear now

@@ -16,7 +16,7 @@ from anyshape.torch_compat.module_attribute import REGISTRIES
 from anyshape.trace.observation import assigned_elsewhere
 from anyshape.trace.record import effect
 from anyshape.trace.record import read as reads
-from anyshape.trace.record.atom import ATOMS, CONTAINERS, Function
+from anyshape.trace.record.atom import ATOMS, CONTAINERS, HEAP, Function
 from anyshape.trace.record.held import Held
 from anyshape.trace.record.module_attribute import lazy_attribute, own_name
 from anyshape.trace.record.own_dict import DELETED, show_change
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from anyshape.trace.record.recorder import Recorder
 
 _Module: Final = torch.nn.Module
+_LOOK: Final = _Module.__dict__["__getattr__"]
 _METHODS: Final = (Function, classmethod, staticmethod)
 # Parts of functions and objects that other parts are made from; they are not assigned in a trace.
 _FIXED: Final = ("__class__", "__dict__", "__code__", "__defaults__", "__kwdefaults__")
@@ -44,6 +45,7 @@ class Attributes:
         self.recorder = recorder
         self.known = recorder.known
         self._in_class = recorder.in_class
+        self._described = recorder.described
         self._looking: set[type] = set()  # classes with a `__getattribute__` of the user's
 
     # ------------------------------------------------------------------ reading
@@ -60,10 +62,14 @@ class Attributes:
             if found is DELETED:
                 raise AttributeError(f"{kind.__name__!r} object has no attribute {name!r}")
             return found
-        raw = self._in_class.get((kind, name), _UNKNOWN)
+        place = (kind, name)
+        raw = self._in_class.get(place, _UNKNOWN)
         if raw is not _UNKNOWN:
             self.recorder.kind(o)
             return self._beyond(o, name, raw, falls_back=True)
+        if place in self._described and kind not in self._looking:
+            self.recorder.kind(o)
+            return self._of_descriptor(o, name, self._described[place])
         if kind in self._looking or type(kind.__getattribute__) is Function:
             return self._of_object(o, name, kind)  # nobody else may ask it, not even `isinstance`
         if isinstance(o, torch.Tensor):
@@ -170,15 +176,19 @@ class Attributes:
     def _found(self, o: Any, name: str, *, falls_back: bool) -> Any:
         recorder = self.recorder
         kind = recorder.kind(o)
-        raw = recorder.lookup(kind, name)
-        if raw is not MISSING and hasattr(type(raw), "__set__"):
-            return self._of_descriptor(o, name, raw)
-        return self._beyond(o, name, raw, falls_back=falls_back)
+        raw = self._described.get((kind, name), MISSING)
+        if raw is MISSING:
+            raw = recorder.lookup(kind, name)
+            if raw is MISSING or not hasattr(type(raw), "__set__"):
+                return self._beyond(o, name, raw, falls_back=falls_back)
+            if not issubclass(kind, types.ModuleType):
+                self._described[kind, name] = raw
+        return self._of_descriptor(o, name, raw)
 
     def _beyond(self, o: Any, name: str, raw: Any, *, falls_back: bool) -> Any:
         """An attribute of which the classes of the object have no data descriptor, but `raw`."""
         recorder = self.recorder
-        own: Any = self._own_dict(o)
+        own: Any = self._own_dict(o) if type(o) in self._looking else getattr(o, "__dict__", None)
         if type(own) is dict:
             if name in own:
                 return self._of_dict(o, own, name)
@@ -210,7 +220,7 @@ class Attributes:
 
     def _of_dict(self, o: Any, own: dict[str, Any], name: str) -> Any:
         recorder = self.recorder
-        if recorder.is_born(o):
+        if id(o) in recorder._born or (type(o) is Function and recorder.is_born(o)):
             value = own[name]
             if isinstance(value, CONTAINERS) and not recorder.is_outside(value):
                 recorder.born(value)  # made with the object, by code that tells nothing
@@ -230,6 +240,8 @@ class Attributes:
             value = getattr(o, name, MISSING)
             if not recorder.is_born(o):
                 value = recorder.note(reads.ATTRIBUTE, o, name, value)
+                if value is not MISSING and raw.__objclass__.__flags__ & HEAP:
+                    self.known[id(o), name] = value
             return getattr(o, name) if value is MISSING else value
         if name == "__dict__":
             return self.namespace(o)
@@ -265,18 +277,19 @@ class Attributes:
         """A parameter, buffer or submodule, as `Module.__getattr__` finds it."""
         recorder = self.recorder
         look = recorder.lookup(type(m), "__getattr__")
-        is_born = recorder.is_born(m)
-        if look is not _Module.__dict__["__getattr__"]:
+        is_born = id(m) in recorder._born
+        if look is not _LOOK:
             if not is_born:
                 recorder.note(reads.ABSENT, own, name, MISSING)
             return self.calls.ready(look)(m, name)
         tables: list[Any] = []
+        shadows = recorder.shadows
         for registry in REGISTRIES:
             table = own.get(registry)
             tables.append(table)
             if table is None:
                 continue
-            shadow = recorder.shadows.get(id(table), table)
+            shadow = shadows.get(id(table), table) if shadows else table
             if name in shadow:
                 if is_born:
                     return shadow[name]
@@ -294,7 +307,7 @@ class Attributes:
     def namespace(self, o: Any) -> Any:
         """`o.__dict__`, or `vars(o)`."""
         recorder = self.recorder
-        own = o.__dict__
+        own: Any = self._own_dict(o)
         if recorder.is_born(o):
             recorder.publish_part(own, o, effect.namespace_of)
             return recorder.born(own)

@@ -21,10 +21,9 @@ from anyshape.tensor.sym_tensor import SymTensor
 from anyshape.torch_compat.aten_op import is_op
 from anyshape.torch_compat.dynamo import is_allowed_in_graph, is_disabled
 from anyshape.torch_compat.module_attribute import (
-    CALL_HOOKS,
     CALL_IMPL,
-    GLOBAL_HOOKS,
     is_uninitialized,
+    may_initialize,
     own_call,
 )
 from anyshape.torch_compat.tensor_subclass import is_wrapper
@@ -37,6 +36,7 @@ from anyshape.trace.opaque_call import call_opaque
 from anyshape.trace.record import read as reads
 from anyshape.trace.record.atom import ATOMS, CONTAINERS, HEAP, SYMBOLIC, Function
 from anyshape.trace.record.builtin import Builtins
+from anyshape.trace.record.call_hooks import has_hooks
 from anyshape.trace.record.disabled import need_enabled
 from anyshape.trace.record.setting import is_setting, may_set
 from anyshape.trace.record.sharded import need_whole
@@ -87,6 +87,7 @@ class Calls:
         attributes.calls = containers.calls = operators.calls = classes.calls = self
         self._cache_keys: dict[int, set[Any]] = {}  # what caches were asked for
         self._caches_inside: dict[int, Any] = {}
+        self._untouched: set[Any] = set()  # functions that are called as they are
         self._builtins = Builtins(self, recorder)
         self._substitutes = self._builtins.table
         self.asserted = self._builtins.meanings.asserted
@@ -111,6 +112,10 @@ class Calls:
             return self._of_super(o, name)
         if (kind, name) in self._in_class or issubclass(kind, _Module):
             return self._of_class(o, kind, name)
+        if kind is types.ModuleType:
+            return self.ready(self.attributes.attribute(o, name))
+        if kind is dict:
+            return self.containers.method(o, name)
         if isinstance(o, CONTAINERS):
             own = getattr(o, "__dict__", None)
             if not own or name not in own:
@@ -137,7 +142,7 @@ class Calls:
     def _of_super(self, o: Any, name: str) -> Any:
         """The callable for `super().name(...)`."""
         raw, owner = self.attributes.in_super(o, name), o.__self__
-        if not isinstance(owner, type):
+        if not issubclass(type(owner), type):  # `isinstance` would ask its `__getattribute__`
             if raw is object.__getattribute__:
                 return functools.partial(self.attributes.plain, owner)
             twin = self._twins.get(raw) if type(raw) is Function else None
@@ -159,7 +164,9 @@ class Calls:
         if isinstance(f, _Module):
             return self._module(f)
         if isinstance(f, types.BuiltinFunctionType | types.MethodWrapperType):
-            return self._builtins.ready(f)
+            if id(f) in _direct and not self._recorder.shadows:
+                return f
+            return self._builtin(f)
         if isinstance(f, type):
             return self._class(f)
         if kind is functools.partial:
@@ -197,6 +204,12 @@ class Calls:
             return functools.partial(self._followed, f)
         return functools.partial(self._builtins.foreign, f)
 
+    def _builtin(self, f: Any) -> Any:
+        found = self._builtins.ready(f)
+        if found is f and type(f.__self__) is types.ModuleType:
+            _direct[id(f)] = f
+        return found
+
     def _as_subclass(self, t: Any, cls: Any) -> Any:
         if cls is not torch.Tensor:
             raise self._recorder.refusal(f"a tensor becomes a {cls.__name__}")
@@ -210,6 +223,8 @@ class Calls:
         return self._recorder.outside(found)
 
     def _function(self, f: Any) -> Any:
+        if f in self._untouched and not self._recorder.shadows:
+            return f
         substitute = self._substitutes.get(id(f))
         if substitute is not None:
             return substitute
@@ -228,7 +243,10 @@ class Calls:
             return found
         if _AUTOCAST in f.__code__.co_freevars:
             return functools.partial(self._in_autocast, f)
-        return self._builtins.python(f)
+        found = self._builtins.python(f)
+        if found is f:
+            self._untouched.add(f)
+        return found
 
     def _in_autocast(self, f: Any, /, *args: Any, **named: Any) -> Any:
         """Call a function that is decorated with `torch.autocast(...)`."""
@@ -243,7 +261,7 @@ class Calls:
             return functools.partial(substitute, m)
         if type(f) is not Function:
             return functools.partial(self.ready(f), owner)
-        if isinstance(owner, _Module) and f is _CALL:
+        if f is _CALL and issubclass(type(owner), _Module):
             return self._called(owner, self._recorder.kind(owner))
         ready = self.ready(f)
         return ready.__get__(owner) if type(ready) is Function else functools.partial(ready, owner)
@@ -336,17 +354,31 @@ class Calls:
         """The callable behind a call of a module: its forward, if it has no hooks."""
         recorder = self._recorder
         kind = recorder.kind(m)
-        call = own_call(kind, recorder.lookup(kind, "__call__"))
-        if call is not _Module.__dict__["__call__"]:
-            ready = functools.partial(self.ready(call), m)
-            return functools.partial(call_module, recorder.tracer, m, ready)
+        if kind not in recorder.forwards:
+            call = own_call(kind, recorder.lookup(kind, "__call__"))
+            if call is not _Module.__dict__["__call__"]:
+                ready = functools.partial(self.ready(call), m)
+                return functools.partial(call_module, recorder.tracer, m, ready)
         return self._called(m, kind)
 
     def _called(self, m: Any, kind: type) -> Any:
         """The callable that `Module.__call__` calls."""
-        need_whole(self._recorder, m)
+        recorder, own = self._recorder, m.__dict__
+        twin = recorder.forwards.get(kind)
+        if (
+            twin is not None
+            and own.get(_COMPILED) is None
+            and not has_hooks(recorder, m, own)
+            and "forward" not in own
+            and (id(m), "forward") not in self._known
+        ):
+            if id(m) not in recorder._born:
+                recorder._outside[id(m)] = m
+                recorder.note(reads.ABSENT, own, "forward", reads.MISSING)
+            return functools.partial(call_module, recorder.tracer, m, _Method(twin, m))
+        need_whole(recorder, m)
         ready = self._implementation(m, kind)
-        return functools.partial(call_module, self._recorder.tracer, m, ready)
+        return functools.partial(call_module, recorder.tracer, m, ready)
 
     def _implementation(self, m: Any, kind: type) -> Any:
         recorder = self._recorder
@@ -354,13 +386,15 @@ class Calls:
             raise recorder.first_call(m)
         inner = recorder.lookup(kind, "_call_impl")
         own = m.__dict__
-        if inner is not CALL_IMPL or own.get("_compiled_call_impl") is not None:
+        if inner is not CALL_IMPL or own.get(_COMPILED) is not None:
             return functools.partial(self.ready(inner), m)
-        recorder.hooks_of(m, own)
-        tables = (*[own[name] for name in CALL_HOOKS], *GLOBAL_HOOKS)
-        if any(recorder.shadows.get(id(table), table) for table in tables):
+        if has_hooks(recorder, m, own):
             return functools.partial(self.ready(CALL_IMPL), m)
-        return self._of_class(m, kind, "forward")
+        ready = self._of_class(m, kind, "forward")
+        twin = self._twins.get(self._in_class.get((kind, "forward")))
+        if type(ready) is _Method and ready.__func__ is twin and not may_initialize(kind):
+            recorder.forwards[kind] = twin
+        return ready
 
     def _class(self, cls: type) -> Any:
         if cls.__module__ == "builtins" or issubclass(cls, torch.Tensor):
@@ -432,6 +466,8 @@ def _is_plain(x: Any) -> bool:
     return type(x) not in SYMBOLIC and not isinstance(x, torch.Tensor)
 
 
+_direct: dict[int, Any] = {}  # functions of modules that every trace calls as they are, by id
 _AUTOCAST: Final = "autocast_instance"  # in the closure of a function that torch has decorated
 _CALL: Final = _Module.__call__
+_COMPILED: Final = "_compiled_call_impl"  # what `Module.compile` has put before the forward pass
 _CACHE_METHODS: Final = frozenset(("cache_info", "cache_clear"))

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 _COPIED: Final = (list, dict, set, deque, OrderedDict, defaultdict, Counter, bytearray)
 _CHANGED: Final = (list, dict, set, deque, bytearray)
+_EXACT: Final = frozenset((list, dict, set, tuple, frozenset, deque))
 _NEW: Final = (list, dict, set, tuple, frozenset, deque)
 
 
@@ -51,7 +52,7 @@ class Containers:
         self.views = Views(recorder)
 
     def _special(self, o: Any, name: str) -> Any:
-        return self.calls.operators.special(o, name)
+        return None if type(o) in _EXACT else self.calls.operators.special(o, name)
 
     def is_overridden(self, o: Any, name: str) -> bool:
         """Whether a method of a container is one of the user's class."""

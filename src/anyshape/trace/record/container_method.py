@@ -46,12 +46,20 @@ class ContainerMethods:
             recorder.lookup(type(o), name)
             return functools.partial(self._containers.calls.ready(own), o)
         if recorder.may_write(o):
+            if name == "get" and type(o) is dict:
+                return functools.partial(self._got, o)
             return functools.partial(self._inside, o, name)
         if isinstance(o, tuple | frozenset):
             return getattr(o, name)
         if name not in CHANGING:
             return functools.partial(self._reading, o, name)
         return functools.partial(self._changing, o, name)
+
+    def _got(self, o: Any, /, *args: Any, **named: Any) -> Any:
+        """`o.get(...)` of a dict that was born."""
+        if args and type(args[0]) is str and not self._recorder.tracer.env.asker.shown:
+            return o.get(*args, **named)
+        return self._inside(o, "get", *args, **named)
 
     def _inside(self, o: Any, name: str, /, *args: Any, **named: Any) -> Any:
         """A call on a container that was born."""

@@ -31,7 +31,7 @@ def follow(recorder: Recorder, previous: Recorder) -> None:
     recorder._looked_up.update(previous._looked_up)
     recorder._outside.update(previous._outside)
     recorder._dict_owners.update(previous._dict_owners)
-    recorder._knows_hooks = previous._knows_hooks
+    recorder.knows_hooks = previous.knows_hooks
     for place, old in previous._spaces.items():
         space = recorder.space(old.real)
         for name, value in old.kept.items():

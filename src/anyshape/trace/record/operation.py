@@ -69,7 +69,7 @@ class Operations:
     def special(self, o: Any, name: str) -> Any:
         """The user's method of that name in the class of an object; None if it has none."""
         kind = type(o)
-        if kind in ATOMS or kind in _BUILTIN or isinstance(o, torch.Tensor):
+        if kind in ATOMS or kind in _BUILTIN or issubclass(kind, torch.Tensor):
             return None
         if kind.__flags__ & HEAP and not isinstance(o, torch.nn.Module):
             self._recorder.kind(o)
@@ -192,10 +192,12 @@ class Operations:
 
     def is_(self, a: Any, b: Any) -> bool | SymBool:
         """`a is b`."""
-        return self._recorder.is_same(a, b)
+        return a is b if b is None else self._recorder.is_same(a, b)
 
     def is_not(self, a: Any, b: Any) -> bool | SymBool:
         """`a is not b`."""
+        if b is None:
+            return a is not b
         found = self._recorder.is_same(a, b)
         return not found if type(found) is bool else sym_not(found)
 
@@ -204,7 +206,9 @@ class Operations:
     def plain(self, x: Any) -> Any:
         """A value that is looked at: text gets the values of the symbolic numbers in it."""
         kind = type(x)
-        if (kind is not str and kind is not tuple) or not self._recorder.texts.are_used:
+        if kind is not str and kind is not tuple:
+            return x
+        if not self._recorder.tracer.env.asker.shown:  # `texts.are_used`, asked very often
             return x
         return self._recorder.texts.settled(x) if kind is str else tuple(map(self.plain, x))
 

@@ -19,7 +19,6 @@ import torch
 from anyshape.env.site import capture as capture_site
 from anyshape.errors import EffectError
 from anyshape.refusal import refused
-from anyshape.torch_compat.module_attribute import CALL_HOOKS, GLOBAL_HOOKS
 from anyshape.trace.attribute import Elements
 from anyshape.trace.options import DONE, REFUSED
 from anyshape.trace.record import depth, garbage, read_log
@@ -69,6 +68,9 @@ class Reader:
         self._spaces: dict[int, Namespace] = {}
         self._looked_up: dict[tuple[type, str], Any] = {}  # names in classes
         self.in_class: dict[tuple[type, str], Any] = {}  # what is no data descriptor
+        self.described: dict[tuple[type, str], Any] = {}  # data descriptors
+        self.forwards: dict[type, Any] = {}  # the twin that a call of a module comes down to
+        self._kinds: set[int] = set()  # the ids of objects, kept by `reads`, whose class is noted
         self.supers: dict[tuple[type, type, str], Any] = {}
         self._twins: dict[Any, Any] = {}
         self._cells: dict[int, types.CellType] = {}  # shadows of cells
@@ -78,7 +80,7 @@ class Reader:
         self._dict_owners: dict[int, Any] = {}
         self.moved: dict[int, tuple[Any, int]] = {}  # iterators, and how often they were moved on
         self.inputs: dict[tuple[str, int, Any], Any] = {}  # places that are inputs of the program
-        self._knows_hooks = False  # whether those of all modules are noted
+        self.knows_hooks = False  # whether those of all modules are noted
         self.root: Any = None  # the object of a compiled method
         self._root_kind: Any = None
         self.hooks: Any = None
@@ -127,8 +129,10 @@ class Reader:
 
     def outside(self, x: Any) -> Any:
         """Note that an object was there before the trace."""
-        if type(x) not in ATOMS and id(x) not in self._born:
-            self._outside[id(x)] = x
+        if type(x) not in ATOMS:
+            key = id(x)
+            if key not in self._born:
+                self._outside[key] = x
         return x
 
     # ------------------------------------------------------------------ reads
@@ -140,9 +144,11 @@ class Reader:
             return self.inputs[place]
         if place not in self.reads:
             self.reads[place] = (kind, owner, key, value)
-            if type(value) not in ATOMS and id(value) not in self._born:
-                self._outside[id(value)] = value
-        return self.argument(value) if id(value) in self._given else value
+            if type(value) not in ATOMS:
+                found = id(value)
+                if found not in self._born:
+                    self._outside[found] = value
+        return self.argument(value) if self._given and id(value) in self._given else value
 
     def note_value(self, kind: str, owner: Any, key: Any, value: Any) -> Any:
         """Note a read by code that gets the value itself: the place is no input of the program."""
@@ -163,15 +169,19 @@ class Reader:
         place = (read_log.OWN_ITEM, id(o), name)
         if place not in self.reads:
             self.reads[place] = (read_log.OWN_ITEM, o, name, (own, value))
-            if type(value) not in ATOMS and id(value) not in self._born:
-                self._outside[id(value)] = value
-        return self.argument(value) if id(value) in self._given else value
+            if type(value) not in ATOMS:
+                found = id(value)
+                if found not in self._born:
+                    self._outside[found] = value
+        return self.argument(value) if self._given and id(value) in self._given else value
 
     def registered(
         self, m: Any, own: dict[str, Any], tables: list[Any], name: str, value: Any
     ) -> None:
         """Note that these tables of a module lack a name, but for the last, which has the value."""
-        self._log(read_log.REGISTERED, m, name, (own, tables, value))
+        place = (read_log.REGISTERED, id(m), name)
+        if place not in self.reads:
+            self.reads[place] = (read_log.REGISTERED, m, name, (own, tables, value))
         self.outside(value)
 
     def input_at(self, owner: Any, key: Any, value: Any) -> Any:
@@ -285,16 +295,20 @@ class Reader:
         self.look_up_again()
         self._looked_up.clear()
         self.in_class.clear()
+        self.described.clear()
+        self.forwards.clear()
         self.supers.clear()
 
     def kind(self, x: Any) -> type:
         """Note and give the class of an outside object."""
-        cls = type(x)
-        if cls.__flags__ & HEAP and id(x) not in self._born:
+        cls, key = type(x), id(x)
+        if key not in self._kinds and cls.__flags__ & HEAP and key not in self._born:
             if x is self.root:  # which the program must not keep alive
                 self.note(reads.CALL, self._root_kind, (), cls)
             else:
-                self.note(reads.KIND, x, None, cls)
+                self.reads.setdefault((reads.KIND, key, None), (reads.KIND, x, None, cls))
+                self._outside[id(cls)] = cls
+                self._kinds.add(key)
         return cls
 
     def of_object(self, owner: Any) -> None:
@@ -316,21 +330,6 @@ class Reader:
             self._log(reads.CALL, context, (), context())
         unfolding = Unfolding(self.reads.values(), self._born, self.inputs)
         return Watch(unfolding.places, unfolding.origin)
-
-    def hooks_of(self, m: Any, own: dict[str, Any]) -> None:
-        """Note the hooks around a module, and those of all modules."""
-        if not self._knows_hooks:
-            self._knows_hooks = True
-            for table in GLOBAL_HOOKS:
-                self.content(table)
-        place = (read_log.CALL_HOOKED, id(m), None)
-        if place in self.reads or id(m) in self._born:
-            return
-        tables = [own[name] or None for name in CALL_HOOKS]
-        for hooks in tables:
-            if hooks is not None:
-                self.content(hooks)
-        self.reads[place] = (read_log.CALL_HOOKED, m, None, (own, tables))
 
     def replace(self, owner: Any, key: Any, stand_in: Any) -> None:
         """Make an item, an attribute, or an element of such a tuple, an input of the program."""
@@ -356,6 +355,27 @@ class Reader:
         """End the trace: twins that outlive it are functions like others."""
         for space in self._spaces.values():
             space.close(keeps=self._effects == REFUSED)
+
+    def rest(self) -> None:
+        """Drop what only a trace that runs needs, and one that follows it: what is left is what the
+        program depends on. None of it is in a cycle, so that nothing waits for the collector.
+        """
+        for seen in (
+            self.known,
+            self.in_class,
+            self.described,
+            self.forwards,
+            self.supers,
+            self._looked_up,
+            self._dict_owners,
+            self._kinds,
+            self._twins,
+            self._spaces,
+            self._cells,
+            self._real_cells,
+        ):
+            seen.clear()
+        self.hooks = None
 
     def forget(self) -> None:
         """Drop all that the trace has seen. What is left are cycles, which the collector frees, and

@@ -141,9 +141,8 @@ def _init_dataclass(
     """Repeat the generated `__init__` with twins of factories and of `__post_init__`."""
     o, calls = args[0], recorder.hooks.calls
     recorder.note(reads.ATTRIBUTE, f, "__code__", f.__code__)
-    signature = inspect.signature(f)
     try:
-        given = signature.bind(*args, **named).arguments
+        given = _given(f, args, named)
     except TypeError:
         f(*args, **named)  # raises
         raise
@@ -159,5 +158,41 @@ def _init_dataclass(
             assign(o, field.name, field.default)
     if hasattr(type(o), "__post_init__"):
         own = {field.name for field in fields}
-        only_passed = [p for p in list(signature.parameters.values())[1:] if p.name not in own]
-        calls.method(o, "__post_init__")(*[given.get(p.name, p.default) for p in only_passed])
+        only_passed = [name for name in _parameters(f.__code__)[1:] if name not in own]
+        values = {**_defaults(f), **given} if only_passed else given
+        calls.method(o, "__post_init__")(*[values[name] for name in only_passed])
+
+
+def _parameters(code: types.CodeType) -> tuple[str, ...]:
+    """The names of the parameters of a function that takes no others."""
+    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+
+
+def _defaults(f: Any) -> dict[str, Any]:
+    """The default values of a function by name."""
+    values = f.__defaults__ or ()
+    names = f.__code__.co_varnames[f.__code__.co_argcount - len(values) : f.__code__.co_argcount]
+    return {**dict(zip(names, values, strict=True)), **(f.__kwdefaults__ or {})}
+
+
+def _given(f: Any, args: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a call by name, without those that it leaves to their defaults.
+
+    Python binds them, to a function with the parameters of `f` that gives them back.
+    """
+    code = f.__code__
+    binder = _binders.get(code)
+    if binder is None:
+        names = _parameters(code)
+        first, rest = names[: code.co_argcount], names[code.co_argcount :]
+        listed = ", ".join((*first, *(("*", *rest) if rest else ())))
+        kept = ", ".join(f"{n!r}: {n}" for n in names)
+        binder = _binders[code] = eval(f"lambda {listed}: {{{kept}}}")
+    defaults = (_LEFT_OUT,) * len(f.__defaults__ or ())
+    bound = Function(binder.__code__, {}, f.__name__, defaults)
+    bound.__kwdefaults__ = dict.fromkeys(f.__kwdefaults__ or (), _LEFT_OUT)
+    return {n: x for n, x in bound(*args, **named).items() if x is not _LEFT_OUT}
+
+
+_binders: dict[types.CodeType, Any] = {}
+_LEFT_OUT: Final = object()
