@@ -33,6 +33,7 @@ from anyshape.torch_compat.call_frame import APPLY
 from anyshape.torch_compat.thread_state import set_grad_enabled
 from anyshape.trace.execution_modes import (
     MODE_CHANGES,
+    leave_modes,
     restore_autocast,
     restore_grad,
     set_autocast,
@@ -285,6 +286,8 @@ class _Writer:
 
     def restore_modes(self) -> None:
         """Restore the modes at the end, because compilers run a graph more than once."""
+        if any(s.func is leave_modes for s in self.graph.nodes):
+            return
         last = {s.func: s.args[0] for s in self.graph.nodes if s.func in MODE_CHANGES}
         now = current_modes()
         for func, state in last.items():
