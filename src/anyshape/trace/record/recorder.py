@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections import OrderedDict, defaultdict, deque
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
@@ -26,6 +27,7 @@ from anyshape.trace.record.text import Texts
 
 if TYPE_CHECKING:
     import types
+    from collections.abc import Iterator
 
     from anyshape.trace.record.memo import Fill
     from anyshape.trace.tracer import Tracer
@@ -105,6 +107,16 @@ class Recorder(Owners):
         """
         return self._effects != DONE and not self.tracer.env.asker.is_concrete
 
+    @contextmanager
+    def replaying(self) -> Iterator[None]:
+        """Have the program make the objects that it stores, where effects are refused else."""
+        before = self._effects, self._published, self._content
+        self._effects, self._published, self._content = REPLAYED, {}, {}
+        try:
+            yield
+        finally:
+            self._effects, self._published, self._content = before
+
     # ------------------------------------------------------------------ refused changes
 
     def keep_argument(self, name: str, x: Any) -> None:
@@ -143,7 +155,8 @@ class Recorder(Owners):
     def need_no_effects(self) -> None:
         """Raise if something outside is not as before, where effects are refused.
 
-        Attributes and buffers of modules may be assigned; see `scratch.py`. Where effects are to be
+        Attributes and buffers of modules may be assigned, and lists, dicts and sets grow; see
+        `scratch.py`. Where effects are to be
         listed, they are left out.
         """
         if self._effects != REFUSED:
@@ -163,6 +176,8 @@ class Recorder(Owners):
                 continue
             site = self._sites.get((id(real), None))
             if _is_same(shadow, real) or scratch.repeat_buffers(self, real, shadow, site):
+                continue
+            if scratch.repeat_additions(self, real, shadow, site):
                 continue
             self._refuse(f"a {type(real).__name__}", real)
         for place, cell in self._written_cells.items():
