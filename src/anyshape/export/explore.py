@@ -27,7 +27,6 @@ from anyshape.expr.node import Expr
 from anyshape.expr.real import Real
 from anyshape.expr.terms import terms
 from anyshape.expr.traverse import names_of, nodes_below
-from anyshape.trace.record.scratch import need_unread
 from anyshape.trace.codegen import guard_function
 from anyshape.trace.options import REFUSED, TraceOptions
 
@@ -145,8 +144,6 @@ def explore(  # noqa: PLR0913  each is an option of its own
         search.add(region, values)
         if variant is not None:
             served.append(Served(variant, region, values))
-    if not lists_effects:
-        need_unread([tracer for variant in found.variants for tracer in variant.tracers])
     found.asserted, is_proved = search.asserted(served, trace_of, spec)
     found.is_complete = search.is_proved and is_proved and not (found.holes or found.asserted)
     found.traces = [Trace(v, v.guards) for v in found.variants]

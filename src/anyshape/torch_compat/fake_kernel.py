@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any, Final
 
 import torch
 from torch._dispatch.python import enable_python_dispatcher
@@ -12,7 +13,11 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from anyshape.torch_compat.aten_op import OpOverloadPacket, has_kernel, qualified_name, schema_of
 
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
 __all__ = [
+    "KernelContext",
     "MetaFactories",
     "enable_python_dispatcher",
     "fake_kernel_of",
@@ -81,6 +86,23 @@ def returns_nothing(func: Any) -> bool:
 
 def _single(func: Any) -> bool:
     return len(func.overloads()) == 1
+
+
+class KernelContext:
+    """What a fake kernel gets of `torch.library.get_ctx()` besides new sizes.
+
+    Kernels that drop a size tell torch's environment of sizes so, which counts them. Here a size
+    that no result has is no error.
+    """
+
+    @property
+    def _shape_env(self) -> KernelContext:
+        return self
+
+    @staticmethod
+    def ignore_fresh_unbacked_symbols() -> AbstractContextManager[None]:
+        """A block in which sizes are made that no result has."""
+        return nullcontext()
 
 
 _META: Final = torch.device("meta")

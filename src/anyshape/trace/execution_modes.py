@@ -178,7 +178,7 @@ def _set_modes(grad: bool | None, autocast: tuple[Any, ...] | None, dtype: Any) 
 
 
 class keep_modes:  # noqa: N801  used as a statement of generated code
-    """Restore what a program changes of these modes, also after an exception, unless it leaves them.
+    """Restore what a program changes of these modes, unless it leaves them; after an exception all.
 
     Settings of the process are restored after an exception alone.
     """

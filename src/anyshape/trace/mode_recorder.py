@@ -178,7 +178,11 @@ class ModeRecorder:
                 fix="change it in a with block, or outside the traced function",
             )
         grad, _, autocast, dtype, _ = self.started_in
-        pairs = ((grad, _is_grad_enabled()), (autocast, autocast_state()), (dtype, _default_dtype()))
+        pairs = (
+            (grad, _is_grad_enabled()),
+            (autocast, autocast_state()),
+            (dtype, _default_dtype()),
+        )
         left = [None if was == now else now for was, now in pairs]
         if any(state is not None for state in left):
             self.graph.nodes.append(Node(leave_modes, tuple(left), {}, None, self.epoch, None))

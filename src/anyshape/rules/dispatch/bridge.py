@@ -32,6 +32,7 @@ from anyshape.tensor.size import surely_equal
 from anyshape.tensor.sym_tensor import SymSize, SymTensor
 from anyshape.torch_compat import pytree
 from anyshape.torch_compat.fake_kernel import (
+    KernelContext,
     MetaFactories,
     enable_python_dispatcher,
     fake_kernel_of,
@@ -314,7 +315,7 @@ def _run(func: Any, args: Any, kwargs: Any, *, is_factory: bool) -> Any:
         return kernel(*args, **kwargs)
 
 
-class _Context:
+class _Context(KernelContext):
     """The context that `torch.library.get_ctx()` returns inside a fake kernel."""
 
     def new_dynamic_size(self, *, min: int = 0, max: int | None = None) -> Any:

@@ -61,6 +61,7 @@ from anyshape.trace.record.substitute import Substitutes
 from anyshape.trace.record.territory import is_twinned
 from anyshape.trace.record.torch_call import TORCH_SUBSTITUTES, generator_method
 from anyshape.trace.sequence.open_call import open_range
+from anyshape.trace.twin.twin import local_variables
 
 if TYPE_CHECKING:
     from anyshape.trace.record.call import Calls
@@ -422,7 +423,7 @@ class Builtins:
 
     def _vars(self, *args: Any) -> Any:
         if not args:
-            raise self._recorder.unsupported("vars() without an object in a traced function")
+            return self._recorder.born(local_variables())
         return self._attributes.attribute(args[0], "__dict__")
 
     def _dir(self, *args: Any) -> Any:

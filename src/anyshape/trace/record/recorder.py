@@ -17,7 +17,7 @@ import torch
 from anyshape.errors import EffectError, UnsupportedError
 from anyshape.trace import tree
 from anyshape.trace.options import DONE, REFUSED, REPLAYED
-from anyshape.trace.record import effect, memo, scratch
+from anyshape.trace.record import addition, effect, memo, scratch
 from anyshape.trace.record import read as reads
 from anyshape.trace.record.held import Held
 from anyshape.trace.record.own_dict import show_change
@@ -156,7 +156,7 @@ class Recorder(Owners):
         """Raise if something outside is not as before, where effects are refused.
 
         Attributes and buffers of modules may be assigned, and lists, dicts and sets grow; see
-        `scratch.py`. Where effects are to be
+        `scratch.py` and `addition.py`. Where effects are to be
         listed, they are left out.
         """
         if self._effects != REFUSED:
@@ -175,9 +175,7 @@ class Recorder(Owners):
             if place in self._spaces:  # the namespace of a module
                 continue
             site = self._sites.get((id(real), None))
-            if _is_same(shadow, real) or scratch.repeat_buffers(self, real, shadow, site):
-                continue
-            if scratch.repeat_additions(self, real, shadow, site):
+            if _is_same(shadow, real) or self._is_repeated(real, shadow, site):
                 continue
             self._refuse(f"a {type(real).__name__}", real)
         for place, cell in self._written_cells.items():
@@ -187,6 +185,12 @@ class Recorder(Owners):
         for place, name in self._globals:
             if self._spaces[place][name] is not self._spaces[place].real.get(name, MISSING):
                 self._refuse(f"the global variable {name}", self._spaces[place].real)
+
+    def _is_repeated(self, real: Any, shadow: Any, site: Any) -> bool:
+        """Whether the program makes the change of a container on every run."""
+        if scratch.repeat_buffers(self, real, shadow, site):
+            return True
+        return addition.repeat_additions(self, real, shadow, site)
 
     def _fills(self) -> list[Fill]:
         """The effects, if all of them may be those of memos; see `memo.py`."""

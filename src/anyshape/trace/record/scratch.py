@@ -1,19 +1,16 @@
-"""Attributes that an exported program assigns to modules, and what it adds to lists, dicts and sets
-from outside, as calls of its graph.
+"""Attributes that an exported program assigns to modules, as calls of its graph.
 
-A module keeps what is assigned to it in a call until the next one, and a list what was added to it.
-The program does the same, with the values of its own call, if no call reads what the one before
-left: its results then depend on its inputs alone. A buffer that is assigned is copied into, so that
-the state of the program has it.
+A module keeps what is assigned to it in a call until the next one. The program does the same, with
+the values of its own call, if no call reads what the one before left: its results then depend on
+its inputs alone. A buffer that is assigned is copied into, so that the state of the program has it.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import torch
 
-from anyshape.errors import EffectError
 from anyshape.events import Deviation
 from anyshape.expr.boolean import true
 from anyshape.tensor.sym_tensor import SymTensor
@@ -21,18 +18,13 @@ from anyshape.trace.graph import Value, leaves
 from anyshape.trace.record import effect
 from anyshape.trace.record.atom import ATOMS
 from anyshape.trace.record.held import Held
-from anyshape.trace.record.read import ABSENT, ITEM, KIND
-from anyshape.trace.record.read_log import Unfolding
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from anyshape.trace.graph import Graph, Name
     from anyshape.trace.record.read_log import Entry
     from anyshape.trace.record.recorder import Recorder
-    from anyshape.trace.tracer import Tracer
-
-_KEYS: Final = frozenset((bool, int, float, str, bytes))
 
 
 def is_read(log: Iterable[Entry], o: Any, name: str) -> bool:
@@ -67,80 +59,6 @@ def _operand(recorder: Recorder, x: Any) -> Any:
 
 def _built(recorder: Recorder, kind: type, parts: Any) -> Name:
     return recorder.compute(effect.build, Held(kind), parts)
-
-
-def repeat_additions(recorder: Recorder, real: Any, shadow: Any, site: Any) -> bool:
-    """Have the program add to a list, a dict or a set what the call adds; False if it cannot, or if
-    the call looks at what was there before.
-    """
-    kind = type(real)
-    if kind is list:
-        was, now = real, shadow[: len(real)]
-        if len(was) != len(now) or any(a is not b for a, b in zip(was, now, strict=True)):
-            return False
-        keys, values = None, [*shadow[len(real) :]]
-    elif kind is dict:
-        if any(key not in shadow for key in real):
-            return False
-        keys = [key for key, x in shadow.items() if key not in real or real[key] is not x]
-        values = [shadow[key] for key in keys]
-    elif kind is set:
-        keys = values = sorted(shadow - real, key=repr)
-        if real - shadow:
-            return False
-    else:
-        return False
-    if not all(type(key) in _KEYS for key in keys or ()) or is_looked_at(
-        recorder.reads.values(), real, keys
-    ):
-        return False
-    with recorder.replaying():
-        operands = [recorder.operand(x) for x in values]
-        if kind is dict:
-            operands = [*zip(keys or (), operands, strict=True)]
-        method = "extend" if kind is list else "update"
-        args = (Held(real), method, (tuple(operands),), {})
-        recorder.tracer.emit(effect.call_method, args).site = site
-    return True
-
-
-def is_looked_at(log: Iterable[Entry], c: Any, keys: Sequence[Any] | None) -> bool:
-    """Whether a container has been looked at; of a dict, at one of some keys, or at all of it."""
-    for read in Unfolding(log, (), ()).places.values():
-        if read.owner is c and read.kind != KIND:
-            of_one = keys is not None and read.kind in (ITEM, ABSENT)
-            if not of_one or read.key in keys:
-                return True
-    return False
-
-
-def need_unread(tracers: Sequence[Tracer]) -> None:
-    """Refuse what one path or variant of a program assigns or adds, and another one reads: a later
-    call may take that.
-    """
-    logs = [t.recorder.reads.values() for t in tracers if t.recorder is not None]
-    for node in [node for tracer in tracers for node in tracer.graph.nodes]:
-        if type(node.args[0] if node.args else None) is not Held:
-            continue  # an object that the program makes
-        if node.func is effect.set_attribute:
-            owner, name = node.args[0].object, node.args[1]
-            was_read = any(is_read(log, owner, name) for log in logs)
-            what = f"assigns {name} of a {type(owner).__name__}"
-        elif node.func is effect.call_method:
-            owner, (added,) = node.args[0].object, node.args[2]
-            keys = None if type(owner) is list else added
-            if type(owner) is dict:
-                keys = [key for key, _ in added]
-            was_read = any(is_looked_at(log, owner, keys) for log in logs)
-            what = f"adds to a {type(owner).__name__}"
-        else:
-            continue
-        if was_read:
-            raise EffectError(
-                f"the function {what}, at {node.site}",
-                why="on another side of a branch it reads what an earlier call left",
-                fix="return the value, or keep it in a buffer",
-            )
 
 
 def repeat_buffers(recorder: Recorder, real: Any, shadow: Any, site: Any) -> bool:
