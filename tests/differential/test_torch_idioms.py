@@ -66,7 +66,15 @@ def plain(x: Any) -> Any:
     return [plain(part) for part in x] if hasattr(x, "__iter__") and type(x) is not str else x
 
 
-PROGRAMS = [of_class, of_tensor, accumulated, local_names, scaled]
+FACTOR = 3
+
+
+def evaluated(x: Any) -> Any:
+    rows = x.size(0)
+    return x * eval("rows * 2 + FACTOR"), eval(" [rows, len(x)][1]"), rows
+
+
+PROGRAMS = [evaluated, of_class, of_tensor, accumulated, local_names, scaled]
 
 
 @pytest.mark.parametrize("dynamic", [None, True])
@@ -78,7 +86,7 @@ def test_as_eager(f: Any, dynamic: Any) -> None:
             assert plain(compiled(x)) == plain(f(x))
 
 
-@pytest.mark.parametrize("f", [of_tensor, local_names, scaled])
+@pytest.mark.parametrize("f", [evaluated, of_tensor, local_names, scaled])
 def test_exported_as_eager(f: Any) -> None:
     program = anyshape.export(f, (torch.rand(3),), dynamic_shapes=({0: "n"},))
     for n in (0, 1, 2, 5):
@@ -170,3 +178,42 @@ def test_without_the_look_at_its_code_a_policy_would_not_be_asked(monkeypatch: A
     checkpointed(x, contexts)
     assert asked
     asked.clear()
+
+
+def test_a_name_that_eval_reads_is_guarded(monkeypatch: Any) -> None:
+    x = torch.rand(3)
+    for factor in (5, 6, 7):
+        compiled = anyshape.compile(evaluated, fullgraph=True)
+        compiled(x)
+        monkeypatch.setitem(globals(), "FACTOR", factor)
+        assert plain(compiled(x)) == plain(evaluated(x))
+
+
+def checked(x: Any, text: str) -> Any:
+    n = x.item()
+    eval(text)
+    return torch.zeros(n)
+
+
+def test_checks_that_eval_makes() -> None:
+    text = "[torch._check(n >= 2), torch._check(n < 5)]"
+    program = anyshape.export(checked, (torch.tensor(3), text))
+    assert program(torch.tensor(4), text).shape == (4,)
+    with pytest.raises(anyshape.RuntimeAssertError):
+        program(torch.tensor(7), text)
+
+
+@pytest.mark.parametrize("text", ["(n := 3)", "[n for _ in range(2)]", "locals()", "lambda: 1"])
+def test_eval_with_scopes_of_its_own_is_refused(text: str) -> None:
+    with pytest.raises(anyshape.EffectError, match="eval"):
+        anyshape.export(checked, (torch.tensor(3), text))
+
+
+def test_eval_in_another_namespace_is_refused() -> None:
+    with pytest.raises(anyshape.EffectError, match="eval"):
+        anyshape.compile(lambda x: x + eval("1", {}), fullgraph=True)(torch.ones(2))
+
+
+def test_text_that_is_no_expression() -> None:
+    with pytest.raises(SyntaxError):
+        anyshape.compile(lambda x: x + eval("1 +"))(torch.ones(2))

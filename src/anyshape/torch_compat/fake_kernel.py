@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
@@ -14,7 +14,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from anyshape.torch_compat.aten_op import OpOverloadPacket, has_kernel, qualified_name, schema_of
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
+    from collections.abc import Iterator
 
 __all__ = [
     "KernelContext",
@@ -91,18 +91,24 @@ def _single(func: Any) -> bool:
 class KernelContext:
     """What a fake kernel gets of `torch.library.get_ctx()` besides new sizes.
 
-    Kernels that drop a size tell torch's environment of sizes so, which counts them. Here a size
-    that no result has is no error.
+    A kernel that makes a size which no result has tells torch's environment of sizes so.
     """
+
+    def __init__(self) -> None:
+        self.drops = False  # whether the sizes that are made are those of no result
 
     @property
     def _shape_env(self) -> KernelContext:
         return self
 
-    @staticmethod
-    def ignore_fresh_unbacked_symbols() -> AbstractContextManager[None]:
+    @contextmanager
+    def ignore_fresh_unbacked_symbols(self) -> Iterator[None]:
         """A block in which sizes are made that no result has."""
-        return nullcontext()
+        before, self.drops = self.drops, True
+        try:
+            yield
+        finally:
+            self.drops = before
 
 
 _META: Final = torch.device("meta")

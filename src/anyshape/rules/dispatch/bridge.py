@@ -320,7 +320,11 @@ class _Context(KernelContext):
 
     def new_dynamic_size(self, *, min: int = 0, max: int | None = None) -> Any:
         """A new unbacked size, which the op determines when it runs."""
-        return to_stock(current().fresh_size(min=min, max=max))
+        tracer = current()
+        n = tracer.fresh_size(min=min, max=max)
+        if self.drops:
+            tracer.claim(n)
+        return to_stock(n)
 
     create_unbacked_symint = new_dynamic_size
 

@@ -57,11 +57,17 @@ def running() -> dict[CodeType, int]:
     return found
 
 
-def local_variables() -> dict[str, Any]:
-    """The variables of the user's in the innermost twin that runs in this thread."""
+def innermost_frame() -> types.FrameType | None:
+    """The frame of the innermost twin that runs in this thread."""
     frame: types.FrameType | None = sys._getframe(1)
     while frame is not None and not is_twin(frame.f_code):
         frame = frame.f_back
+    return frame
+
+
+def local_variables() -> dict[str, Any]:
+    """The variables of the user's in the innermost twin that runs in this thread."""
+    frame = innermost_frame()
     found = {} if frame is None else frame.f_locals
     return {name: x for name, x in found.items() if not name.startswith(TEMPORARY)}
 
