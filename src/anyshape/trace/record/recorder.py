@@ -190,7 +190,9 @@ class Recorder(Owners):
         """Whether the program makes the change of a container on every run."""
         if scratch.repeat_buffers(self, real, shadow, site):
             return True
-        return addition.repeat_additions(self, real, shadow, site)
+        if addition.repeat_additions(self, real, shadow, site):
+            return True
+        return scratch.repeat_items(self, real, shadow, site)
 
     def _fills(self) -> list[Fill]:
         """The effects, if all of them may be those of memos; see `memo.py`."""
@@ -218,8 +220,8 @@ class Recorder(Owners):
         """Raise if the program returns a buffer that it copies into where eager assigns it."""
         if self.copied and scratch.returned(self.tracer.graph, self.copied):
             raise self.unsupported(
-                "the function assigns a buffer and returns the old one",
-                why="the program copies the new value into the old buffer",
+                "the function assigns a buffer, or another tensor, and returns the old one",
+                why="the program copies the new value into the old one",
                 fix="return a clone",
             )
 
