@@ -311,3 +311,77 @@ def test_methods_of_generators_are_recorded() -> None:
             assert torch.equal(got, want)
     assert recorded(torch.rand) is None
     assert recorded(generator.clone_state if hasattr(generator, "clone_state") else len) is None
+
+
+def leaves_grad_off(x: Any) -> Any:
+    y = x * 2
+    torch.set_grad_enabled(False)
+    return y, x + 1
+
+
+def leaves_by_data(x: Any) -> Any:
+    if x.sum() > 0:
+        torch.set_grad_enabled(False)
+        return x * 2, x
+    return x + 1, x
+
+
+def leaves_a_dtype(x: Any) -> Any:
+    torch.set_default_dtype(torch.float64)
+    return x + torch.ones(x.shape[0]), x
+
+
+def left_by(f: Any, x: Any) -> Any:
+    """What a call gives, and the modes that it leaves."""
+    grad, dtype = torch.is_grad_enabled(), torch.get_default_dtype()
+    try:
+        out = f(x)
+        modes = torch.is_grad_enabled(), torch.get_default_dtype()
+    finally:
+        torch.set_grad_enabled(grad)
+        torch.set_default_dtype(dtype)
+    return [(t.tolist(), t.dtype, t.requires_grad) for t in out], modes
+
+
+LEAVING = [leaves_grad_off, leaves_by_data, leaves_a_dtype]
+POSITIVE = torch.ones(3, requires_grad=True)
+NEGATIVE = -torch.ones(4)
+
+
+@pytest.mark.parametrize("f", LEAVING)
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.filterwarnings("ignore::anyshape.AnyshapeWarning")
+def test_a_compiled_program_leaves_the_modes_that_it_leaves_eagerly(f: Any, backend: str) -> None:
+    compiled = anyshape.compile(f, backend=backend)
+    for x in (POSITIVE, NEGATIVE, POSITIVE, NEGATIVE):
+        assert left_by(compiled, x) == left_by(f, x)
+    assert compiled.eager_because is None
+
+
+@pytest.mark.parametrize("f", LEAVING)
+def test_an_exported_program_leaves_the_modes_that_it_leaves_eagerly(f: Any, tmp_path: Any) -> None:
+    before = torch.is_grad_enabled(), torch.get_default_dtype()
+    program = anyshape.export(f, (POSITIVE,), dynamic_shapes=({0: "n"},))
+    assert before == (torch.is_grad_enabled(), torch.get_default_dtype())
+    program.save(tmp_path / "leaving.any")
+    for p in (program, anyshape.load(tmp_path / "leaving.any")):
+        for x in (POSITIVE, NEGATIVE):
+            assert left_by(p, x) == left_by(f, x)
+    with pytest.raises(anyshape.UnsupportedError, match="no program of torch"):
+        program.to_torch()
+
+
+def test_a_program_that_fails_leaves_the_modes_of_its_caller() -> None:
+    program = anyshape.export(leaves_grad_off, (POSITIVE,), dynamic_shapes=({0: "n"},))
+    with pytest.raises(anyshape.AnyshapeError):
+        program(torch.ones(3, 3))
+    assert torch.is_grad_enabled()
+
+
+def test_inference_mode_that_is_left_is_refused() -> None:
+    def f(x: Any) -> Any:
+        torch.inference_mode().__enter__()
+        return x + 1
+
+    with pytest.raises(anyshape.UnsupportedError, match="leaves it changed"):
+        anyshape.compile(f, fullgraph=True)(torch.ones(3))

@@ -15,6 +15,7 @@ from anyshape.compile.cache.guard_function import exact_conditions, need_expecte
 from anyshape.compile.cache.recompilation import Reason, Stats, most_frequent
 from anyshape.compile.described import Described
 from anyshape.compile.dynamism.attribute_inputs import attributes_of
+from anyshape.compile.dynamism.dynamic_number import plain_numbers
 from anyshape.compile.dynamism.policy import Choice, Policy
 from anyshape.compile.dynamism.shared_history import SharedHistory
 from anyshape.compile.dynamism.store import StoredHistory
@@ -175,6 +176,8 @@ class Compiled(Described):
 
     def _miss(self, args: Any, kwargs: dict[str, Any], omitted: frozenset[str]) -> Any:  # noqa: C901  one case per stance
         fullgraph = self.options.fullgraph
+        if (plain := plain_numbers(self.fn, args, kwargs, self.history)) is not None:
+            return self(*plain[0], **plain[1])
         if is_watched(is_lowered=not self._backend.is_plain, fullgraph=fullgraph):
             return self._eagerly(args, kwargs)
         if self._cuts.current() is not None:
@@ -196,7 +199,8 @@ class Compiled(Described):
                 raise RecompileLimitError(str(self.recompilations[-1]))
             if chosen == "eager_on_recompile":
                 return self._eagerly(args, kwargs)
-        if len(self.entries) >= self._limit:
+        limit = self.options.recompile_limit
+        if len(self.entries) >= (config.recompile_limit if limit is None else limit):
             return self._beyond_limit(args, kwargs)
         if self.options.dynamic is not False:
             self._varying.learn(reasons, self.history)
@@ -220,11 +224,6 @@ class Compiled(Described):
             if was_used := bool(self.entries):
                 self.entries, self._outdated = [], [Reason(violation)]
         return was_used
-
-    @property
-    def _limit(self) -> int:
-        own = self.options.recompile_limit
-        return config.recompile_limit if own is None else own
 
     def _note(self, reasons: list[Reason]) -> None:
         event = Recompilation(name_of(self.fn), tuple(reasons))
@@ -251,8 +250,7 @@ class Compiled(Described):
         if Fallback in listeners:
             emit(Fallback(name_of(self.fn), why))
         if not self._is_part:
-            told = f"{name_of(self.fn)} runs eagerly from now on: {why}"
-            warn(AnyshapeWarning(told))
+            warn(AnyshapeWarning(f"{name_of(self.fn)} runs eagerly from now on: {why}"))
 
     def _compile(
         self, call: Arguments, omitted: frozenset[str], tried: list[Entry], *, exact: bool

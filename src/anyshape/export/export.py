@@ -28,6 +28,7 @@ from anyshape.export.state.state import state_of
 from anyshape.observe import wanted
 from anyshape.observe.profile import Profiled
 from anyshape.observe.progress import Progress
+from anyshape.trace.record.addition import need_unread
 
 if TYPE_CHECKING:
     import os
@@ -153,6 +154,8 @@ def build(
             lists_effects=draft,
             preserved=preserved_modules(fn, request.preserved),
         )
+        if not draft:
+            need_unread([tracer for trace in found.traces for tracer in trace.variant.tracers])
         need_one_graph(found.variants, request.preserved)
         if not request.allow_partial and not draft:
             need_no_violation(found, spec)

@@ -33,6 +33,7 @@ from anyshape.torch_compat.call_frame import APPLY
 from anyshape.torch_compat.thread_state import set_grad_enabled
 from anyshape.trace.execution_modes import (
     MODE_CHANGES,
+    leave_modes,
     restore_autocast,
     restore_grad,
     set_autocast,
@@ -40,7 +41,14 @@ from anyshape.trace.execution_modes import (
 )
 from anyshape.trace.graph import SYMBOLIC, Graph, Name, Value, leaves, operand_of
 from anyshape.trace.higher_order.body import Body
-from anyshape.trace.record.effect import COMPUTED, OUTLETS, build, set_attribute, set_item
+from anyshape.trace.record.effect import (
+    COMPUTED,
+    MADE,
+    OUTLETS,
+    call_method,
+    set_attribute,
+    set_item,
+)
 from anyshape.trace.spelling import OPERATORS, method_name
 
 if TYPE_CHECKING:
@@ -61,8 +69,8 @@ _AS_OPERATORS: Final = {
 _INDEXING: Final = (torch.Tensor.__getitem__, torch.Tensor.__setitem__)
 
 
-_ASSIGNS: Final = (set_attribute, set_item)
-LEFT_OUT: Final = {*OUTLETS, *COMPUTED, build, *_ASSIGNS}
+_ASSIGNS: Final = (set_attribute, set_item, call_method)
+LEFT_OUT: Final = {*OUTLETS, *COMPUTED, *MADE, *_ASSIGNS}
 RESTORED: Final = {restore_grad: set_grad_enabled, restore_autocast: set_autocast}
 
 
@@ -285,6 +293,8 @@ class _Writer:
 
     def restore_modes(self) -> None:
         """Restore the modes at the end, because compilers run a graph more than once."""
+        if any(s.func is leave_modes for s in self.graph.nodes):
+            return
         last = {s.func: s.args[0] for s in self.graph.nodes if s.func in MODE_CHANGES}
         now = current_modes()
         for func, state in last.items():

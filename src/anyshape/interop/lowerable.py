@@ -24,7 +24,13 @@ from anyshape.torch_compat.aten_op import DATA
 from anyshape.trace.assert_order import is_order_seen
 from anyshape.trace.autograd_function import Applied
 from anyshape.trace.birth import make_leaf, make_parameter
-from anyshape.trace.execution_modes import need_flag, set_flag, set_inference, set_saved_hooks
+from anyshape.trace.execution_modes import (
+    leave_modes,
+    need_flag,
+    set_flag,
+    set_inference,
+    set_saved_hooks,
+)
 from anyshape.trace.graph import INPUT, SYMBOLIC, Graph, Node, Value, leaves, op_name, values_in
 from anyshape.trace.higher_order.run import RUNNERS
 from anyshape.trace.opaque_call import OpaqueCall
@@ -44,6 +50,7 @@ _EAGER_ONLY: Final = frozenset(
         set_saved_hooks,
         set_flag,
         need_flag,
+        leave_modes,
         torch.set_default_dtype,
         *STATE_CHANGES,
     )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
 
 import torch
 from torch._dispatch.python import enable_python_dispatcher
@@ -12,7 +13,11 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from anyshape.torch_compat.aten_op import OpOverloadPacket, has_kernel, qualified_name, schema_of
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 __all__ = [
+    "KernelContext",
     "MetaFactories",
     "enable_python_dispatcher",
     "fake_kernel_of",
@@ -81,6 +86,29 @@ def returns_nothing(func: Any) -> bool:
 
 def _single(func: Any) -> bool:
     return len(func.overloads()) == 1
+
+
+class KernelContext:
+    """What a fake kernel gets of `torch.library.get_ctx()` besides new sizes.
+
+    A kernel that makes a size which no result has tells torch's environment of sizes so.
+    """
+
+    def __init__(self) -> None:
+        self.drops = False  # whether the sizes that are made are those of no result
+
+    @property
+    def _shape_env(self) -> KernelContext:
+        return self
+
+    @contextmanager
+    def ignore_fresh_unbacked_symbols(self) -> Iterator[None]:
+        """A block in which sizes are made that no result has."""
+        before, self.drops = self.drops, True
+        try:
+            yield
+        finally:
+            self.drops = before
 
 
 _META: Final = torch.device("meta")

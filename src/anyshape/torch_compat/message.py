@@ -17,6 +17,9 @@ NO_KERNEL: Final = (
 """In lower case, a part of the message of an op that has no meta kernel or whose kernel needs data.
 Any other error of a meta kernel means that the operands do not fit."""
 
+NO_NUMBER: Final = "Cannot cast"
+"""How the message begins of a kernel that needs a number where it was given a tensor."""
+
 TORCHSCRIPT: Final = "TorchScript interpreter"
 """Part of the message with which TorchScript wraps an error raised inside it. Its class is a plain
 `RuntimeError`, so that the wrapped one is only known by its text."""

@@ -40,6 +40,9 @@ _SEVERAL: Final = {
         "_get_deterministic_algorithms_warn_only",
     ),
 }
+_COMPOSED: Final = {  # in Python: they set something of torch's compilers, too
+    "use_deterministic_algorithms": "_set_deterministic_algorithms",
+}
 _SECOND: Final = {"set_anomaly_enabled": True, "_set_deterministic_algorithms": False}  # left out
 
 _ALL: Final = {
@@ -86,8 +89,11 @@ def _getters(setter: str) -> tuple[str, ...]:
 
 _PAIRS: Final = {setter: found for setter in _SETTERS if (found := _getters(setter))}
 
-FLAG_SETTERS: Final = {name: _ALL[name] for name in (*_PAIRS, _PRECISION) if name in _ALL}
-"""Functions in C that set what others give, by name."""
+FLAG_SETTERS: Final[dict[str, Any]] = {
+    **{name: _ALL[name] for name in (*_PAIRS, _PRECISION) if name in _ALL},
+    **{name: getattr(torch, name) for name in _COMPOSED},
+}
+"""Functions that set what others give, by name: in C, and those that set more than these."""
 
 FLAG_GETTERS: Final = {
     name: _ALL[name]
@@ -104,6 +110,7 @@ def places_set(setter: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> di
     """What the getters give after this call of a setter, as far as that is known; the others of
     `Place.is_coupled` may have changed, if one of these is.
     """
+    setter = _COMPOSED.get(setter, setter)
     if setter == _PRECISION:
         return {Place(_GET_PRECISION, args[:-1]): args[-1]}
     getters = _PAIRS[setter]

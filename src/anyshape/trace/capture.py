@@ -262,7 +262,7 @@ def trace_call(
             drop_unused(tracer.graph, tracer._start)
             tracer.handles_errors = recorder.catches
             tracer.settle()
-            tracer.need_modes()
+            tracer.settle_modes()
         for key in keys_of(out_spec):
             need_plain(tracer, key)
     finally:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import threading
 import warnings
+from functools import partial
 from typing import Any, Final
 
 import torch
@@ -24,6 +25,7 @@ from anyshape.torch_compat.thread_state import (
     push_saved_tensors_hooks,
     set_grad_enabled,
 )
+from anyshape.trace.record.deferral import defer, is_deferring
 
 
 def set_autocast(state: tuple[Any, ...]) -> None:
@@ -150,8 +152,33 @@ def need_flag(getter: str, args: tuple[Any, ...], value: Any) -> None:
         )
 
 
+def leave_modes(grad: bool | None, autocast: tuple[Any, ...] | None, dtype: Any) -> None:
+    """Leave these modes to the caller when the program has ended; None: as they were.
+
+    Effects that wait are done after the program; else the block around it leaves the modes.
+    """
+    if is_deferring():
+        defer(partial(_set_modes, grad, autocast, dtype))
+    elif _callers.kept:
+        kept = _callers.kept[-1]
+        kept.grad = kept.grad if grad is None else grad
+        kept.autocast = kept.autocast if autocast is None else autocast
+        kept.dtype = kept.dtype if dtype is None else dtype
+    else:
+        _set_modes(grad, autocast, dtype)
+
+
+def _set_modes(grad: bool | None, autocast: tuple[Any, ...] | None, dtype: Any) -> None:
+    if grad is not None:
+        set_grad_enabled(grad)
+    if autocast is not None:
+        set_autocast(autocast)
+    if dtype is not None:
+        torch.set_default_dtype(dtype)
+
+
 class keep_modes:  # noqa: N801  used as a statement of generated code
-    """Restore what a program changes of these modes, also after an exception.
+    """Restore what a program changes of these modes, unless it leaves them; after an exception all.
 
     Settings of the process are restored after an exception alone.
     """
@@ -164,10 +191,13 @@ class keep_modes:  # noqa: N801  used as a statement of generated code
         self.grad = torch.is_grad_enabled()
         self.autocast = autocast_state()
         self.dtype = torch.get_default_dtype()
+        self.entered_in = (self.grad, self.autocast, self.dtype)
         _callers.kept.append(self)
 
     def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
         _callers.kept.pop()
+        if error is not None:
+            self.grad, self.autocast, self.dtype = self.entered_in
         while len(_inference.entered) > self.depth:
             _inference.entered.pop().__exit__(None, None, None)
         while len(_blocks.entered) > self.blocks:
@@ -204,4 +234,5 @@ MODE_CHANGES: Final = (
     restore_autocast,
     torch.set_default_dtype,
     set_flag,
+    leave_modes,
 )

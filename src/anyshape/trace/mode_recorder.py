@@ -1,8 +1,8 @@
 """`ModeRecorder`: the part of a tracer that records changes of the modes that ops run in.
 
-A mode that the program changes becomes a call in the graph, before the next op. A program must
-leave the modes as it found them, for what comes after it would run in other modes than in eager
-execution.
+A mode that the program changes becomes a call in the graph, before the next op. What it leaves
+changed it leaves to its caller, too, for what comes after it runs in the same modes as after eager
+execution; only inference mode must be as it was.
 
 Where the modes of a call are not guarded, the program runs in those of its caller. There, `with`
 blocks of the program set their mode even if it is the one that the trace began with, and what
@@ -22,6 +22,7 @@ from anyshape.rules.dispatch.autocast import autocast_state
 from anyshape.torch_compat.thread_state import saved_tensors_hooks, set_grad_enabled
 from anyshape.torch_compat.torch_function import function_mode_depth
 from anyshape.trace.execution_modes import (
+    leave_modes,
     restore_autocast,
     restore_grad,
     set_autocast,
@@ -168,17 +169,23 @@ class ModeRecorder:
         node = Node(func, state, {}, capture_site(), self.epoch, self.module_call)
         self.graph.nodes.append(node)
 
-    def need_modes(self) -> None:
-        """Raise if the program leaves a mode that it has changed."""
-        now = (_is_grad_enabled(), _is_inference(), autocast_state(), _default_dtype())
-        names = ("grad mode", "inference mode", "autocast", "the default dtype")
-        for name, was, is_ in zip(names, self.started_in, now, strict=False):
-            if was != is_:
-                raise refused(
-                    UnsupportedError,
-                    f"the program changes {name} and leaves it changed",
-                    fix="change it in a with block, or outside the traced function",
-                )
+    def settle_modes(self) -> None:
+        """Record the modes that the program has changed and leaves changed, as its caller sees."""
+        if self.started_in[1] != _is_inference():
+            raise refused(
+                UnsupportedError,
+                "the program changes inference mode and leaves it changed",
+                fix="change it in a with block, or outside the traced function",
+            )
+        grad, _, autocast, dtype, _ = self.started_in
+        pairs = (
+            (grad, _is_grad_enabled()),
+            (autocast, autocast_state()),
+            (dtype, _default_dtype()),
+        )
+        left = [None if was == now else now for was, now in pairs]
+        if any(state is not None for state in left):
+            self.graph.nodes.append(Node(leave_modes, tuple(left), {}, None, self.epoch, None))
 
 
 class _Block:

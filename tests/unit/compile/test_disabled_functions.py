@@ -128,12 +128,30 @@ def test_methods():
             x = torch.randn(n, 3)
             torch.testing.assert_close(compiled(x, is_told), net(x, is_told))
     x = torch.randn(4, 3)
-    program = anyshape.export(net, (x, False), dynamic_shapes=({0: "n"}, None))
+    for is_told in (True, False):
+        program = anyshape.export(net, (x, is_told), dynamic_shapes=({0: "n"}, None))
+        for n in SIZES:
+            x = torch.randn(n, 3)
+            assert torch.equal(program(x, is_told), net(x, is_told))
+
+
+class WholeDisabled(torch.nn.Module):
+    @torch.compiler.disable
+    def forward(self, x):
+        return x * 2 if x.size(0) > 2 else x - 1
+
+
+def test_an_exported_module_whose_forward_has_a_mark_without_a_reason():
+    net = WholeDisabled()
+    program = anyshape.export(net, (torch.randn(4),), dynamic_shapes=({0: "n"},))
     for n in SIZES:
-        x = torch.randn(n, 3)
-        assert torch.equal(program(x, False), net(x, False))
-    with pytest.raises(UnsupportedError, match=r"Layer\.told is called"):
-        anyshape.export(net, (x, True), dynamic_shapes=({0: "n"}, None))
+        x = torch.randn(n)
+        assert torch.equal(program(x), net(x))
+
+
+def test_effects_of_an_exported_function_without_a_reason_are_still_refused():
+    with pytest.raises(UnsupportedError, match="outside"):
+        anyshape.export(around(unexplained), (torch.randn(3),), dynamic_shapes=({0: "n"},))
 
 
 def test_a_function_with_the_attributes_of_another_is_not_disabled():

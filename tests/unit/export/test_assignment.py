@@ -74,6 +74,43 @@ class Grown(Counting):
         return x
 
 
+class Plain(Counting):
+    def __init__(self) -> None:
+        super().__init__()
+        self.last = torch.zeros(2)
+        self.several = [torch.zeros(2), torch.ones(2)]
+        self.named = {"a": torch.ones(2)}
+
+    def forward(self, x: torch.Tensor) -> Any:
+        old = self.last
+        self.last = self.last + x.sum()
+        y = self.several[0] + self.several[1]
+        self.several[0] = y * 2
+        self.several[1] = self.several[1] + 1
+        self.named["a"] = self.named["a"] + old
+        return x.sum() + old + self.last + y, self.named["a"] * 2
+
+
+class Swapped(Plain):
+    def forward(self, x: torch.Tensor) -> Any:
+        self.several[0], self.several[1] = self.several[1], self.several[0] + 1
+        return x
+
+
+class Viewed(Plain):
+    def forward(self, x: torch.Tensor) -> Any:
+        self.several[1] = self.several[0].view(2)
+        self.several[0] = self.several[0] + 1
+        return x
+
+
+class OldOne(Plain):
+    def forward(self, x: torch.Tensor) -> Any:
+        old = self.last
+        self.last = old + 1
+        return old
+
+
 def exported(module: Any) -> Any:
     return export(module, (torch.ones(3),), dynamic_shapes=({0: "n"},))
 
@@ -136,4 +173,28 @@ def test_what_a_later_call_reads_is_refused_with_the_line(module: Any) -> None:
 @pytest.mark.parametrize("module", [Old, Grown])
 def test_buffers_that_cannot_be_copied_into(module: Any) -> None:
     with pytest.raises(UnsupportedError, match=r"buffer|changes a dict"):
+        exported(module())
+
+
+def test_tensors_of_a_module_that_are_no_buffers_are_state(tmp_path: Path) -> None:
+    ours, eager = Plain(), Plain()
+    program = exported(ours)
+    assert len(program.deviations) == 4
+    assert {d.op for d in program.deviations} == {"assignment"}
+    path = tmp_path / "a"
+    for _ in range(2):
+        for n in (2, 0, 5):
+            x = torch.rand(n)
+            for a, b in zip(program(x), eager(x), strict=True):
+                assert torch.equal(a, b)
+        program.save(path)
+        program = anyshape.load(path)
+    strict = export(Plain(), (torch.ones(3),), on_deviation="raise")
+    with pytest.raises(RuntimeAssertError, match="copies into the old tensor"):
+        strict(torch.ones(3))
+
+
+@pytest.mark.parametrize("module", [Swapped, Viewed, OldOne])
+def test_tensors_that_cannot_be_copied_into(module: Any) -> None:
+    with pytest.raises(UnsupportedError, match=r"changes a list|another tensor"):
         exported(module())

@@ -66,3 +66,22 @@ def test_the_op_is_called(f: Any) -> None:
         for found in (compiled(x.clone()), program(x.clone())):
             for a, b in zip(torch.utils._pytree.tree_leaves(found), wanted, strict=True):
                 assert torch.equal(a, b)
+
+
+@torch.library.custom_op("anyshape_fakes::dropping", mutates_args=())
+def dropping(x: torch.Tensor) -> torch.Tensor:
+    return x + 1
+
+
+@dropping.register_fake
+def _(x: torch.Tensor) -> torch.Tensor:
+    context = torch.library.get_ctx()
+    with context._shape_env.ignore_fresh_unbacked_symbols():
+        context.new_dynamic_size()
+    return torch.empty_like(x)
+
+
+def test_a_size_that_a_kernel_drops() -> None:
+    compiled = anyshape.compile(lambda x: dropping(x) * 2, dynamic=True, fullgraph=True)
+    for n in (2, 3):
+        assert torch.equal(compiled(torch.ones(n)), torch.full((n,), 4.0))

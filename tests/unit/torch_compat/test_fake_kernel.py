@@ -72,3 +72,12 @@ def test_fused_updates_return_nothing():
         assert fake_kernel.returns_nothing(update)
     assert fake_kernel.returns_nothing(torch._fused_sgd_)
     assert not fake_kernel.returns_nothing(torch.add)
+
+
+def test_a_kernel_tells_of_sizes_that_no_result_has():
+    context = fake_kernel.KernelContext()
+    with context._shape_env.ignore_fresh_unbacked_symbols():
+        assert context.drops
+    assert not context.drops
+    own = torch.fx.experimental.symbolic_shapes.ShapeEnv
+    assert hasattr(own, "ignore_fresh_unbacked_symbols")

@@ -25,6 +25,7 @@ OTHERS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "_set_float32_matmul_precision": (("medium",), {}),
     "_set_fp32_precision_setter": (("cuda", "conv", "ieee"), {}),
     "_set_deterministic_algorithms": ((True,), {"warn_only": True}),
+    "use_deterministic_algorithms": ((True,), {"warn_only": True}),
     "set_anomaly_enabled": ((True, False), {}),
     "_set_sdp_priority_order": (([2, 1, 0, 3, 4],), {}),
     "_set_cublas_allow_fp16_reduced_precision_reduction": ((False, False), {}),

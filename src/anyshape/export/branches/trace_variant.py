@@ -14,8 +14,7 @@ from anyshape.expr import parse
 from anyshape.expr.boolean import Bool
 from anyshape.trace.arguments import Arguments
 from anyshape.trace.capture import capture_call
-from anyshape.trace.record.effect import set_attribute
-from anyshape.trace.record.scratch import is_read
+from anyshape.trace.record.addition import need_unread
 from anyshape.trace.tracer import Tracer
 
 if TYPE_CHECKING:
@@ -198,7 +197,7 @@ def _joined(start: BranchTracer, tree: Tree, tracers: list[BranchTracer]) -> Bra
         for flag in _ASKED:
             setattr(start, flag, getattr(start, flag) or getattr(tracer, flag))
         start.handles_errors = start.handles_errors or tracer.recorder.catches
-        _need_unread(tracer, tracers)
+    need_unread(tracers)
     prune(tree.made)
     numbers = {id(made.segment): i for i, made in enumerate(tree.made)}
     parts = []
@@ -209,19 +208,6 @@ def _joined(start: BranchTracer, tree: Tree, tracers: list[BranchTracer]) -> Bra
             branch = Branch(segment.question, segment.site, targets)
         parts.append(Part(captured, branch))
     return Branching(start, start.inputs, parts, tracers)
-
-
-def _need_unread(tracer: BranchTracer, others: list[BranchTracer]) -> None:
-    """Refuse an attribute that one path assigns and another reads: a later call may take that."""
-    for node in tracer.graph.nodes:
-        if node.func is set_attribute:
-            owner, name = node.args[0].object, node.args[1]
-            if any(is_read(t.recorder.reads.values(), owner, name) for t in others):
-                raise EffectError(
-                    f"the function assigns {name} of a {type(owner).__name__}, at {node.site}",
-                    why="on another side of a branch it reads what an earlier call assigned",
-                    fix="return the value, or keep it in a buffer",
-                )
 
 
 def _need_guards(start: BranchTracer, tracer: BranchTracer) -> None:

@@ -55,6 +55,7 @@ _OWN: Final[dict[str, Any]] = {
     "anyshape.set_inference": execution_modes.set_inference,
     "anyshape.set_flag": execution_modes.set_flag,
     "anyshape.need_flag": execution_modes.need_flag,
+    "anyshape.leave_modes": execution_modes.leave_modes,
     "anyshape.restore_autocast": execution_modes.restore_autocast,
     "anyshape.restore_grad": execution_modes.restore_grad,
     SET_GRAD_ENABLED: set_grad_enabled,

@@ -12,6 +12,7 @@ from anyshape.interop.aten.symbols import refuse
 from anyshape.torch_compat.exported_program import enter_autocast, exit_autocast, set_grad
 from anyshape.torch_compat.thread_state import set_grad_enabled
 from anyshape.trace.execution_modes import (
+    leave_modes,
     restore_autocast,
     restore_grad,
     set_autocast,
@@ -90,6 +91,8 @@ class Regions:
             self._set_grad(not step.args[0])
         elif func is torch.set_default_dtype:
             raise refuse("a change of the default dtype", step, fix="give dtype= in the calls")
+        elif func is leave_modes:
+            raise refuse("a grad mode or autocast that is left changed", fix="use a with block")
         else:
             raise refuse(op_name(func), step)
 

@@ -32,6 +32,7 @@ from anyshape.tensor.size import surely_equal
 from anyshape.tensor.sym_tensor import SymSize, SymTensor
 from anyshape.torch_compat import pytree
 from anyshape.torch_compat.fake_kernel import (
+    KernelContext,
     MetaFactories,
     enable_python_dispatcher,
     fake_kernel_of,
@@ -39,7 +40,7 @@ from anyshape.torch_compat.fake_kernel import (
     returns_nothing,
     set_context,
 )
-from anyshape.torch_compat.message import has_no_kernel
+from anyshape.torch_compat.message import NO_NUMBER, has_no_kernel
 from anyshape.torch_compat.tensor_subclass import is_wrapper, storage_id
 from anyshape.torch_compat.tensor_version import version_of
 from anyshape.torch_compat.torch_function import DisableTorchFunction
@@ -58,6 +59,7 @@ class _Conversion:
         self.requested: torch.device | None = None
         self.base: Any = None
         self.is_new = False  # results share no memory with operands, whatever a fake kernel returns
+        self.as_numbers = False  # whether tensors without dimensions stand for numbers
 
     def to_torch(self, x: Any) -> Any:
         """An operand as the kernel gets it: on the meta device, with torch's symbolic numbers."""
@@ -67,7 +69,10 @@ class _Conversion:
         if kind is SymTensor or isinstance(x, torch.Tensor):
             found = self.seen.get(id(x))
             if found is None:
-                found = self.seen[id(x)] = (x, self._tensor(meta_of(x)))
+                meta = meta_of(x)
+                if self.as_numbers and not meta.shape:
+                    return _number(x, meta.dtype)
+                found = self.seen[id(x)] = (x, self._tensor(meta))
             return found[1]
         if kind in (SymInt, SymBool, SymFloat):
             return to_stock(x)
@@ -203,17 +208,14 @@ def run_meta_kernel(
     conversion = _Conversion(keeps_grad=isinstance(func, type))
     name = getattr(func, "__name__", str(func))
     try:
-        with DisableTorchFunction(), torch.no_grad(), enable_python_dispatcher():
-            positional, named = conversion.to_torch(args), conversion.to_torch(kwargs)
-            operands = {**conversion.seen, **conversion.wrappers}
-            if not operands and conversion.requested is None:
-                conversion.requested = torch.get_default_device()
-            out = _run(func, positional, named, is_factory=not operands)
-            conversion.is_new = returns_new_tensors(func)
-            for original, converted in operands.values():
-                if out is converted and not conversion.is_new and not name.endswith("_"):
-                    return Done(original), None
-            result = conversion.from_torch(out)
+        try:
+            result = _converted(conversion, func, name, args, kwargs)
+        except RuntimeError as e:
+            if not str(e).startswith(NO_NUMBER):
+                raise
+            conversion = _Conversion(keeps_grad=isinstance(func, type))
+            conversion.as_numbers = True
+            result = _converted(conversion, func, name, args, kwargs)
     except UnsupportedError as e:
         raise _unsupported(name, e.what) from e
     except AnyshapeError:
@@ -227,8 +229,32 @@ def run_meta_kernel(
         if strange or has_no_kernel(str(e)):
             raise _unsupported(name, _brief(e)) from e
         raise ShapeError(f"{name}: {_brief(e)}") from e
+    if type(result) is Done:
+        return result, None
     is_call = type(result) in (Meta, Many, Defined, Wrapped)
     return (result if is_call else Done(result)), conversion.base
+
+
+def _converted(conversion: _Conversion, func: Any, name: str, args: Any, kwargs: Any) -> Any:
+    """The result of the kernel as a rule's; `Done` where it is an operand."""
+    with DisableTorchFunction(), torch.no_grad(), enable_python_dispatcher():
+        positional, named = conversion.to_torch(args), conversion.to_torch(kwargs)
+        operands = {**conversion.seen, **conversion.wrappers}
+        if not operands and conversion.requested is None:
+            conversion.requested = torch.get_default_device()
+        out = _run(func, positional, named, is_factory=not operands)
+        conversion.is_new = returns_new_tensors(func)
+        for original, converted in operands.values():
+            if out is converted and not conversion.is_new and not name.endswith("_"):
+                return Done(original)
+        return conversion.from_torch(out)
+
+
+def _number(x: Any, dtype: torch.dtype) -> Any:
+    """The number that a tensor without dimensions stands for; any one where it can be no size."""
+    if dtype.is_floating_point or dtype.is_complex:
+        return 1j if dtype.is_complex else 1.0
+    return to_stock(current().call(torch.Tensor.item, (x,), {}))
 
 
 class Whole(NamedTuple):
@@ -289,12 +315,16 @@ def _run(func: Any, args: Any, kwargs: Any, *, is_factory: bool) -> Any:
         return kernel(*args, **kwargs)
 
 
-class _Context:
+class _Context(KernelContext):
     """The context that `torch.library.get_ctx()` returns inside a fake kernel."""
 
     def new_dynamic_size(self, *, min: int = 0, max: int | None = None) -> Any:
         """A new unbacked size, which the op determines when it runs."""
-        return to_stock(current().fresh_size(min=min, max=max))
+        tracer = current()
+        n = tracer.fresh_size(min=min, max=max)
+        if self.drops:
+            tracer.claim(n)
+        return to_stock(n)
 
     create_unbacked_symint = new_dynamic_size
 

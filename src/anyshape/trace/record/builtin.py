@@ -38,6 +38,7 @@ from anyshape.trace.record.alone import need_copied_by_python
 from anyshape.trace.record.atom import ATOMS, CONTAINERS, HEAP, SYMBOLIC
 from anyshape.trace.record.binding import is_binding, is_of_cpp
 from anyshape.trace.record.draw import Draws
+from anyshape.trace.record.evaluation import evaluate
 from anyshape.trace.record.inert import OPERATORS
 from anyshape.trace.record.iteration import Iterations
 from anyshape.trace.record.lent import FUNCTIONS, is_of_user
@@ -61,6 +62,7 @@ from anyshape.trace.record.substitute import Substitutes
 from anyshape.trace.record.territory import is_twinned
 from anyshape.trace.record.torch_call import TORCH_SUBSTITUTES, generator_method
 from anyshape.trace.sequence.open_call import open_range
+from anyshape.trace.twin.twin import local_variables
 
 if TYPE_CHECKING:
     from anyshape.trace.record.call import Calls
@@ -138,8 +140,9 @@ class Builtins:
         for f in (decimal.getcontext, decimal.setcontext, decimal.localcontext,
                   threading.Event.set, threading.Event.clear, threading.Event.wait):  # fmt: skip
             yield f, functools.partial(self._effect, f.__name__)
-        for name in ("open", "input", "exec", "eval", "compile", "breakpoint", "globals"):
+        for name in ("open", "input", "exec", "compile", "breakpoint", "globals"):
             yield getattr(builtins, name), functools.partial(self._effect, name)
+        yield builtins.eval, self._eval
         yield from self._iterations.substitutes()
         yield from self.meanings.substitutes()
         for f in _ASKED:
@@ -422,7 +425,7 @@ class Builtins:
 
     def _vars(self, *args: Any) -> Any:
         if not args:
-            raise self._recorder.unsupported("vars() without an object in a traced function")
+            return self._recorder.born(local_variables())
         return self._attributes.attribute(args[0], "__dict__")
 
     def _dir(self, *args: Any) -> Any:
@@ -433,6 +436,9 @@ class Builtins:
             if type(own) is dict and not self._recorder.is_born(x):
                 self._recorder.content(own)
         return self._recorder.born(dir(*args))
+
+    def _eval(self, *args: Any) -> Any:
+        return evaluate(self._calls, self._recorder, *args)
 
     def _copy(self, x: Any) -> Any:
         if isinstance(x, torch.Tensor) or type(x) in ATOMS:

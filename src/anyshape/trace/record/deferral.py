@@ -55,6 +55,11 @@ def waiting() -> list[Callable[[], None]]:
     return [] if _open.deferral is None else _open.deferral._waiting
 
 
+def is_deferring() -> bool:
+    """Whether effects wait in this thread for the end of a call."""
+    return _open.deferral is not None
+
+
 def defer(act: Callable[[], None]) -> None:
     """Do something outside: at once, or when the call has ended."""
     deferral = _open.deferral

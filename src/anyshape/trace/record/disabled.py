@@ -14,17 +14,18 @@ if TYPE_CHECKING:
 def need_enabled(recorder: Recorder, f: Any) -> None:
     """Raise if a function is kept out of the program that is traced: `compile` breaks there.
 
-    What torch has disabled for its own compiler is traced. So is, in an export, a function that is
-    disabled without those that it calls: it would not be compiled alone anyway.
+    What torch has disabled for its own compiler is traced. So are, in an export, a function that is
+    disabled without those that it calls, and one whose mark gives no reason: an exported program
+    has no other way to run it, and computes the same.
     """
     original = original_of(f) or f
     code = getattr(original, "__code__", None)
     if code is None or is_torch(code.co_filename):
         return
     is_export = recorder.tracer.options.is_export
-    if is_export and is_disabled_alone(f):
-        return
     reason = disabled_because(f)
+    if is_export and (is_disabled_alone(f) or not reason):
+        return
     name = getattr(original, "__qualname__", str(original))
     kind = "exported" if is_export else "compiled"
     raise recorder.unsupported(

@@ -413,8 +413,9 @@ def _is_of_user(f: Any) -> bool:
     return getattr(f, "__func__", None) is APPLY or home.partition(".")[0] not in _LIBRARIES
 
 
-_MADE: Final = {build, new_object, make, new_cell, set_state, unflatten, namespace_of}
+MADE: Final = {build, new_object, make, new_cell, set_state, unflatten, namespace_of}
+"""The calls that make objects."""
 _NOT_SEEN: Final = {sleep, set_data, *AUTOGRAD_EFFECTS, *WARNING_BLOCKS}  # done at once
-_CHANGES: Final = EFFECTS - COMPUTED - OUTLETS - DRAWS - _MADE - _NOT_SEEN
+_CHANGES: Final = EFFECTS - COMPUTED - OUTLETS - DRAWS - MADE - _NOT_SEEN
 _NAMESPACES: Final = ("aten", "prim", "prims", "quantized", "torchvision")
 _LIBRARIES: Final = ("torch", "anyshape", "builtins", "_operator", "math")

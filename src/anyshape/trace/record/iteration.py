@@ -150,7 +150,7 @@ class Iterations:
         if f is bytes and args and self._operators.special(args[0], "__bytes__") is not None:
             return self._operators.special(args[0], "__bytes__")()
         if f in _COMPUTING and (f is not itertools.accumulate or len(args) < 2):
-            args = tuple([a if type(a) in ATOMS else list(self.iterated(a)) for a in args])
+            args = tuple([a if type(a) in ATOMS else self._listed(a) for a in args])
             for a in args:
                 self._recorder.need_passive(a)
         gone_through = self._looped if f in _LAZY else self.iterated
@@ -174,6 +174,10 @@ class Iterations:
         others = {k: self.given(a) if callable(a) else a for k, a in named.items()}
         result = f(*given, **others)
         return self._recorder.born(result) if type(result) not in ATOMS else result
+
+    def _listed(self, a: Any) -> Any:
+        """A list of what a function called with `a` iterates over, made by the trace."""
+        return self._recorder.born(list(self.iterated(a)))
 
     def _open(self, f: Any, args: Any, named: Any) -> Any:
         """What is gone through as often as only the run knows; None where that is known."""

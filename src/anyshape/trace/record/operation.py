@@ -29,6 +29,7 @@ from anyshape.trace.graph import SYMBOLIC
 from anyshape.trace.options import DONE
 from anyshape.trace.record.atom import ATOMS, CONTAINERS, HEAP, Function
 from anyshape.trace.record.block import Block, UnseenBlock
+from anyshape.trace.record.checkpoint_policy import is_silent_checkpoint
 from anyshape.trace.record.eager_error import call_of, eager_class
 from anyshape.trace.record.number_context import for_decimal
 from anyshape.trace.record.read import is_array
@@ -343,6 +344,8 @@ class Operations:
         """The context manager of a `with` statement."""
         o = self._recorder.tracer.block(o)
         kind = type(o)
+        if is_silent_checkpoint(self._recorder, o):
+            return contextlib.nullcontext()
         if sees_ops(kind):
             raise self._recorder.refusal(f"a {kind.__name__}, which sees the ops, is entered")
         enter = getattr(kind, "__enter__", None)

@@ -186,8 +186,12 @@ class Owners(Reader):
     def _function(self, f: Any) -> Any:
         if not is_twin(f.__code__) and not str(f.__module__).startswith("anyshape."):
             return Held(f)
-        real = next((known for known, twin in self._twins.items() if twin is f), None)
+        real = self.real_function(f)
         return self.publish(f) if real is None else Held(real)
+
+    def real_function(self, f: Any) -> Any:
+        """The function of the user's that a twin stands for; None for another one."""
+        return next((known for known, twin in self._twins.items() if twin is f), None)
 
     def _cell(self, cell: types.CellType) -> Name:
         """Have the program make a variable that functions share, filled once they are made."""

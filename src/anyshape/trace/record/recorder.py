@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections import OrderedDict, defaultdict, deque
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
@@ -16,7 +17,7 @@ import torch
 from anyshape.errors import EffectError, UnsupportedError
 from anyshape.trace import tree
 from anyshape.trace.options import DONE, REFUSED, REPLAYED
-from anyshape.trace.record import effect, memo, scratch
+from anyshape.trace.record import addition, effect, memo, scratch
 from anyshape.trace.record import read as reads
 from anyshape.trace.record.held import Held
 from anyshape.trace.record.own_dict import show_change
@@ -26,6 +27,7 @@ from anyshape.trace.record.text import Texts
 
 if TYPE_CHECKING:
     import types
+    from collections.abc import Iterator
 
     from anyshape.trace.record.memo import Fill
     from anyshape.trace.tracer import Tracer
@@ -105,6 +107,16 @@ class Recorder(Owners):
         """
         return self._effects != DONE and not self.tracer.env.asker.is_concrete
 
+    @contextmanager
+    def replaying(self) -> Iterator[None]:
+        """Have the program make the objects that it stores, where effects are refused else."""
+        before = self._effects, self._published, self._content
+        self._effects, self._published, self._content = REPLAYED, {}, {}
+        try:
+            yield
+        finally:
+            self._effects, self._published, self._content = before
+
     # ------------------------------------------------------------------ refused changes
 
     def keep_argument(self, name: str, x: Any) -> None:
@@ -143,7 +155,8 @@ class Recorder(Owners):
     def need_no_effects(self) -> None:
         """Raise if something outside is not as before, where effects are refused.
 
-        Attributes and buffers of modules may be assigned; see `scratch.py`. Where effects are to be
+        Attributes and buffers of modules may be assigned, and lists, dicts and sets grow; see
+        `scratch.py` and `addition.py`. Where effects are to be
         listed, they are left out.
         """
         if self._effects != REFUSED:
@@ -162,7 +175,7 @@ class Recorder(Owners):
             if place in self._spaces:  # the namespace of a module
                 continue
             site = self._sites.get((id(real), None))
-            if _is_same(shadow, real) or scratch.repeat_buffers(self, real, shadow, site):
+            if _is_same(shadow, real) or self._is_repeated(real, shadow, site):
                 continue
             self._refuse(f"a {type(real).__name__}", real)
         for place, cell in self._written_cells.items():
@@ -172,6 +185,14 @@ class Recorder(Owners):
         for place, name in self._globals:
             if self._spaces[place][name] is not self._spaces[place].real.get(name, MISSING):
                 self._refuse(f"the global variable {name}", self._spaces[place].real)
+
+    def _is_repeated(self, real: Any, shadow: Any, site: Any) -> bool:
+        """Whether the program makes the change of a container on every run."""
+        if scratch.repeat_buffers(self, real, shadow, site):
+            return True
+        if addition.repeat_additions(self, real, shadow, site):
+            return True
+        return scratch.repeat_items(self, real, shadow, site)
 
     def _fills(self) -> list[Fill]:
         """The effects, if all of them may be those of memos; see `memo.py`."""
@@ -199,8 +220,8 @@ class Recorder(Owners):
         """Raise if the program returns a buffer that it copies into where eager assigns it."""
         if self.copied and scratch.returned(self.tracer.graph, self.copied):
             raise self.unsupported(
-                "the function assigns a buffer and returns the old one",
-                why="the program copies the new value into the old buffer",
+                "the function assigns a buffer, or another tensor, and returns the old one",
+                why="the program copies the new value into the old one",
                 fix="return a clone",
             )
 

@@ -34,9 +34,16 @@ def is_read(log: Iterable[Entry], o: Any, name: str) -> bool:
 
 
 def repeat(recorder: Recorder, o: Any, name: str, value: Any, site: Any) -> bool:
-    """Have the program assign an attribute of a module; False if it cannot."""
-    if not isinstance(o, torch.nn.Module) or is_read(recorder.reads.values(), o, name):
+    """Have the program assign an attribute of a module, or copy into the tensor that it was, if the
+    call has read that, which is a deviation; False if it cannot.
+    """
+    if not isinstance(o, torch.nn.Module):
         return False
+    if is_read(recorder.reads.values(), o, name):
+        old = vars(o).get(name)
+        return _fits(recorder, old, value) and _copy(
+            recorder, old, value, f"the attribute {name}", site
+        )
     operand = _operand(recorder, value)
     if operand is None and value is not None:
         return False
@@ -72,18 +79,38 @@ def repeat_buffers(recorder: Recorder, real: Any, shadow: Any, site: Any) -> boo
     changed = [key for key in real if real[key] is not shadow[key]]
     kept = [k for k in changed if _is_given(recorder.reads.values(), real[k])]
     operands = {k: _operand(recorder, shadow[k]) for k in changed if k not in kept}
-    if not all(_fits(real[k], shadow[k]) for k in kept):
+    if not all(_fits(recorder, real[k], shadow[k]) for k in kept):
         return False
     for key, operand in operands.items():
         recorder.tracer.emit(effect.set_item, (Held(real), key, operand))
+    return all(_copy(recorder, real[k], shadow[k], f"the buffer {k}", site) for k in kept)
+
+
+def repeat_items(recorder: Recorder, real: Any, shadow: Any, site: Any) -> bool:
+    """Have the program copy the tensors that were put in place of others of a list or a dict into
+    these, which is a deviation; False if something else has changed.
+    """
+    if type(real) is list and len(real) == len(shadow):
+        keys: list[Any] = [*range(len(real))]
+    elif type(real) is dict and [*real] == [*shadow]:
+        keys = [*real]
+    else:
+        return False
+    changed = [key for key in keys if real[key] is not shadow[key]]
+    if not all(_fits(recorder, real[k], shadow[k]) for k in changed):
+        return False
+    return all(_copy(recorder, real[k], shadow[k], f"the item {k}", site) for k in changed)
+
+
+def _copy(recorder: Recorder, old: Any, new: Any, what: str, site: Any) -> bool:
+    """Have the program copy a tensor that is assigned into the one that was there."""
     tracer = recorder.tracer
     with torch.no_grad():
-        for key in kept:
-            real[key].copy_(shadow[key])
-            about = f"of the buffer {key} copies into the old tensor"
-            found = Deviation(tracer.env, "assignment", true(tracer.env.pool), about, site)
-            tracer.deviations.append(found)
-    recorder.copied += [real[key] for key in kept]
+        old.copy_(new)
+    about = f"of {what} copies into the old tensor"
+    found = Deviation(tracer.env, "assignment", true(tracer.env.pool), about, site)
+    tracer.deviations.append(found)
+    recorder.copied.append(old)
     return True
 
 
@@ -93,12 +120,15 @@ def _is_given(log: Iterable[Entry], x: Any) -> bool:
     return any(f is x or (type(f) is tuple and any(part is x for part in f)) for f in found)
 
 
-def _fits(old: Any, new: Any) -> bool:
-    """Whether a tensor can be copied into another without a change of the latter's kind."""
+def _fits(recorder: Recorder, old: Any, new: Any) -> bool:
+    """Whether a tensor can be copied into another without a change of the latter's kind, and is no
+    view of a tensor from outside, into which another one may be copied first.
+    """
     if not isinstance(old, torch.Tensor) or type(new) is not SymTensor or old.requires_grad:
         return False
     shape = tuple(new.shape)
-    if not all(type(n) is int for n in shape):
+    outside = [value for value, _ in recorder.tracer.graph.constants]
+    if not all(type(n) is int for n in shape) or any(new._value.root is v for v in outside):
         return False
     return (old.dtype, old.device, tuple(old.shape)) == (new.dtype, new.device, shape)
 

@@ -39,7 +39,7 @@ _known: dict[Any, bool] = {}  # whether a function is about settings, by its cod
 
 
 def setting_calls() -> Iterator[tuple[Any, Any]]:
-    """Pairs of a function in C and its substitute, which gets the recorder first."""
+    """Pairs of a function that sets or gets and its substitute, which gets the recorder first."""
     for name, f in FLAG_SETTERS.items():
         yield f, functools.partial(_put, name)
     for name, f in FLAG_GETTERS.items():

@@ -10,6 +10,7 @@ import functools
 import types
 from typing import TYPE_CHECKING, Any, Final
 
+from anyshape.tensor.identity import type_of
 from anyshape.trace.record.atom import CONTAINERS
 
 if TYPE_CHECKING:
@@ -57,7 +58,8 @@ def _through_descriptor(calls: Calls, f: Any, raw: Any, /, o: Any, *args: Any) -
             return f(o, *args)  # raises
         return calls.ready(function)(o, *(args if way == "__set__" else ()))
     name = raw.__name__
-    if isinstance(o, type) or attributes.recorder.lookup(type(o), name) is not raw:
+    is_read_only = isinstance(o, type) and way != "__get__"
+    if is_read_only or attributes.recorder.lookup(type_of(o), name) is not raw:
         raise attributes.recorder.refusal(f"{way} of the descriptor {name} is called")
     if way == "__set__":
         return attributes.set_attribute(o, name, *args)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from anyshape.trace.twin.quiet import Quiet
 
-_TEMPORARY: Final = "_anyshape_t"
+TEMPORARY: Final = "_anyshape_t"  # how the names of the twin's own variables begin
 # these look at the frame of their caller, or at the class of the method
 _FRAME: Final = frozenset(("super", "locals"))
 _LOAD: Final = ast.Load()
@@ -396,7 +396,7 @@ class Rewrite(ast.NodeTransformer):
 
     def _temporary(self) -> str:
         self._count += 1
-        return f"{_TEMPORARY}{self._count}"
+        return f"{TEMPORARY}{self._count}"
 
     def _told(self, name: str, value: ast.expr) -> ast.expr:
         """A value that is assigned to a name: of the function, or of something around it."""

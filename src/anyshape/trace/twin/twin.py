@@ -11,11 +11,11 @@ import inspect
 import sys
 import types
 from collections import Counter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from anyshape.trace.twin.hook import HOOKS, hook
 from anyshape.trace.twin.quiet import Quiet
-from anyshape.trace.twin.rewrite import NoTwinError, Rewrite
+from anyshape.trace.twin.rewrite import TEMPORARY, NoTwinError, Rewrite
 from anyshape.trace.twin.source import compiled, source_of
 
 if TYPE_CHECKING:
@@ -55,6 +55,21 @@ def running() -> dict[CodeType, int]:
             found[frame.f_code] = frame.f_lasti
         frame = frame.f_back
     return found
+
+
+def innermost_frame() -> types.FrameType | None:
+    """The frame of the innermost twin that runs in this thread."""
+    frame: types.FrameType | None = sys._getframe(1)
+    while frame is not None and not is_twin(frame.f_code):
+        frame = frame.f_back
+    return frame
+
+
+def local_variables() -> dict[str, Any]:
+    """The variables of the user's in the innermost twin that runs in this thread."""
+    frame = innermost_frame()
+    found = {} if frame is None else frame.f_locals
+    return {name: x for name, x in found.items() if not name.startswith(TEMPORARY)}
 
 
 def _twin(code: CodeType) -> CodeType | None:
