@@ -33,6 +33,7 @@ from anyshape.trace.autograd_function import apply
 from anyshape.trace.higher_order.substitute import HIGHER_ORDER
 from anyshape.trace.record import read as reads
 from anyshape.trace.record.collective import COLLECTIVES
+from anyshape.trace.record.functional_call import FUNCTIONAL_CALLS, functional_call
 from anyshape.trace.record.setting import is_setting
 from anyshape.trace.record.shape_call import broadcast_shapes, shape_calls
 from anyshape.trace.sequence.join_call import JOIN_SUBSTITUTES
@@ -71,6 +72,7 @@ def TORCH_SUBSTITUTES() -> Iterator[tuple[Any, Any]]:  # noqa: N802
         F.scaled_dot_product_attention,
         functools.partial(_plain_truths, call=F.scaled_dot_product_attention),
     )
+    yield from ((f, functional_call) for f in FUNCTIONAL_CALLS)
     yield vars(torch.autograd.Function)["apply"].__func__, _applied
     yield torch.range, _ranged
     for f in _OVERRIDES:
