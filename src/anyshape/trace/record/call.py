@@ -190,7 +190,7 @@ class Calls:
         if in_package(kind.__module__, "torch") or isinstance(f, torch.Tensor):
             return f if not self._recorder.shadows else functools.partial(self._shadowed, f)
         if isinstance(f, weakref.ref):
-            return functools.partial(self._followed, f)
+            return functools.partial(self.followed, f)
         return functools.partial(self._builtins.foreign, f)
 
     def _as_subclass(self, t: Any, cls: Any) -> Any:
@@ -198,8 +198,8 @@ class Calls:
             raise self._recorder.refusal(f"a tensor becomes a {cls.__name__}")
         return t.as_subclass(cls)
 
-    def _followed(self, ref: Any) -> Any:
-        """The referent of a weak reference; every run first checks that it is alive."""
+    def followed(self, ref: Any) -> Any:
+        """What a weak reference gives; every run first checks that it is alive."""
         found = ref()
         alive = functools.partial(_is_alive, ref)
         self._recorder.note(reads.CALL, alive, (), found is not None)

@@ -50,6 +50,10 @@ _RECORDED = (
 )  # fmt: skip
 OPTIMIZERS: Final = home_of("torch") + "optim" + os.sep
 _MAKERS: Final[Any] = (torch.from_numpy, torch.frombuffer, torch.utils.dlpack.from_dlpack)
+_UNSEEN: Final[Any] = (  # files, and what changes tensors below the tracer
+    *(torch.load, torch.save, torch.jit.load, torch.jit.save, torch.from_file),
+    torch.utils.swap_tensors,
+)
 _OVERRIDES: Final[Any] = (
     torch.overrides.has_torch_function,
     torch.overrides.has_torch_function_unary,
@@ -106,11 +110,11 @@ def TORCH_SUBSTITUTES() -> Iterator[tuple[Any, Any]]:  # noqa: N802
     yield from HIGHER_ORDER()
     yield from JOIN_SUBSTITUTES()
     yield from COLLECTIVES()
-    for f in (torch.load, torch.save, torch.jit.load, torch.jit.save, torch.from_file):
-        yield f, functools.partial(_file, f.__name__)
+    for f in _UNSEEN:
+        yield f, functools.partial(_refused, f.__name__)
 
 
-def _file(name: str, recorder: Recorder, *_: Any, **__: Any) -> Any:
+def _refused(name: str, recorder: Recorder, *_: Any, **__: Any) -> Any:
     raise recorder.refusal(f"torch.{name} is called")
 
 
