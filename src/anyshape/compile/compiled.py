@@ -417,7 +417,7 @@ class Compiled(Described):
                 return self._half_done(entry, tracer, e, args, kwargs, before)
             if not tracer.failed:
                 tracer.flush()
-            elif before is not None and entry.catches:
+            elif before is not None and (entry.catches or tracer.recorder.catches):
                 tracer.take_back()
                 before.restore()
                 return self._eagerly(args, kwargs)

@@ -15,6 +15,7 @@ from torch.nn import functional as F  # noqa: N812  as everybody calls it
 
 from anyshape.env.site import in_package
 from anyshape.errors import BackendError
+from anyshape.interop.exact_float import has_inexact_float
 from anyshape.interop.kernel_warning import may_warn
 from anyshape.refusal import refused
 from anyshape.rules.dispatch.table import RANDOM
@@ -76,6 +77,7 @@ def need_lowerable(graph: Graph) -> None:
     """Raise if a compiler of torch would drop what a call does besides computing its result."""
     if any(type(x) is slice and values_in((x,), {}) for x in graph.outputs):
         raise _refusal("the program returns a slice of tensors")
+    _need_exact_floats(graph)
     _need_silent(graph)
     _need_seen_changes(graph)
     for node in graph.nodes:
@@ -121,6 +123,11 @@ def _is_array(x: Any) -> bool:
 def _refusal(why: str) -> BackendError:
     """A refusal: no compiler was asked, and the program can run as it is."""
     return refused(BackendError, "the program is not one for torch's compilers", why=why)
+
+
+def _need_exact_floats(graph: Graph) -> None:
+    if has_inexact_float(graph):
+        raise _refusal("a float is computed from integers that float64 would round")
 
 
 def _need_seen_changes(graph: Graph) -> None:

@@ -20,6 +20,7 @@ from anyshape.expr.table.op import PRODUCT
 from anyshape.expr.text.python import SCOPE
 from anyshape.expr.traverse import names_of, nodes_below
 from anyshape.interop.assert_failure import AssertFailures
+from anyshape.interop.exact_float import EXACT
 from anyshape.interop.fx_graph import to_backend_fx
 from anyshape.interop.lowerable import unused_draws
 from anyshape.interop.storage_bounds import find_storage_bounds
@@ -209,6 +210,8 @@ class RuntimeWrapper:
             for name in [b.name for b in self._inputs.binds if b.name not in fakes.fixed]
         ]
         tensors = [f"flat[{i}]" for i, x in enumerate(self._inputs.leaves) if x.value is not None]
+        given = [b.name for b in self._inputs.sizes if b.dim is None and b.name in binds]
+        conditions = [*[f"-{EXACT} <= {name} <= {EXACT}" for name in given], *conditions]
         lines = ["def run(flat):", *self._before("refuse({}, flat, locals())")]
         lines += [f"    if not ({text}): return plain(flat)" for text in conditions]
         call = f"out = compiled({', '.join(binds + tensors)})"

@@ -177,7 +177,10 @@ def offset_of(meta: Meta) -> Size:
 
 
 def is_contiguous(meta: Meta, order: Sequence[int] | None = None) -> bool:
-    """Whether the strides are those of a dense tensor in that order; sizes of 1 do not matter."""
+    """Whether the strides are those of a dense tensor in that order; sizes of 1 do not matter.
+
+    Without elements every tensor counts as contiguous, but not in an order that is asked for.
+    """
     layout = meta.layout.found()
     if layout.dense and layout.order == order:
         return True
@@ -190,7 +193,7 @@ def is_contiguous(meta: Meta, order: Sequence[int] | None = None) -> bool:
         if is_one(n):
             continue
         if not _same_stride(strides[dim], step):
-            return any(known(m == 0) for m in shape)
+            return order is None and any(known(m == 0) for m in shape)
         step = step * n
     return True
 

@@ -27,6 +27,9 @@ NON_PERSISTENT: Final = "_non_persistent_buffers_set"
 
 REGISTRIES: Final = (PARAMETERS, BUFFERS, MODULES)
 
+STATELESS_CALL: Final = torch.nn.utils.stateless._functional_call
+"""Calls a module with other tensors for its parameters, as `torch.func.functional_call` does."""
+
 LOAD_OWN: Final = torch.nn.Module._load_from_state_dict
 """The method by which a module takes its own tensors out of a state dict; layers override it."""
 

@@ -55,7 +55,7 @@ class Arguments(NamedTuple):
             pairs, spec = tree.flatten_with_path((args, kwargs))
         heads = parameter_names(fn, args)
         names = [_name(path, heads) for path, _ in pairs] + [a.name for a in attributes]
-        flat = [leaf for _, leaf in pairs] + [a.owner[a.key] for a in attributes]
+        flat = [leaf for _, leaf in pairs] + [a.value for a in attributes]
         return cls(args, kwargs, attributes, names, flat, spec, heads, owners, calm)
 
     @property

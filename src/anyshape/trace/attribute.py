@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
+
+_MISSING: Final = object()
 
 
 class Attribute(NamedTuple):
@@ -15,6 +17,26 @@ class Attribute(NamedTuple):
     key: Any
     name: str
     varies: bool = False
+
+    @property
+    def value(self) -> Any:
+        """What is there now."""
+        return entry(self.owner, self.key)
+
+
+def has_own_items(owner: Any) -> bool:
+    """Whether the class of a container may say what `owner[key]` is."""
+    return isinstance(owner, dict | list) and type(owner) not in (dict, list)
+
+
+def entry(owner: Any, key: Any) -> Any:
+    """An item, without what a subclass of a container does about it, `__missing__` included."""
+    if isinstance(owner, dict):
+        found = dict.get(owner, key, _MISSING)
+        if found is _MISSING:
+            raise KeyError(key)
+        return found
+    return list.__getitem__(owner, key) if isinstance(owner, list) else owner[key]
 
 
 class View:
@@ -40,12 +62,12 @@ class Elements:
         self.count = count
 
     def __getitem__(self, i: int) -> Any:
-        found = self.owner[self.key]
+        found = entry(self.owner, self.key)
         if type(found) is not tuple or len(found) != self.count:
             raise KeyError(self.key)
         return found[i]
 
     def replaced(self, known: tuple[Any, ...] | None, i: int, x: Any) -> tuple[Any, ...]:
         """What is known of the tuple, or the tuple itself, with another element."""
-        found = self.owner[self.key] if known is None else known
+        found = entry(self.owner, self.key) if known is None else known
         return (*found[:i], x, *found[i + 1 :])

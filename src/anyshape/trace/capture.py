@@ -28,6 +28,7 @@ from anyshape.trace.inputs import Inputs
 from anyshape.trace.literal import need_unwritten
 from anyshape.trace.options import REPLAYED
 from anyshape.trace.output import need_plain, results_of
+from anyshape.trace.record.cached_call import need_unchanged
 from anyshape.trace.record.hooks import recorder_for
 from anyshape.trace.size_chooser import BACKED, as_chooser
 from anyshape.trace.state.quiet import quietly
@@ -252,12 +253,14 @@ def trace_call(
                 if raised is None:
                     raise
                 result = raised(e)
+            recorder.need_closed_generators()
             need_none_swallowed(tracer)
             need_unwritten(tracer)
             recorder.need_no_effects()
             recorder.settle_changes()
             tracer.graph.outputs, out_spec = results_of(tracer, result)
             recorder.need_apart()
+            need_unchanged(recorder)
             recorder.texts.drop_unused(tracer.graph, tracer._start)
             drop_unused(tracer.graph, tracer._start)
             tracer.handles_errors = recorder.catches

@@ -126,8 +126,9 @@ class Entry:
         listed += [d for d in tracer.deviations if (d.op, d.about, str(d.site)) not in known]
         self.has_effects = self.has_effects or any(n.func in EFFECTS for n in tracer.graph.nodes)
         called = {n.func for n in tracer.graph.nodes}
-        if set_flag in called or not OF_LAYOUTS.isdisjoint(called):
-            self.catches, self.is_final = True, False  # eager has no error, or leaves other flags
+        handles = tracer.recorder is not None and tracer.recorder.catches
+        if handles or set_flag in called or not OF_LAYOUTS.isdisjoint(called):
+            self.catches, self.is_final = True, False  # eager goes on, or leaves other flags
             self.sets_flags = self.sets_flags or set_flag in called
         self.shows_effects = self.shows_effects or are_seen(tracer.graph.nodes)
         if self.root is not None:

@@ -18,6 +18,7 @@ from anyshape.expr.boolean import negate
 from anyshape.expr.traverse import names_of, symbols_of
 from anyshape.torch_compat.dynamo import tensor_guards
 from anyshape.trace.argument_tree import Again, flatten_call, is_mutable, parts_of
+from anyshape.trace.attribute import entry, has_own_items
 from anyshape.trace.call_structure import Structure
 from anyshape.trace.codegen import fail, guard_function
 from anyshape.trace.condition import (
@@ -144,7 +145,12 @@ class GuardFunction:
         for a in attributes:
             name = f"x{len(writer.scope.inputs)}"
             key = repr(a.key) if type(a.key) in LITERAL else writer.scope.name(a.key)
-            writer.lines.append(f"{name} = {writer.scope.name(a.owner)}[{key}]")
+            owner = writer.scope.name(a.owner)
+            if has_own_items(a.owner):
+                get = writer.scope.fixed("entry", entry)
+                writer.lines.append(f"{name} = {get}({owner}, {key})")
+            else:
+                writer.lines.append(f"{name} = {owner}[{key}]")
             writer.scope.inputs.append(name)
         writer.scope.inputs += [name for name, _ in self._containers]
         assert len(writer.scope.inputs) == len(inputs.leaves)
@@ -213,7 +219,7 @@ class GuardFunction:
         pairs, spec, containers, _ = flatten_call(args, kwargs)
         if type(condition) is Structure or spec != self._spec:  # a container in place of a leaf
             return Structure(self._spec).violation((args, kwargs))
-        leaves = [leaf for _, leaf in pairs] + [a.owner[a.key] for a in self._attributes]
+        leaves = [leaf for _, leaf in pairs] + [a.value for a in self._attributes]
         return condition.violation([*leaves, *containers])
 
     def _function(self) -> Callable[[Any, Any], list[Any] | int]:

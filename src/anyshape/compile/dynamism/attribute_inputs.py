@@ -39,8 +39,8 @@ def attributes_of(fn: Any, lists: sources.Sources | None = None) -> list[Attribu
         named += [
             a for a in there if lists.names(a.name, number=not _is_tensor(a)) or _is_marked(a)
         ]
-        tensors = {id(a.owner[a.key]) for a in named if _is_tensor(a)}
-        named += [a for a in there if id(a.owner[a.key]) in tensors]
+        tensors = {id(a.value) for a in named if _is_tensor(a)}
+        named += [a for a in there if id(a.value) in tensors]
     found: dict[tuple[int, str], Attribute] = {}
     for a in named:
         found.setdefault((id(a.owner), a.key), a)
@@ -63,11 +63,11 @@ def _has_marks(root: Any) -> bool:
 
 
 def _is_tensor(a: Attribute) -> bool:
-    return isinstance(a.owner[a.key], torch.Tensor)
+    return isinstance(a.value, torch.Tensor)
 
 
 def _is_marked(a: Attribute) -> bool:
-    return _is_tensor(a) and any(m.kind != STATIC for m in marks_of(a.owner[a.key]).values())
+    return _is_tensor(a) and any(m.kind != STATIC for m in marks_of(a.value).values())
 
 
 def _is_input(x: Any) -> bool:

@@ -88,6 +88,6 @@ def _is_number(x: Any) -> bool:
 
 def _value(a: Attribute) -> Any:
     try:
-        return a.owner[a.key]
+        return a.value
     except (LookupError, AttributeError, ValueError, TypeError):
         return None

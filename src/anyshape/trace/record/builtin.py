@@ -55,6 +55,7 @@ from anyshape.trace.record.meaning import Meanings
 from anyshape.trace.record.number_context import for_decimal
 from anyshape.trace.record.plain_call import PlainCalls
 from anyshape.trace.record.read import is_array
+from anyshape.trace.record.repeated_call import call_once
 from anyshape.trace.record.setting import is_setting, setting_calls
 from anyshape.trace.record.special_method import special_method
 from anyshape.trace.record.stateful import has_state
@@ -328,13 +329,16 @@ class Builtins:
 
     def _calling(self, f: Any, /, *args: Any, **named: Any) -> Any:
         """Call a function of torch in Python; functions that it is given run as twins. So does the
-        function itself, if it has an object that it may read or change, such as an optimizer. What
-        is given a module calls it, unless it is one of its methods.
+        function itself, if it has an object that it may read or change, such as an optimizer, or
+        call, such as a module.
         """
         if has_state(self._recorder, f, (*args, *named.values())):
-            return self._recorder.twin(f, wraps=True)(*args, **named)
-        ready = self._ready_if_recorded
-        return self._direct(f)(*map(ready, args), **{k: ready(a) for k, a in named.items()})
+            call = self._recorder.twin(f, wraps=True)
+        else:
+            ready = self._ready_if_recorded
+            call, args = self._direct(f), tuple(map(ready, args))
+            named = {k: ready(a) for k, a in named.items()}
+        return call_once(self._recorder, f, lambda: call(*args, **named))
 
     def _ready_if_recorded(self, a: Any) -> Any:
         """A function that code of torch is given: one of a library is the one that torch knows."""

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from anyshape.env.site import in_package
-from anyshape.tensor import current
 from anyshape.tensor.sym_tensor import SymTensor
 from anyshape.torch_compat.aten_op import is_op
 from anyshape.torch_compat.dynamo import is_allowed_in_graph, is_disabled
@@ -27,18 +26,17 @@ from anyshape.torch_compat.module_attribute import (
     own_call,
 )
 from anyshape.torch_compat.tensor_subclass import is_wrapper
-from anyshape.torch_compat.torch_function import DisableTorchFunction
 from anyshape.torch_compat.torch_script import ScriptFunction, script_source
-from anyshape.trace import tree
 from anyshape.trace.higher_order.substitute import transformed
 from anyshape.trace.module_call import call_module
 from anyshape.trace.opaque_call import call_opaque
 from anyshape.trace.record import read as reads
-from anyshape.trace.record.atom import ATOMS, CONTAINERS, HEAP, SYMBOLIC, Function
+from anyshape.trace.record.atom import ATOMS, CONTAINERS, HEAP, Function
 from anyshape.trace.record.builtin import Builtins
+from anyshape.trace.record.cached_call import LRU, CachedCalls
 from anyshape.trace.record.call_hooks import has_hooks
 from anyshape.trace.record.disabled import need_enabled
-from anyshape.trace.record.setting import is_setting, may_set
+from anyshape.trace.record.setting import is_setting
 from anyshape.trace.record.sharded import need_whole
 from anyshape.trace.record.territory import is_twinned
 from anyshape.trace.twin.twin import is_twin
@@ -55,7 +53,6 @@ if TYPE_CHECKING:
 
 _Method: Final = types.MethodType
 _Module: Final = torch.nn.Module
-_Lru: Final = type(functools.lru_cache(lambda: None))
 _DIRECT: Final = (
     types.WrapperDescriptorType,
     types.MethodDescriptorType,
@@ -85,9 +82,8 @@ class Calls:
         self.operators = operators
         self.classes = classes
         attributes.calls = containers.calls = operators.calls = classes.calls = self
-        self._cache_keys: dict[int, set[Any]] = {}  # what caches were asked for
-        self._caches_inside: dict[int, Any] = {}
         self._untouched: set[Any] = set()  # functions that are called as they are
+        self._cached = CachedCalls(self, recorder)
         self._builtins = Builtins(self, recorder)
         self._substitutes = self._builtins.table
         self.asserted = self._builtins.meanings.asserted
@@ -171,8 +167,8 @@ class Calls:
             return self._class(f)
         if kind is functools.partial:
             return self._partial(f)
-        if kind is _Lru:
-            return functools.partial(self._cached, f)
+        if kind is LRU:
+            return functools.partial(self._cached.call, f)
         if kind in _GETTERS:
             make, args = f.__reduce__()[:2]
             return self.ready(make)(*args)
@@ -201,7 +197,7 @@ class Calls:
         if in_package(kind.__module__, "torch") or isinstance(f, torch.Tensor):
             return f if not self._recorder.shadows else functools.partial(self._shadowed, f)
         if isinstance(f, weakref.ref):
-            return functools.partial(self._followed, f)
+            return functools.partial(self.followed, f)
         return functools.partial(self._builtins.foreign, f)
 
     def _builtin(self, f: Any) -> Any:
@@ -215,8 +211,8 @@ class Calls:
             raise self._recorder.refusal(f"a tensor becomes a {cls.__name__}")
         return t.as_subclass(cls)
 
-    def _followed(self, ref: Any) -> Any:
-        """The referent of a weak reference; every run first checks that it is alive."""
+    def followed(self, ref: Any) -> Any:
+        """What a weak reference gives; every run first checks that it is alive."""
         found = ref()
         alive = functools.partial(_is_alive, ref)
         self._recorder.note(reads.CALL, alive, (), found is not None)
@@ -269,11 +265,11 @@ class Calls:
     def _partial(self, f: Any) -> Any:
         recorder = self._recorder
         if not recorder.is_born(f):
-            recorder.outside(f.func)
+            for part in ("func", "args", "keywords"):  # `__setstate__` replaces them
+                recorder.note(reads.ATTRIBUTE, f, part, getattr(f, part))
             recorder.content(f.args)
             for x in f.args:
                 recorder.outside(x)
-            recorder.outside(f.keywords)
         keywords = recorder.content(f.keywords)
         return functools.partial(self.ready(f.func), *f.args, **keywords)
 
@@ -296,57 +292,6 @@ class Calls:
             return source(*args, **named)
         finally:
             recorder.is_scripting = before
-
-    def _cached(self, f: Any, /, *args: Any, **named: Any) -> Any:
-        """A function with a cache of its own.
-
-        With plain arguments it is called as it is, outside the trace, and asked again before every
-        run, as eager execution asks it. Symbolic arguments do not reach the user's cache. A trace
-        that is given up has called it once too often for a program that counts the calls.
-        """
-        recorder, plain = self._recorder, self.operators.plain
-        if recorder.names(_CACHE_METHODS):
-            raise recorder.refusal(f"the cache of {f.__name__} is looked at or changed")
-        if recorder.is_born(f):
-            return self._cache_inside(f)(*args, **named)
-        args, named = tuple(map(plain, args)), {k: plain(a) for k, a in named.items()}
-        if all(_is_plain(a) for a in (*args, *named.values())):
-            asked = functools.partial(f, *args, **named)
-            if may_set(f.__wrapped__):
-                raise recorder.refusal(f"{f.__name__}, which has a cache, may change the process")
-            before = current.enter(None)
-            try:
-                with DisableTorchFunction():
-                    value = asked()
-            finally:
-                current.leave(before)
-            self._need_room(f, (args, tuple(named.items())))
-            for part in tree.flatten(value)[0]:
-                if isinstance(part, torch.Tensor):
-                    recorder.outside(part)  # the cache keeps it
-            return recorder.note(reads.CALL, asked, (), value)
-        recorder.outside(f)
-        before = recorder.effects
-        result = self.ready(f.__wrapped__)(*args, **named)
-        if recorder.effects != before:
-            raise recorder.refusal("a function with a cache has effects")
-        return result
-
-    def _cache_inside(self, f: Any) -> Any:
-        """A cache that the program makes: it is new in every run, and holds what twins give."""
-        found = self._caches_inside.get(id(f))
-        if found is None:
-            made = functools.lru_cache(**f.cache_parameters())(self.ready(f.__wrapped__))
-            found = self._caches_inside[id(f)] = made
-        return found
-
-    def _need_room(self, f: Any, key: Any) -> None:
-        """Refuse a cache that loses what was asked, in a program that asks only once."""
-        room = f.cache_parameters()["maxsize"]
-        keys = self._cache_keys.setdefault(id(f), set())
-        keys.add(key)
-        if self._recorder.is_refusing and room is not None and len(keys) > room:
-            raise self._recorder.refusal(f"{f.__name__} has a cache that is too small, and runs")
 
     # ------------------------------------------------------------------ modules and classes
 
@@ -460,14 +405,7 @@ def _is_callable_object(call: Any) -> bool:
     return callable(call) and not hasattr(kind, "__get__") and not isinstance(call, type)
 
 
-def _is_plain(x: Any) -> bool:
-    if type(x) is tuple:
-        return all(map(_is_plain, x))
-    return type(x) not in SYMBOLIC and not isinstance(x, torch.Tensor)
-
-
 _direct: dict[int, Any] = {}  # functions of modules that every trace calls as they are, by id
 _AUTOCAST: Final = "autocast_instance"  # in the closure of a function that torch has decorated
 _CALL: Final = _Module.__call__
 _COMPILED: Final = "_compiled_call_impl"  # what `Module.compile` has put before the forward pass
-_CACHE_METHODS: Final = frozenset(("cache_info", "cache_clear"))

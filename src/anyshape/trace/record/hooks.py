@@ -15,6 +15,7 @@ from anyshape.trace.record.comparison import Comparisons
 from anyshape.trace.record.container import Containers
 from anyshape.trace.record.follow import follow
 from anyshape.trace.record.number_context import array_errors
+from anyshape.trace.record.open_generator import OpenGenerators
 from anyshape.trace.record.operation import Operations
 from anyshape.trace.record.pattern import PatternReads
 from anyshape.trace.record.question import Questions
@@ -38,7 +39,7 @@ class Hooks:
         comparisons = containers.comparisons
         questions = Questions()
         questions.calls = calls
-        more = (patterns, comparisons)
+        more = (patterns, comparisons, recorder.open_generators)
         self._parts = (attributes, containers, operators, classes, questions, *more)
         self.ready = calls.ready
         self.method = calls.method
@@ -96,10 +97,13 @@ class Hooks:
 _PLACES: Final = {
     name: place
     for place, owner in enumerate(
-        (Attributes, Containers, Operations, ClassStatements, Questions, PatternReads, Comparisons)
+        (
+            *(Attributes, Containers, Operations, ClassStatements, Questions, PatternReads),
+            *(Comparisons, OpenGenerators),
+        )
     )
     for name in vars(owner)
-    if not name.startswith("_") and name not in ("calls", "method")
+    if not name.startswith("_") and name not in ("calls", "method", "close")
 }
 
 

@@ -16,7 +16,10 @@ OPERATORS: Final = (
     "iadd", "isub", "imul", "itruediv", "ifloordiv", "imod", "ipow", "imatmul", "ior", "iand",
     "ixor", "ilshift", "irshift",
 )  # fmt: skip
-_NOTHING: Final = ("tries", "prefetch", "imported", "imported_from", "class_body")
+_NOTHING: Final = (
+    "tries", "prefetch", "imported", "imported_from", "class_body",
+    "generator_starts", "generator_ends",
+)  # fmt: skip
 
 
 class Inert:

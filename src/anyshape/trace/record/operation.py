@@ -10,6 +10,7 @@ import sys
 import types
 from collections import OrderedDict, deque
 from decimal import Decimal
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
@@ -123,6 +124,9 @@ class Operations:
             raise self._recorder.unsupported("an array of NumPy meets a tensor on its right")
         if self._by_identity(plain, a, b):
             return bool(self._recorder.is_same(a, b)) is (plain is operator.eq)
+        if isinstance(a, SimpleNamespace) and isinstance(b, SimpleNamespace):
+            own = self.calls.attributes.namespace
+            return self._slow(plain, "__eq__", "__eq__", own(a), own(b))
         if isinstance(a, CONTAINERS) and isinstance(b, CONTAINERS):
             comparisons = self.calls.containers.comparisons
             is_tested = plain in _COMPARISONS or isinstance(a, set | frozenset)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 import torch
 
 from anyshape.symbolic.operand import is_symbolic
-from anyshape.trace.attribute import Elements, View
+from anyshape.trace.attribute import Elements, View, entry
 from anyshape.trace.record.equality import same
 
 if TYPE_CHECKING:
@@ -99,21 +99,14 @@ def meta_of(t: torch.Tensor) -> tuple[Any, ...]:
     return (t.dtype, t.device, tuple(t.shape), t.requires_grad, t.layout, strides)
 
 
-def _item(owner: Any, key: Any) -> Any:
-    """An item, without what a subclass of a container does about it."""
-    if isinstance(owner, dict):
-        return dict.__getitem__(owner, key)
-    return list.__getitem__(owner, key) if isinstance(owner, list) else owner[key]
-
-
 _NOW: Final[dict[str, Callable[[Any, Any], Any]]] = {
-    ITEM: _item,
+    ITEM: entry,
     ABSENT: lambda owner, key: key if key in owner else MISSING,
     ATTRIBUTE: lambda owner, key: getattr(owner, key, MISSING),
     CONTENT: lambda owner, key: content_of(owner),
     KIND: lambda owner, key: type(owner),
     CALL: lambda owner, key: owner(*key),
     LENGTH: lambda owner, key: len(owner),
-    EMPTY: lambda owner, key: tuple(_item(owner, key)),
+    EMPTY: lambda owner, key: tuple(entry(owner, key)),
     META: lambda owner, key: meta_of(owner),
 }

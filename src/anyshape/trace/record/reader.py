@@ -27,6 +27,7 @@ from anyshape.trace.record.atom import ATOMS, CONTAINERS, HEAP, SYMBOLIC, Functi
 from anyshape.trace.record.memory import need_unwritten
 from anyshape.trace.record.namespace import Namespace
 from anyshape.trace.record.number_context import contexts_of
+from anyshape.trace.record.open_generator import OpenGenerators
 from anyshape.trace.record.own_dict import module_of
 from anyshape.trace.record.passive import active_method
 from anyshape.trace.record.read import MISSING
@@ -80,6 +81,8 @@ class Reader:
         self._dict_owners: dict[int, Any] = {}
         self.moved: dict[int, tuple[Any, int]] = {}  # iterators, and how often they were moved on
         self.inputs: dict[tuple[str, int, Any], Any] = {}  # places that are inputs of the program
+        self.open_generators = OpenGenerators()
+        self.cached: list[tuple[Any, int]] = []  # see `cached_call.py`
         self.knows_hooks = False  # whether those of all modules are noted
         self.root: Any = None  # the object of a compiled method
         self._root_kind: Any = None
@@ -353,6 +356,7 @@ class Reader:
 
     def close(self) -> None:
         """End the trace: twins that outlive it are functions like others."""
+        self.open_generators.close(self._spaces.values())
         for space in self._spaces.values():
             space.close(keeps=self._effects == REFUSED)
 
@@ -423,6 +427,20 @@ class Reader:
         found = self._twins.get(f)
         return self._twin(f, wraps) if found is None else found
 
+    def note_function(self, f: Any) -> tuple[Any, Any]:
+        """Note what a function consists of, and give its defaults."""
+        self._outside[id(f)] = f
+        defaults, named = f.__defaults__, f.__kwdefaults__
+        self._log(read_log.FUNCTION, f, None, (f.__code__, defaults, named))
+        if defaults:
+            self.outside(defaults)
+            for value in defaults:
+                self.outside(value)
+        if named:
+            self.outside(named)
+            self.content(named)
+        return defaults, named
+
     def _twin(self, f: Any, wraps: bool) -> Any:
         code = f.__code__
         if is_twin(code):
@@ -434,16 +452,7 @@ class Reader:
                 return found
             self._twins[f] = f
             return f
-        self._outside[id(f)] = f
-        defaults, named = f.__defaults__, f.__kwdefaults__
-        self._log(read_log.FUNCTION, f, None, (code, defaults, named))
-        if defaults:
-            self.outside(defaults)
-            for value in defaults:
-                self.outside(value)
-        if named:
-            self.outside(named)
-            self.content(named)
+        defaults, named = self.note_function(f)
         closure: Any = None
         if new.co_freevars:
             cells = dict(zip(code.co_freevars, f.__closure__ or (), strict=True))
@@ -472,6 +481,11 @@ class Reader:
             method = active_method(part)
             if method is not None:
                 raise self.refusal(f"{method} may be called by code that is not recorded")
+
+    def need_closed_generators(self) -> None:
+        """Refuse a program that left a generator open, which eager execution closed earlier."""
+        if self.open_generators.close(self._spaces.values()):
+            raise self.lifetime("is a generator that was left within try or with")
 
     def lifetime(self, what: str) -> EffectError:
         """The refusal of an object whose end the program sees: traces and pieces keep objects."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import types
+import weakref
 from typing import TYPE_CHECKING, Any, Final
 
 from anyshape.tensor.identity import type_of
@@ -43,7 +44,11 @@ def special_method(calls: Calls, f: Any, owner: Any) -> Any:
     if name == "__call__":
         if isinstance(owner, type):  # by the `__call__` of a metaclass
             return functools.partial(calls.make, owner)
-        return calls.ready(owner)
+        if type(type(owner).__call__) is not types.FunctionType:
+            return calls.ready(owner)
+        if isinstance(owner, weakref.ref):  # by a `__call__` of the class, which hides it
+            return functools.partial(calls.followed, f)
+        raise attributes.recorder.refusal(f"{type(owner).__name__} calls the one that it hides")
     return None
 
 

@@ -21,7 +21,6 @@ from anyshape.trace.record.territory import is_filled
 if TYPE_CHECKING:
     from anyshape.trace.record.reader import Reader
 
-_FUNCTIONAL_CALL: Final = torch.func.functional_call  # it puts back what it changes
 _CHANGEABLE: Final = (list, dict, set, deque, bytearray)
 _OPS: Final = (type(torch.ops), type(torch.ops.aten), OpOverloadPacket, OpOverload)
 _STATELESS: Final = (torch.Tensor, type, BaseException, torch.library.Library, torch.SymInt,
@@ -29,14 +28,9 @@ _STATELESS: Final = (torch.Tensor, type, BaseException, torch.library.Library, t
 
 
 def has_state(recorder: Reader, f: Any, args: tuple[Any, ...]) -> bool:
-    """Whether a function gets at state from its arguments or its closure. What is given a module
-    calls it, unless it is one of its methods.
-    """
-    if f is _FUNCTIONAL_CALL:
-        return False
+    """Whether a function gets at state from its arguments or its closure; modules have state."""
     cells = [_behind(c.cell_contents) for c in f.__closure__ or () if is_filled(c)]
-    held = [x for x in (*args, *cells) if not isinstance(x, torch.nn.Module) or _has_method(x, f)]
-    return any(_is_state(x) and not recorder.is_born(x) for x in held)
+    return any(_is_state(x) and not recorder.is_born(x) for x in (*args, *cells))
 
 
 def _is_state(x: Any) -> bool:
@@ -53,7 +47,3 @@ def _behind(x: Any) -> Any:
     if type(x) is types.MethodType:
         return x.__self__
     return x() if isinstance(x, weakref.ref) else x
-
-
-def _has_method(x: Any, f: Any) -> bool:
-    return any(vars(cls).get(f.__name__) is f for cls in type(x).__mro__)

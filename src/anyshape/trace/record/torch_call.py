@@ -33,6 +33,7 @@ from anyshape.trace.autograd_function import apply
 from anyshape.trace.higher_order.substitute import HIGHER_ORDER
 from anyshape.trace.record import read as reads
 from anyshape.trace.record.collective import COLLECTIVES
+from anyshape.trace.record.functional_call import FUNCTIONAL_CALLS, functional_call
 from anyshape.trace.record.setting import is_setting
 from anyshape.trace.record.shape_call import broadcast_shapes, shape_calls
 from anyshape.trace.sequence.join_call import JOIN_SUBSTITUTES
@@ -49,6 +50,10 @@ _RECORDED = (
 )  # fmt: skip
 OPTIMIZERS: Final = home_of("torch") + "optim" + os.sep
 _MAKERS: Final[Any] = (torch.from_numpy, torch.frombuffer, torch.utils.dlpack.from_dlpack)
+_UNSEEN: Final[Any] = (  # files, and what changes tensors below the tracer
+    *(torch.load, torch.save, torch.jit.load, torch.jit.save, torch.from_file),
+    torch.utils.swap_tensors,
+)
 _OVERRIDES: Final[Any] = (
     torch.overrides.has_torch_function,
     torch.overrides.has_torch_function_unary,
@@ -71,6 +76,7 @@ def TORCH_SUBSTITUTES() -> Iterator[tuple[Any, Any]]:  # noqa: N802
         F.scaled_dot_product_attention,
         functools.partial(_plain_truths, call=F.scaled_dot_product_attention),
     )
+    yield from ((f, functional_call) for f in FUNCTIONAL_CALLS)
     yield vars(torch.autograd.Function)["apply"].__func__, _applied
     yield torch.range, _ranged
     for f in _OVERRIDES:
@@ -104,11 +110,11 @@ def TORCH_SUBSTITUTES() -> Iterator[tuple[Any, Any]]:  # noqa: N802
     yield from HIGHER_ORDER()
     yield from JOIN_SUBSTITUTES()
     yield from COLLECTIVES()
-    for f in (torch.load, torch.save, torch.jit.load, torch.jit.save, torch.from_file):
-        yield f, functools.partial(_file, f.__name__)
+    for f in _UNSEEN:
+        yield f, functools.partial(_refused, f.__name__)
 
 
-def _file(name: str, recorder: Recorder, *_: Any, **__: Any) -> Any:
+def _refused(name: str, recorder: Recorder, *_: Any, **__: Any) -> Any:
     raise recorder.refusal(f"torch.{name} is called")
 
 

@@ -66,8 +66,7 @@ def survey(recorder: Reader, f: Any, args: tuple[Any, ...] = ()) -> None:
         if f in seen:
             continue
         seen.add(f)
-        recorder.note(reads.ATTRIBUTE, f, "__code__", f.__code__)
-        values = _named(recorder, f)
+        values = [*_defaults(recorder, f), *_named(recorder, f)]
         for value in values:
             recorder.deep(value)
             if type(value) is Function and is_twinned(value.__code__):
@@ -75,6 +74,13 @@ def survey(recorder: Reader, f: Any, args: tuple[Any, ...] = ()) -> None:
         if recorder.options.effects != DONE and _owner(f, args) is None:
             held = [x for x in (*values, *args) if _can_change(recorder, x)]
             _need_reader(recorder, f, has_owners=bool(held))
+
+
+def _defaults(recorder: Reader, f: Any) -> list[Any]:
+    """The default values of a function, noted as read; none of them is an input of the program."""
+    recorder.inputs.pop((reads.ATTRIBUTE, id(f), "__defaults__"), None)
+    defaults, named = recorder.note_function(f)
+    return [*(defaults or ()), *(named or {}).values()]
 
 
 def _named(recorder: Reader, f: Any) -> list[Any]:
@@ -141,6 +147,7 @@ def _init_dataclass(
     """Repeat the generated `__init__` with twins of factories and of `__post_init__`."""
     o, calls = args[0], recorder.hooks.calls
     recorder.note(reads.ATTRIBUTE, f, "__code__", f.__code__)
+    _defaults(recorder, f)
     try:
         given = _given(f, args, named)
     except TypeError:
@@ -154,12 +161,14 @@ def _init_dataclass(
             assign(o, field.name, given[field.name])
         elif field.default_factory is not dataclasses.MISSING:
             assign(o, field.name, calls.ready(recorder.outside(field.default_factory))())
-        elif field.default is not dataclasses.MISSING and (field.init or "__slots__" in vars(cls)):
+        elif field.init:
+            assign(o, field.name, _default_by_name(f)[field.name])
+        elif field.default is not dataclasses.MISSING and "__slots__" in vars(cls):
             assign(o, field.name, field.default)
     if hasattr(type(o), "__post_init__"):
         own = {field.name for field in fields}
         only_passed = [name for name in _parameters(f.__code__)[1:] if name not in own]
-        values = {**_defaults(f), **given} if only_passed else given
+        values = {**_default_by_name(f), **given} if only_passed else given
         calls.method(o, "__post_init__")(*[values[name] for name in only_passed])
 
 
@@ -168,7 +177,7 @@ def _parameters(code: types.CodeType) -> tuple[str, ...]:
     return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
 
-def _defaults(f: Any) -> dict[str, Any]:
+def _default_by_name(f: Any) -> dict[str, Any]:
     """The default values of a function by name."""
     values = f.__defaults__ or ()
     names = f.__code__.co_varnames[f.__code__.co_argcount - len(values) : f.__code__.co_argcount]

@@ -11,6 +11,7 @@ import ast
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final
 
+from anyshape.trace.twin.function_body import function_body
 from anyshape.trace.twin.hook import BINARY, COMPARED, HOOKS, UNARY, hashed, hook, hook_itself
 from anyshape.trace.twin.pattern import Patterns
 from anyshape.trace.twin.private_name import private
@@ -447,9 +448,7 @@ class Rewrite(ast.NodeTransformer):
         n.decorator_list = [hook("ready", self.visit(d)) for d in n.decorator_list]
         self._defaults(n.args)
         self._enter()
-        n.body = self.statements(n.body)
-        if n.args.kwarg is not None:
-            n.body.insert(0, ast.Expr(hook("born", ast.Name(n.args.kwarg.arg, _LOAD))))
+        n.body = function_body(n, self.statements)
         self._leave()
         return n
 

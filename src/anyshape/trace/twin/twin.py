@@ -13,7 +13,8 @@ import types
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
-from anyshape.trace.twin.hook import HOOKS, hook
+from anyshape.trace.twin.function_body import function_body
+from anyshape.trace.twin.hook import HOOKS
 from anyshape.trace.twin.quiet import Quiet
 from anyshape.trace.twin.rewrite import TEMPORARY, NoTwinError, Rewrite
 from anyshape.trace.twin.source import compiled, source_of
@@ -98,12 +99,7 @@ def _body(node: Function, code: CodeType) -> list[ast.stmt]:
     if isinstance(node, ast.Lambda):
         value = rewrite.visit(node.body)
         return [ast.copy_location(ast.Return(value), node.body)]
-    body = rewrite.statements(node.body)
-    kwarg = node.args.kwarg
-    if kwarg is not None:
-        born = ast.Expr(hook("born", ast.Name(kwarg.arg, ast.Load())))
-        body.insert(0, ast.copy_location(born, node.body[0]))
-    return body
+    return function_body(node, rewrite.statements)
 
 
 def owner_of(code: CodeType) -> str:

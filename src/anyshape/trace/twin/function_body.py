@@ -1,0 +1,50 @@
+"""The body of a function within a twin: its keywords are born, and a generator tells of its end.
+
+Whether a generator is still to be closed matters where this runs code: a `yield` within `try` or
+`with`. Such a body calls `generator_starts` first and `generator_ends` last, however it is left.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, Any, Final
+
+from anyshape.trace.twin.hook import hook
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+_SCOPES: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+_BLOCKS: Final = (ast.Try, ast.With)
+_YIELDS: Final = (ast.Yield, ast.YieldFrom)
+
+
+def function_body(n: Any, statements: Any) -> list[ast.stmt]:
+    """The statements of the twin of a function; `statements` rewrites those of the user's."""
+    first = n.body[0]
+    leaves_open = _yields_within(n.body)
+    body: list[ast.stmt] = statements(n.body)
+    if n.args.kwarg is not None:
+        named = ast.Name(n.args.kwarg.arg, ast.Load())
+        body.insert(0, ast.copy_location(ast.Expr(hook("born", named)), first))
+    if leaves_open:
+        starts = ast.copy_location(ast.Expr(hook("generator_starts")), first)
+        ends = ast.copy_location(ast.Expr(hook("generator_ends")), first)
+        body = [starts, ast.copy_location(ast.Try(body, [], [], [ends]), first)]
+    return body
+
+
+def _yields_within(body: Iterable[ast.AST]) -> bool:
+    """Whether a function may be left suspended in a block with code that runs when it is closed."""
+    blocks = (node for node in _own(body) if isinstance(node, _BLOCKS))
+    return any(isinstance(node, _YIELDS) for block in blocks for node in _own([block]))
+
+
+def _own(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    """The nodes of a function without those of the functions within it."""
+    todo = list(nodes)
+    while todo:
+        node = todo.pop()
+        if not isinstance(node, _SCOPES):
+            yield node
+            todo += ast.iter_child_nodes(node)
