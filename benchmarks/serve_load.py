@@ -1,12 +1,16 @@
-"""A server under load: latencies of an exported program, of eager execution and of torch.compile.
+"""A server under load: latencies of an exported program, of the same with Inductor's kernels, of
+eager execution and of torch.compile.
 
-    python benchmarks/serve_load.py [--requests 400] [--clients 16] [--workers 2] [--engines a,b]
+    python benchmarks/serve_load.py [--requests 400] [--clients 16] [--workers 2] [--turns 3]
 
 One server of `examples/serve.py` after the other on the loopback interface, with the same model,
 the same weights and the same requests, whose lengths vary from 0 to 96. Each client asks, waits for
-the answer and asks again. `slowest` is the slowest of the first hundred requests, which count for
-nothing else: what a compiler does at new sizes shows there. Memory is that of one worker; `PSS`
-counts pages that several processes share in part.
+the answer and asks again. Batching, workers and threads are the same for all, and each compiler
+starts with an empty cache of kernels. The engines take turns, `--turns` times, so that another load
+of the machine meets all of them; latencies of all turns count together. `slowest` is the slowest of
+the first hundred requests, which count for nothing else: what a compiler does at new sizes shows
+there. `CPU ms` is the time that processors spent in workers for a request. Memory is that of one
+worker; `PSS` counts pages that several processes share in part.
 """
 
 from __future__ import annotations
@@ -16,12 +20,12 @@ import asyncio
 import itertools
 import json
 import random
+import shutil
 import statistics
 import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import NamedTuple
 
 import torch
 
@@ -29,20 +33,50 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from examples import serve
 
 LONGEST = 96
+EARLY = 100
 BAR = 40
 
 
-class Result(NamedTuple):
-    """What one server did."""
+class Loaded:
+    """A server of one engine, and what it did."""
 
-    engine: str
-    start: float
-    seconds: float
-    early: list[float]
-    latencies: list[float]
-    batches: int
-    rss: float
-    pss: float
+    def __init__(self, engine: str, folder: Path, workers: int) -> None:
+        self.engine = engine
+        cache = (("TORCHINDUCTOR_CACHE_DIR", str(folder / "kernels")),)
+        setup = serve.Setup(folder, engine, environment=cache)
+        self.server = serve.Server(setup, workers)
+        self.start = self.seconds = self.cpu = self.rss = self.pss = 0.0
+        self.early: list[float] = []
+        self.latencies: list[float] = []
+        self.batches = 0
+
+    async def open(self) -> None:
+        """Start the server."""
+        begin = time.perf_counter()
+        self._port = await self.server.start("127.0.0.1", 0)
+        self.start = time.perf_counter() - begin
+
+    async def load(self, requests: list[list[int]], clients: int) -> list[float]:
+        """Send requests from some clients at once; the seconds that each took."""
+        asked = [client(self._port, requests[i::clients]) for i in range(clients)]
+        return [t for taken in await asyncio.gather(*asked) for t in taken]
+
+    async def measure(self, requests: list[list[int]], clients: int) -> None:
+        """Add what a load shows."""
+        batches, begin, spent = self.server.batches, time.perf_counter(), self._spent()
+        self.latencies += await self.load(requests, clients)
+        self.seconds += time.perf_counter() - begin
+        self.cpu += self._spent() - spent
+        self.batches += self.server.batches - batches
+
+    def _spent(self) -> float:
+        return sum(worker.seconds() for worker in self.server.workers)
+
+    async def close(self) -> None:
+        """Read the memory of the workers, and stop the server."""
+        memory = [worker.memory() for worker in self.server.workers]
+        self.rss, self.pss = (statistics.mean(m[kind] for m in memory) for kind in ("rss", "pss"))
+        await self.server.stop()
 
 
 async def client(port: int, requests: list[list[int]]) -> list[float]:
@@ -63,41 +97,41 @@ async def client(port: int, requests: list[list[int]]) -> list[float]:
     return taken
 
 
-async def measure(engine: str, folder: Path, options: argparse.Namespace) -> Result:
-    """Start a server, warm it up, load it, and stop it."""
+async def measure(folder: Path, options: argparse.Namespace) -> list[Loaded]:
+    """Start the servers one after the other, warm them up, load them by turns, and stop them."""
     draw = random.Random(0)
-    make = [[draw.randrange(20_000) for _ in range(draw.randrange(LONGEST + 1))]
-            for _ in range(options.requests + 100)]  # fmt: skip
-    begin = time.perf_counter()
-    server = serve.Server(serve.Setup(folder, engine), options.workers)
-    port = await server.start("127.0.0.1", 0)
-    start = time.perf_counter() - begin
+    made = [[draw.randrange(20_000) for _ in range(draw.randrange(LONGEST + 1))]
+            for _ in range(options.requests * options.turns + EARLY)]  # fmt: skip
+    found = []
+    for engine in options.engines.split(","):
+        own = folder / engine
+        own.mkdir()
+        for file in ("program.anyshape", "weights.pt"):
+            shutil.copy(folder / file, own)
+        loaded = Loaded(engine, own, options.workers)
+        await loaded.open()
+        loaded.early = await loaded.load(made[:EARLY], options.clients)
+        found.append(loaded)
+    for turn in range(options.turns):
+        part = made[EARLY + turn * options.requests :][: options.requests]
+        for loaded in found:
+            await loaded.measure(part, options.clients)
+    for loaded in found:
+        await loaded.close()
+    return found
 
-    async def load(requests: list[list[int]]) -> list[float]:
-        clients = [client(port, requests[i :: options.clients]) for i in range(options.clients)]
-        return [t for taken in await asyncio.gather(*clients) for t in taken]
 
-    early = await load(make[:100])
-    batches, begin = server.batches, time.perf_counter()
-    latencies = await load(make[100:])
-    seconds = time.perf_counter() - begin
-    memory = [worker.memory() for worker in server.workers]
-    batches = server.batches - batches
-    await server.stop()
-    rss, pss = (statistics.mean(m[kind] for m in memory) for kind in ("rss", "pss"))
-    return Result(engine, start, seconds, early, latencies, batches, rss, pss)
-
-
-def show(results: list[Result], weights: float) -> None:
+def show(results: list[Loaded], weights: float) -> None:
     """The table, and a histogram for each engine."""
     print(f"{'':14}{'start s':>8}{'slowest ms':>12}{'req/s':>8}{'p50 ms':>8}{'p90 ms':>8}"
-          f"{'p99 ms':>8}{'per batch':>10}{'RSS MB':>8}{'PSS MB':>8}")  # fmt: skip
+          f"{'p99 ms':>8}{'CPU ms':>8}{'per batch':>10}{'RSS MB':>8}{'PSS MB':>8}")  # fmt: skip
     for r in results:
         cut = statistics.quantiles(r.latencies, n=100)
         count = len(r.latencies)
         print(f"{r.engine:14}{r.start:8.1f}{1000 * max(r.early):12.0f}{count / r.seconds:8.0f}"
               f"{1000 * cut[49]:8.1f}{1000 * cut[89]:8.1f}{1000 * cut[98]:8.1f}"
-              f"{count / r.batches:10.1f}{r.rss:8.0f}{r.pss:8.0f}")  # fmt: skip
+              f"{1000 * r.cpu / count:8.1f}{count / r.batches:10.1f}"
+              f"{r.rss:8.0f}{r.pss:8.0f}")  # fmt: skip
     print(f"the weights take {weights:.0f} MB")
     edges = [0, 5, 10, 20, 40, 80, 160, 320, 640, float("inf")]
     for r in results:
@@ -115,6 +149,7 @@ def main() -> None:
     parser.add_argument("--requests", type=int, default=400)
     parser.add_argument("--clients", type=int, default=16)
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--engines", default=",".join(serve.ENGINES))
     options = parser.parse_args()
     torch.manual_seed(0)
@@ -122,9 +157,7 @@ def main() -> None:
         folder = Path(name)
         serve.prepare(serve.Classifier(), folder)
         weights = (folder / "weights.pt").stat().st_size / 2**20
-        results = [
-            asyncio.run(measure(engine, folder, options)) for engine in options.engines.split(",")
-        ]
+        results = asyncio.run(measure(folder, options))
     show(results, weights)
 
 

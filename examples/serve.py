@@ -1,13 +1,15 @@
 """Serve an exported program: worker processes, dynamic batching, requests of any length.
 
-    python examples/serve.py --workers 2 --port 8000
+    python examples/serve.py --workers 2 --port 8000 [--engine inductor]
     curl -d '{"ids": [3, 14, 15]}' localhost:8000/score
     curl localhost:8000/memory
 
 A model is exported once, with any batch and any length. Each worker process loads the program
 without its weights and maps the file of the weights into its memory, so that the workers share the
-pages. Nothing is compiled after the start. A worker that is free takes all requests that wait, up
-to a limit, as one padded batch: the busier the server, the larger the batches.
+pages. With `--engine inductor` each worker lets torch's compiler make kernels of the program, once
+for all sizes. Nothing is compiled after the start. A worker that is free takes all requests that
+wait, shared with other free workers and up to a limit, as one padded batch: the busier the server,
+the larger the batches.
 
 SIGINT and SIGTERM end the server: it takes no more connections, answers the requests that it has
 read, and ends its workers.
@@ -18,7 +20,9 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import math
 import multiprocessing
+import os
 import signal
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
@@ -37,7 +41,7 @@ if TYPE_CHECKING:
 
 LARGEST_BATCH = 32
 LONGEST_BODY = 1 << 20  # bytes
-ENGINES = ("anyshape", "eager", "torch.compile")
+ENGINES = ("anyshape", "inductor", "eager", "torch.compile")
 
 
 # ---------------------------------------------------------------------- the model
@@ -97,12 +101,15 @@ def prepare(model: nn.Module, folder: Path) -> None:
 
 
 def load(folder: Path, engine: str, make: Callable[[], nn.Module]) -> Callable[..., torch.Tensor]:
-    """What scores a batch in a worker. Weights are mapped, not read."""
+    """What scores a batch in a worker: the exported program, the same with Inductor's kernels, the
+    model, or the model under `torch.compile`. Weights are mapped, not read.
+    """
     weights = torch.load(folder / "weights.pt", mmap=True)
-    if engine == "anyshape":
+    if engine in ("anyshape", "inductor"):
         program = anyshape.load(folder / "program.anyshape", weights=False)
         program.load_state_dict(weights, assign=True)
-        return program
+        with torch.inference_mode():
+            return program.compile() if engine == "inductor" else program
     with torch.device("meta"):
         model = make()
     model.load_state_dict(weights, assign=True)
@@ -119,11 +126,13 @@ class Setup(NamedTuple):
     folder: Path
     engine: str = "anyshape"
     make: Callable[[], nn.Module] = Classifier
+    environment: tuple[tuple[str, str], ...] = ()  # variables that it sets
 
 
 def work(setup: Setup, pipe: Connection) -> None:
     """The loop of a worker process: batches come in, scores go out; None ends it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server tells it when to end
+    os.environ.update(setup.environment)
     torch.set_num_threads(1)
     run = load(setup.folder, setup.engine, setup.make)
     with torch.inference_mode():
@@ -178,6 +187,11 @@ class Worker:
         found = {line.split(":")[0]: int(line.split()[1]) for line in lines[1:]}
         return {"rss": found["Rss"] >> 10, "pss": found["Pss"] >> 10}
 
+    def seconds(self) -> float:
+        """The time that the processor has spent on it."""
+        fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def close(self) -> int | None:
         """End the process; its exit code."""
         self._pipe.send(None)
@@ -192,8 +206,10 @@ class Server:
     """Requests over HTTP on one side, workers on the other, a queue between them."""
 
     def __init__(self, setup: Setup, workers: int) -> None:
-        self.workers = [Worker(setup) for _ in range(workers)]
+        self.workers: list[Worker] = []
+        self._setup, self._count = setup, workers
         self.batches = self.requests = 0
+        self._free = 0  # workers that wait for a batch
         self._threads = ThreadPoolExecutor(workers)  # each waits for one worker
         self._waiting: asyncio.Queue[tuple[list[int], asyncio.Future[Any]]] = asyncio.Queue()
         self._connections: set[asyncio.StreamWriter] = set()
@@ -201,8 +217,13 @@ class Server:
         self._quiet = asyncio.Condition()
 
     async def start(self, host: str, port: int) -> int:
-        """Wait for the workers, then listen; the port."""
-        await asyncio.gather(*[self._in_thread(worker.answer) for worker in self.workers])
+        """Start the workers, then listen; the port. What the first one compiles is in the cache of
+        kernels for the others.
+        """
+        for count in (1, self._count - 1):
+            new = [Worker(self._setup) for _ in range(count)]
+            self.workers += new
+            await asyncio.gather(*[self._in_thread(worker.answer) for worker in new])
         self._loops = [asyncio.create_task(self._serve(worker)) for worker in self.workers]
         self._server = await asyncio.start_server(self._connected, host, port)
         return int(self._server.sockets[0].getsockname()[1])
@@ -223,10 +244,13 @@ class Server:
     # ------------------------------------------------------------------ batches
 
     async def _serve(self, worker: Worker) -> None:
-        """Hand a worker all that waits, whenever it is free."""
+        """Hand a worker its share of what waits, whenever it is free."""
         while True:
+            self._free += 1
             batch = [await self._waiting.get()]
-            while len(batch) < LARGEST_BATCH and not self._waiting.empty():
+            share = math.ceil((1 + self._waiting.qsize()) / self._free)
+            self._free -= 1
+            while len(batch) < min(share, LARGEST_BATCH) and not self._waiting.empty():
                 batch.append(self._waiting.get_nowait())
             await self._score(worker, batch)
 
@@ -322,11 +346,13 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=8000)
+    parser.add_argument("--engine", choices=ENGINES, default="anyshape")
     options = parser.parse_args()
     torch.manual_seed(0)
     with tempfile.TemporaryDirectory() as folder:
         prepare(Classifier(), Path(folder))
-        asyncio.run(serve(Setup(Path(folder)), options.workers, options.host, options.port))
+        setup = Setup(Path(folder), options.engine)
+        asyncio.run(serve(setup, options.workers, options.host, options.port))
 
 
 if __name__ == "__main__":

@@ -177,8 +177,7 @@ EXTRAS = (
 def test_what_goes_with_an_optimizer(extras: str) -> None:
     different, compiled = trained("adamw", extras)
     assert different == ""
-    if "scaler" not in extras:  # its dictionary is another one in every step
-        assert eager_parts(compiled) == []
+    assert eager_parts(compiled) == []
 
 
 @pytest.mark.parametrize("dynamic", [True, False, "unbacked"])

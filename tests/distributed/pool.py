@@ -19,11 +19,18 @@ if TYPE_CHECKING:
 PATIENCE = 120.0  # seconds for one function
 
 
+def forking() -> Any:
+    """A context whose processes are forked from one that has imported what they need."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["tests.distributed.loaded"])
+    return context
+
+
 class Pool:
     """`size` processes. A function gets its rank and the arguments; its result is pickled."""
 
     def __init__(self, size: int) -> None:
-        context = multiprocessing.get_context("spawn")
+        context = forking()
         self.size = size
         self._tasks = [context.Queue() for _ in range(size)]
         self._results = context.Queue()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import re
 import socket
 from typing import TYPE_CHECKING
@@ -13,6 +12,7 @@ import torch
 import anyshape
 from anyshape.errors import ConfigError
 from tests.distributed import agreement_programs as programs
+from tests.distributed.pool import forking
 
 if TYPE_CHECKING:
     from tests.distributed.pool import Pool
@@ -54,7 +54,7 @@ def test_nobody_waits(pair: Pool) -> None:
 
 
 def test_a_rank_that_dies_stops_nobody() -> None:
-    context = multiprocessing.get_context("spawn")
+    context = forking()
     results = context.Queue()
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

@@ -40,3 +40,29 @@ def test_sharded_modules(pair: Pool, where: str, dynamic: object) -> None:
 
 def test_parameters_that_are_not_gathered_are_noticed(pair: Pool) -> None:
     assert any(different for different, _ in pair.run(programs.sharded, "planted", None))
+
+
+@pytest.mark.parametrize("where", ["inside", "around"])
+@pytest.mark.parametrize("kind", ["sharded", "replicated"])
+def test_mixed_precision(pair: Pool, kind: str, where: str) -> None:
+    for apart, hits in pair.run(programs.mixed, kind, where, None):
+        assert apart == 0
+        assert hits >= programs.STEPS - 1
+
+
+def test_mixed_precision_with_kernels_of_torch(pair: Pool) -> None:
+    for apart, hits in pair.run(programs.mixed, "sharded", "around", "inductor"):
+        assert apart < 0.02  # bfloat16 has eight bits, and fused kernels round less
+        assert hits >= programs.STEPS - 1
+
+
+@pytest.mark.parametrize("where", ["inside", "around"])
+def test_gradients_that_are_accumulated(pair: Pool, where: str) -> None:
+    assert pair.run(programs.accumulated, where, "unbacked") == [""] * pair.size
+
+
+@pytest.mark.parametrize("name", ["SGD", "AdamW"])
+def test_an_update_of_sharded_parameters(pair: Pool, name: str) -> None:
+    for same, eager in pair.run(programs.sharded_update, name):
+        assert same
+        assert eager == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import nullcontext
 from typing import Any
 
 import torch
@@ -201,6 +202,88 @@ def sharded(rank: int, where: str, dynamic: Any) -> tuple[str, int]:
     functions = [made.compiled, *[block for block in blocks if block is not None]]
     hits = sum(c.stats.hits for function in functions for c in _compiled(function))
     return _difference(_whole(found), _whole(expected)), hits
+
+
+def mixed(rank: int, kind: str, where: str, backend: str | None) -> tuple[float, int]:
+    """How far training in bfloat16 with a compiled module is from that without, relative to the
+    largest number of each tensor, and how often a program was called.
+
+    `kind` is "sharded", by the policy of `fully_shard`, or "replicated", under autocast.
+    """
+    from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+
+    policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
+    is_sharded = kind == "sharded"
+
+    def wrapped(module: Any) -> Any:
+        if is_sharded:
+            return fully_shard(module, mp_policy=policy)
+        return DistributedDataParallel(module)
+
+    def compiled(module: Any) -> Any:
+        return anyshape.compile(module, dynamic="unbacked", backend=backend)
+
+    def steps(module: Any) -> list[torch.Tensor]:
+        optimizer = torch.optim.SGD(module.parameters(), lr=0.01, momentum=0.9)
+        losses = []
+        for i in range(STEPS):
+            with torch.autocast("cpu", torch.bfloat16, enabled=not is_sharded):
+                loss = module(batch(rank, i)).float().square().sum()
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            losses.append(loss.detach())
+        return [*losses, *_whole([p.detach().clone() for p in module.parameters()])]
+
+    expected = steps(wrapped(model()))
+    made = compiled(wrapped(model())) if where == "around" else wrapped(compiled(model()))
+    pairs = zip(steps(made), expected, strict=True)
+    apart = max(float((a - b).abs().max() / (b.abs().max() + 1e-6)) for a, b in pairs)
+    function = getattr(made, "compiled", None) or made.module.compiled
+    return apart, sum(c.stats.hits for c in _compiled(function))
+
+
+def accumulated(rank: int, where: str, dynamic: Any) -> str:
+    """Gradients that are exchanged in every third step alone, against DDP without `compile`."""
+
+    def steps(module: Any, exchange: Any) -> list[torch.Tensor]:
+        optimizer = torch.optim.SGD(module.parameters(), lr=0.01)
+        for i in range(3 * STEPS):
+            with exchange.no_sync() if i % 3 != 2 else nullcontext():
+                module(batch(rank, i)).square().sum().backward()
+            if i % 3 == 2:
+                optimizer.step()
+                optimizer.zero_grad()
+        return [p.detach().clone() for p in module.parameters()]
+
+    plain = DistributedDataParallel(model())
+    expected = steps(plain, plain)
+    if where == "inside":
+        outer = DistributedDataParallel(anyshape.compile(model(), dynamic=dynamic))
+        return _difference(steps(outer, outer), expected)
+    outer = DistributedDataParallel(model())
+    return _difference(steps(anyshape.compile(outer, dynamic=dynamic), outer), expected)
+
+
+def sharded_update(rank: int, name: str) -> tuple[bool, list[str]]:
+    """Whether a compiled update of sharded parameters is eager's, bit for bit, and why parts of it
+    do not run as programs.
+    """
+    from torch.distributed.fsdp import fully_shard
+
+    def steps(is_compiled: bool) -> tuple[list[torch.Tensor], Any]:
+        module = fully_shard(model())
+        optimizer = getattr(torch.optim, name)(module.parameters(), lr=0.01)
+        update = anyshape.compile(optimizer.step) if is_compiled else optimizer.step
+        for i in range(STEPS):
+            module(batch(rank, i)).square().sum().backward()
+            update()
+            optimizer.zero_grad()
+        return _whole([p.detach().clone() for p in module.parameters()]), update
+
+    (expected, _), (found, update) = steps(False), steps(True)
+    same = all(map(torch.equal, found, expected))
+    return same, [c.eager_because for c in _compiled(update) if c.eager_because]
 
 
 def _blocks_alone(fully_shard: Any) -> Deep:

@@ -11,6 +11,7 @@ from anyshape.compile.compiled import Compiled
 from anyshape.compile.compiled_module import CompiledModule
 from anyshape.compile.options import Options
 from anyshape.errors import ArgumentError
+from anyshape.export.program import ExportedProgram
 from anyshape.interop.backend import find_backend
 from anyshape.torch_compat.dynamo import is_disabled
 
@@ -66,6 +67,9 @@ def compile(  # noqa: PLR0913  each is an option of its own
     `torch.compile`: they are for Inductor, which is the backend where they are given and no other
     is named; another backend gets them as arguments. With `disable`, `fn` itself is returned.
 
+    An exported program is not traced again: it is lowered by the backend, as `program.compile` has
+    it.
+
     >>> import torch, anyshape
     >>> @anyshape.compile(dynamic="unbacked")
     ... def f(x):
@@ -103,7 +107,21 @@ def _compiled(fn: Any, options: Options, disable: bool) -> Any:
         return fn
     if isinstance(fn, torch.nn.Module):
         return CompiledModule(fn, options)
+    if isinstance(fn, ExportedProgram):
+        return _lowered(fn, options)
     made = Compiled(fn.fn if isinstance(fn, Compiled | CompiledMethod) else fn, options)
     if is_disabled(fn) and not options.fullgraph:
         made.eager_because = "torch.compiler.disable keeps it out of compiled programs"
     return made
+
+
+def _lowered(program: ExportedProgram, options: Options) -> ExportedProgram:
+    """An exported program, which has its sizes already, lowered by the backend."""
+    if options.dynamic is False:
+        raise ArgumentError(
+            "dynamic=False is not for an exported program",
+            why="it is for all sizes that it was exported for",
+            fix="export it with other dynamic_shapes",
+        )
+    backend, mode, settings = options.lowering
+    return program.compile(backend=backend, mode=mode, options=settings)

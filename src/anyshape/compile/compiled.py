@@ -21,9 +21,8 @@ from anyshape.compile.dynamism.shared_history import SharedHistory
 from anyshape.compile.dynamism.store import StoredHistory
 from anyshape.compile.dynamism.varying import Varying
 from anyshape.compile.explanation import global_name, name_of
-from anyshape.compile.lowered import lower_program, lower_segments
+from anyshape.compile.lowered import lower_segments
 from anyshape.compile.pieces.cuts import Cuts
-from anyshape.compile.stance import is_ordinary, is_watched, stance
 from anyshape.compile.traced import Failed, Traced
 from anyshape.compile.tree.trace_path import PathTracer
 from anyshape.config import config
@@ -40,7 +39,8 @@ from anyshape.errors import (
     text_of,
 )
 from anyshape.events import Fallback, Recompilation, emit, listeners
-from anyshape.interop.backend import EAGER, Lowered, find_backend
+from anyshape.interop.backend import EAGER, Lowered, find_backend, lower_program
+from anyshape.interop.stance import is_ordinary, is_watched, stance
 from anyshape.observe import wanted
 from anyshape.tensor.current import is_tracing
 from anyshape.trace.arguments import Arguments
@@ -79,7 +79,9 @@ class Compiled(Described):
     the user's runs: threads that trace the same function do not wait for each other.
     """
 
-    def __init__(self, fn: Callable[..., Any], options: Options, *, is_part: bool = False) -> None:
+    def __init__(
+        self, fn: Callable[..., Any], options: Options, *, around: Varying | None = None
+    ) -> None:
         self.fn = fn
         self.options = options
         self.entries: list[Entry] = []
@@ -88,8 +90,8 @@ class Compiled(Described):
         self.eager_because: str | None = None
         self.history = self._new_history()
         self._outdated: list[Reason] = []  # what other processes told, until the next call
-        self._varying = Varying()
-        self._is_part = is_part  # of a function in pieces
+        self._varying = Varying(around)
+        self._is_part = around is not None  # of a function in pieces
         self._cuts = Cuts(fn, self._part, self.stats)
         self._layouts = False  # whether the layouts of inputs are part of every check
         self._backend = find_backend(*options.lowering)
@@ -199,9 +201,10 @@ class Compiled(Described):
                 raise RecompileLimitError(str(self.recompilations[-1]))
             if chosen == "eager_on_recompile":
                 return self._eagerly(args, kwargs)
-        limit = self.options.recompile_limit
-        if len(self.entries) >= (config.recompile_limit if limit is None else limit):
-            return self._beyond_limit(args, kwargs)
+        if len(self.entries) >= self.options.limit:
+            if fullgraph or not self._varying.breaks_at(most_frequent(self.recompilations)):
+                return self._beyond_limit(args, kwargs)
+            self.entries = []
         if self.options.dynamic is not False:
             self._varying.learn(reasons, self.history)
         attributes = attributes_of(self.fn)
@@ -301,7 +304,7 @@ class Compiled(Described):
         return self._cuts.pieces
 
     def _part(self, fn: Any) -> Compiled:
-        return Compiled(fn, self.options._replace(fullgraph=False), is_part=True)
+        return Compiled(fn, self.options._replace(fullgraph=False), around=self._varying)
 
     def _in_pieces(self, args: Any, kwargs: Any) -> Any:
         assert self.pieces is not None
@@ -341,6 +344,7 @@ class Compiled(Described):
             lists_deviations=self.options.on_deviation == "follow",
             has_draws=self.options.fullgraph or self._backend.is_plain,
             keeps_autograd=self.options.fullgraph or self._backend.is_plain,
+            unsteady=self._varying.unsteady,
         )
 
     def _keep(

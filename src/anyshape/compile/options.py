@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from anyshape.config import config
 from anyshape.interop.backend import EAGER, INDUCTOR
 
 
@@ -17,6 +18,12 @@ class Options(NamedTuple):
     on_deviation: str
     mode: str | None = None
     settings: dict[str, Any] | None = None  # `options` of the backend
+
+    @property
+    def limit(self) -> int:
+        """How many programs a function may have."""
+        own = self.recompile_limit
+        return config.recompile_limit if own is None else own
 
     @property
     def lowering(self) -> tuple[Any, str | None, dict[str, Any] | None]:

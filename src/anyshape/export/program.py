@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ from anyshape.env.fact import DECLARED
 from anyshape.errors import AnyshapeError, ArgumentError, ConstraintError, UnsupportedError, text_of
 from anyshape.export.binding import Binding
 from anyshape.export.branches.branching import branches_of
+from anyshape.export.compiled_code import CompiledCode
 from anyshape.export.constant import Constant, constants_of
 from anyshape.export.contract import Contract, contract_of, ranges_of
 from anyshape.export.files.save import dumps, save
@@ -21,6 +23,7 @@ from anyshape.export.state.hierarchy import missing_error
 from anyshape.export.state.stateful import Stateful
 from anyshape.export.to_torch import to_torch
 from anyshape.export.verify import Report, verify
+from anyshape.interop.backend import INDUCTOR, find_backend
 from anyshape.interop.fx_graph import to_fx
 from anyshape.observe.explain import explain
 from anyshape.observe.report.notebook import text_html
@@ -30,8 +33,9 @@ from anyshape.trace.call_structure import flatten_call
 if TYPE_CHECKING:
     import inspect
     import os
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
+    import torch
     from torch.export import ExportedProgram as TorchProgram
     from torch.fx import GraphModule
 
@@ -41,6 +45,7 @@ if TYPE_CHECKING:
     from anyshape.export.draft import Problem
     from anyshape.export.explore import Exploration
     from anyshape.export.state.state import State
+    from anyshape.interop.backend import Compiler, Lowered
     from anyshape.observe.profile_report import Node
     from anyshape.trace.capture import Captured
     from anyshape.trace.graph import Graph
@@ -79,6 +84,7 @@ class ExportedProgram(Stateful):
         self.profile: Node | None = None  # where they went, if a profile was taken
         self.on_deviation = on_deviation
         self._constants = constants
+        self._code: CompiledCode | None = None
         self._binding = Binding(name, self._first.inputs, function)
         leaves = self._first.inputs.leaves
         self._members = [i for i, leaf in enumerate(leaves) if type(leaf.example) is Member]
@@ -183,14 +189,15 @@ class ExportedProgram(Stateful):
         if is_exporting():
             return self._rebuild(*retraced(self, variant, flat))
         try:
-            leaves, out_spec = variant.run(flat)
+            code = self._code
+            leaves, out_spec = variant.run(flat) if code is None else code.run(variant, flat)
         except AnyshapeError:
             raise
         except Exception as e:
             if variant.tracer.handles_errors:
                 raise _unhandled(self.name, e) from e
             raise
-        return self._rebuild(leaves, out_spec)
+        return self._rebuild([*leaves], out_spec)
 
     def anyshape_signature(self) -> inspect.Signature:
         """The signature of a call, for an export of the program itself."""
@@ -267,6 +274,37 @@ class ExportedProgram(Stateful):
         with a warning; `variant` chooses one, which refuses all other sizes.
         """
         return to_torch(self, variant)
+
+    def compile(
+        self,
+        *,
+        backend: str | Compiler = INDUCTOR,
+        mode: str | None = None,
+        options: dict[str, Any] | None = None,
+    ) -> ExportedProgram:
+        """This program, run by the code that a compiler of torch makes of it: a new program over
+        the same tensors. `backend`, `mode` and `options` are those of `anyshape.compile`.
+
+        It is compiled here, once for all sizes, under the modes that hold here: for inference, call
+        it under `torch.inference_mode()` or `torch.no_grad()`. Give a program its weights before.
+        The code is not saved with the program.
+        """
+        found = find_backend(backend, mode, options)
+        made = copy.copy(self)
+        made._code = None if found.is_plain else CompiledCode(self.name, found)
+        if made._code is not None and not self.state.is_incomplete:
+            made._code.prepare(self.variants)
+        return made
+
+    def _rebind(self, tensors: Mapping[int, torch.Tensor]) -> None:
+        super()._rebind(tensors)
+        if self._code is not None:  # it is that of the other tensors
+            self._code = CompiledCode(self.name, self._code.backend)
+
+    @property
+    def lowered(self) -> list[Lowered]:
+        """What a backend has made of the program so far: nothing, unless it is from `compile`."""
+        return [] if self._code is None else self._code.lowered
 
     def verify(self, *calls: Any, eager: Any = None) -> Report:
         """Run calls (tuples of arguments) here and in eager execution, and compare."""

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import torch
 
-from anyshape.errors import ArgumentError, nearest
+from anyshape.env.site import warn
+from anyshape.errors import AnyshapeWarning, ArgumentError, BackendError, nearest
 from anyshape.events import Lowering, emit, listeners
 from anyshape.interop.compiler_turn import turn_of
 from anyshape.torch_compat.dynamo import lookup_backend
@@ -134,3 +135,21 @@ def _lower(captured: Captured, backend: Backend, flat: list[Any]) -> Lowered:
 
     with turn_of(backend):
         return lower_graph(captured, backend, flat)
+
+
+def lower_program(
+    captured: Captured, backend: Backend, strict: bool, flat: list[Any], name: str
+) -> Lowered:
+    """A program lowered to a backend, or left to generated Python if the backend cannot take it.
+
+    If it is `strict`, a backend that fails is an error; a program that no compiler of torch should
+    be given runs as it is.
+    """
+    try:
+        return lower(captured, backend, flat)
+    except BackendError as e:
+        if strict and not e.is_refusal:
+            raise
+        told = f"{name} runs as plain Python: {e.text}"
+        warn(AnyshapeWarning(told, code="AS702"))
+    return lower(captured, Backend(EAGER), flat)

@@ -32,6 +32,7 @@ __all__ = [
     "schema_of",
     "schemas_named",
     "writes_out",
+    "writing_schema",
 ]
 
 # `OpOverload` is the class of `torch.ops.aten.add.Tensor`, `OpOverloadPacket` of
@@ -120,6 +121,19 @@ def schema_of(func: Any) -> Any:
     """
     schemas = _schemas(func)
     return next((s for s in schemas if s.is_mutable), schemas[0]) if schemas else None
+
+
+def writing_schema(name: str) -> Any:
+    """The schema of the op of this name that writes to an operand; None if none does.
+
+    Without it, a function of torch such as `_amp_update_scale_`, which is no op of `torch.ops`,
+    would seem to change its first operand alone.
+    """
+    for schema in _schemas(getattr(torch.ops.aten, name, None)):
+        written = [a for a in schema.arguments if a.alias_info is not None]
+        if any(a.alias_info.is_write and not a.kwarg_only for a in written):
+            return schema
+    return None
 
 
 def container_of(func: Any) -> type | None:

@@ -38,6 +38,7 @@ from anyshape.trace.wrapper import drop_unused, given_wrapper, is_held
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from typing import TypeAlias
 
     import torch
 
@@ -49,6 +50,8 @@ if TYPE_CHECKING:
     from anyshape.trace.graph import Graph
     from anyshape.trace.record.recorder import Recorder
     from anyshape.trace.size_chooser import Chosen, SizeChooser, Spot
+
+    Call: TypeAlias = Callable[["Captured", list[Any]], Sequence[Any]]
 
 
 class Captured:
@@ -122,9 +125,13 @@ class Captured:
         self.contract.need(flat)
         return tree.unflatten(self.program.function()(flat), self.out_spec)
 
-    def run(self, flat: Sequence[Any]) -> tuple[list[Any], Any]:
-        """The outputs for flat inputs that were checked, and the structure that they are in."""
-        return self.program.function()(flat), self.out_spec
+    def run(self, flat: list[Any], call: Call | None = None) -> tuple[Sequence[Any], Any]:
+        """The outputs for flat inputs that were checked, and the structure that they are in.
+
+        Each of the `parts` that runs is run by `call` if that is given.
+        """
+        out = self.program.function()(flat) if call is None else call(self, flat)
+        return out, self.out_spec
 
     @property
     def parts(self) -> list[Captured]:

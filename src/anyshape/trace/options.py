@@ -6,7 +6,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Container, Mapping
+    from typing import Any
 
 DONE: Final = "done"
 REFUSED: Final = "refused"
@@ -25,6 +26,8 @@ class TraceOptions(NamedTuple):
     program leaves them out.
     `has_draws`: random numbers of Python and NumPy, and clocks, are calls of the graph.
     `keeps_autograd`: the program builds the autograd graph of eager execution, and may ask for it.
+    `unsteady`: places outside where every call finds another object; a trace ends where it reads
+    one of them.
     `preserved`: the paths of the modules whose calls keep their signatures, by the ids of these.
     """
 
@@ -35,3 +38,4 @@ class TraceOptions(NamedTuple):
     has_draws: bool = True
     keeps_autograd: bool = False
     preserved: Mapping[int, str] = _NONE
+    unsteady: Container[Any] = frozenset()

@@ -4,6 +4,10 @@ A number or a tensor that a program reads from an attribute, a global variable o
 first what it was when traced. If an entry is rejected because another number, or another tensor of
 the same class, is there, the place is an input of later traces: a counter or a cache then has one
 program. Of a tuple of numbers, which is replaced as a whole, the elements are the inputs.
+
+A place that holds another object, as a dictionary that is made anew in every step, is no input.
+Once a function has as many programs as it may, the place is `unsteady`: a trace breaks where it is
+read.
 """
 
 from __future__ import annotations
@@ -15,23 +19,28 @@ import torch
 from anyshape.compile.cache.guard_function import Outside
 from anyshape.trace.attribute import Attribute, Elements, View
 from anyshape.trace.observation import OuterGradients
-from anyshape.trace.record.read import ATTRIBUTE, ITEM
+from anyshape.trace.record.atom import ATOMS
+from anyshape.trace.record.read import ATTRIBUTE, ITEM, MISSING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from anyshape.compile.cache.recompilation import Reason
     from anyshape.compile.dynamism.history import History
-    from anyshape.trace.record.read import Read
+    from anyshape.trace.record.read import Place, Read
 
 _GRAD: Final = "grad"
 
 
 class Varying:
-    """The places of one compiled function that were seen to change."""
+    """The places of one compiled function that were seen to change. The function `around`, which it
+    is a part of, knows the same unsteady places.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, around: Varying | None = None) -> None:
         self._places: dict[tuple[int, Any], Attribute] = {}
+        self.unsteady: dict[Place, Read] = {} if around is None else around.unsteady
+        self._broken: set[Place] = set()  # those of them that this function was traced anew for
 
     def learn(self, reasons: Iterable[Reason], history: History) -> None:
         """Add the places that made entries reject a call."""
@@ -46,6 +55,21 @@ class Varying:
             if read is not None and _may_be_input(read):
                 assert type(condition) is Outside
                 self._add(read, condition.watch.label(read), history)
+
+    def breaks_at(self, reason: Reason) -> bool:
+        """Let later traces break at the place that the reason is about; False if they do already,
+        or if it holds no object.
+        """
+        condition = reason.condition
+        read = condition.watch.failing() if type(condition) is Outside else None
+        if read is None or read.kind not in (ITEM, ATTRIBUTE):
+            return False
+        now, place = read.now(), (read.kind, id(read.owner), read.key)
+        if place in self._broken or now is MISSING or type(now) in ATOMS or _is_input(now):
+            return False
+        self._broken.add(place)
+        self.unsteady.setdefault(place, read)
+        return True
 
     def _add(self, read: Read, name: str, history: History) -> None:
         owner = View(read.owner) if read.kind == ATTRIBUTE else read.owner

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from anyshape.env.site import Site
     from anyshape.events import Deviation
+    from anyshape.trace.capture import Call
     from anyshape.trace.codegen import Program
     from anyshape.trace.inputs import Inputs
     from anyshape.trace.tracer import Tracer
@@ -117,16 +118,16 @@ class Branching(Captured):
                 lines.append(f"  branch: {branch.question}{place}: {', '.join(ways)}")
         return lines
 
-    def run(self, flat: Sequence[Any]) -> tuple[list[Any], Any]:
+    def run(self, flat: list[Any], call: Call | None = None) -> tuple[Sequence[Any], Any]:
         """See `Captured`."""
         with keep_modes() if self._switches else nullcontext():
-            return self._walk(flat)
+            return self._walk(flat, call)
 
-    def _walk(self, frame: Sequence[Any]) -> tuple[list[Any], Any]:
+    def _walk(self, frame: list[Any], call: Call | None) -> tuple[Sequence[Any], Any]:
         segments, number = self.segments, 0
         while True:
             captured, branch = segments[number]
-            out = captured.program.function()(frame)
+            out = captured.program.function()(frame) if call is None else call(captured, frame)
             if branch is None:
                 return out, captured.out_spec
             *frame, answer = out

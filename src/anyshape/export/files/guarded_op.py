@@ -8,6 +8,7 @@ for ops that need one.
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any, Final, TypeVar, final
 
 import torch
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     _Check = TypeVar("_Check", bound=Callable[..., bool])
 
-_broadcast: Final[Any] = torch.broadcast_shapes
+_of_symbols: Final[Any] = torch.broadcast_shapes
 _ONLY_WITH: Final = {"div": "rounding_mode", "divide": "rounding_mode"}  # safe without it
 CONDITIONS: Final[dict[str, Any]] = {}
 
@@ -65,8 +66,14 @@ def guarded(func: Any, kwargs: Any = None) -> Any:
         if known in CONDITIONS:
             needed = _ONLY_WITH.get(known)
             is_safe = None not in (needed, kwargs) and needed not in kwargs
-            return func if is_safe else Guarded(func, known)
+            return func if is_safe else _guarded(func, known)
     return func
+
+
+@functools.cache
+def _guarded(func: Any, name: str) -> Guarded:
+    """One object for an op, so that equal calls are of one function."""
+    return Guarded(func, name)
 
 
 def unguarded(func: Any) -> Any:
@@ -234,6 +241,25 @@ def _has_rows(input: Any, p: Any = 2) -> bool:
 # ---------------------------------------------------------------------- layers
 
 
+def broadcast(*shapes: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """The shape that some shapes broadcast to; None if they do not fit.
+
+    torch's function is for symbolic sizes: a loaded program has numbers, and it runs many times.
+    """
+    if any(type(n) is not int for shape in shapes for n in shape):
+        try:
+            return tuple(_of_symbols(*shapes))
+        except RuntimeError:
+            return None
+    sizes = [1] * max(map(len, shapes))
+    for shape in shapes:
+        for d, n in enumerate(shape, len(sizes) - len(shape)):
+            if n != 1 and sizes[d] not in (1, n):
+                return None
+            sizes[d] = n if n != 1 else sizes[d]
+    return tuple(sizes)
+
+
 @_condition("scaled_dot_product_attention")
 def _is_attention(
     query: Any,
@@ -249,14 +275,13 @@ def _is_attention(
     if key.size(-2) != value.size(-2) or query.size(-1) != key.size(-1):
         return False
     heads = -3 if enable_gqa else -2
-    try:
-        batch = _broadcast(*[t.shape[:heads] for t in (query, key, value)])
-        if attn_mask is not None and not enable_gqa:
-            wanted = (*batch, query.size(-2), key.size(-2))
-            return bool(_broadcast(attn_mask.shape, wanted) == wanted)
-    except RuntimeError:
+    batch = broadcast(*[t.shape[:heads] for t in (query, key, value)])
+    if batch is None:
         return False
-    return not enable_gqa or query.size(-3) % max(key.size(-3), 1) == 0
+    if enable_gqa:
+        return bool(query.size(-3) % max(key.size(-3), 1) == 0)
+    wanted = (*batch, query.size(-2), key.size(-2))
+    return attn_mask is None or broadcast(attn_mask.shape, wanted) == wanted
 
 
 @_condition("ctc_loss")

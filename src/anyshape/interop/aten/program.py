@@ -22,11 +22,11 @@ from torch.fx import GraphModule, Node
 from anyshape.interop.aten.asserts import Asserts
 from anyshape.interop.aten.call_structure import argument_names, need_plain_structure, spread_sizes
 from anyshape.interop.aten.calls import CallWriter
-from anyshape.interop.aten.example import example_of
 from anyshape.interop.aten.module_stacks import ModuleStacks
 from anyshape.interop.aten.segments import SegmentWriter
 from anyshape.interop.aten.symbols import TorchSymbols, refuse
 from anyshape.interop.aten.writer import AtenWriter
+from anyshape.interop.example import example_of
 from anyshape.tensor.meta import meta_of_real
 from anyshape.torch_compat.exported_program import (
     ExportedProgram,

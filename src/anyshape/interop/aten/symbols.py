@@ -27,9 +27,9 @@ from anyshape.errors import UnsupportedError
 from anyshape.expr.boolean import EQ, GE
 from anyshape.expr.table.op import SYMBOL
 from anyshape.expr.terms import terms
-from anyshape.expr.traverse import names_of
 from anyshape.interop.arithmetic import compute, interpreter
-from anyshape.interop.fakes import derived_symbols, distinct_hints
+from anyshape.interop.example import example_hints
+from anyshape.interop.fakes import derived_symbols
 from anyshape.symbolic.numpy_scalar import NumpyInt
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.torch_compat.exported_program import (
@@ -41,7 +41,6 @@ from anyshape.torch_compat.exported_program import (
 )
 from anyshape.torch_compat.fake_tensor import DimDynamic, FakeTensorMode, ShapeEnv, int_oo
 from anyshape.torch_compat.sympy_expression import as_number, named_symbol
-from anyshape.trace.codegen import guard_function
 from anyshape.trace.graph import SYMBOLIC, operand_of
 
 if TYPE_CHECKING:
@@ -51,8 +50,6 @@ if TYPE_CHECKING:
 
 _SMALL: Final = 2  # torch takes sizes to be at least this
 _WORD: Final = 1 << 63
-_USUAL: Final = 5
-_MOST: Final = 64  # hints that are tried are below
 
 
 class TorchSymbols:
@@ -69,7 +66,7 @@ class TorchSymbols:
         self._computed = interpreter(self.numbers.__getitem__, compute, self._sum)
         self._known: dict[Any, Any] = {}
         self._declared = _declared(captured)
-        self.hints = self._hints()
+        self.hints = example_hints(captured)
         self._take_inputs()
         specialize_constants(self.shape_env)
 
@@ -93,45 +90,6 @@ class TorchSymbols:
         source = self._source(bind)
         name_source(self.shape_env, source, symbol.label)
         return self.shape_env.create_symintnode(made, hint=hint, source=source)
-
-    def _hints(self) -> dict[str, Any]:
-        """The values for the symbols that torch decides by, if it has to: none is 0 or 1."""
-        inputs = self.captured.inputs
-        found: dict[str, Any] = {}
-        for bind in inputs.binds:
-            symbol = self.env.symbols.get(bind.name)
-            if symbol is None:
-                example = inputs.leaves[bind.leaf].example
-                found[bind.name] = float(example) if isinstance(example, int | float) else 1.5
-                continue
-            hint = symbol.hint if symbol.hint is not None else symbol.optimization_hint
-            lo, hi = self.captured.ranges[bind.name]
-            found[bind.name] = int(max(lo, min(hi, _USUAL))) if hint is None else hint
-        return self._fitting(found)
-
-    def _fitting(self, found: dict[str, Any]) -> dict[str, Any]:
-        """Values like these that the program accepts, distinct if possible.
-
-        Sizes without a hint are tried at other values too: with one that an assert refuses, a size
-        of a result may be negative.
-        """
-        binds, symbols = self.captured.inputs.binds, self.env.symbols
-        names = {bind.name for bind in binds}
-        early = [
-            o for o in self.captured.runtime_asserts if names.issuperset(names_of(o.condition))
-        ]
-        fails = guard_function([*self.captured.guards, *early], list(found))
-        free = [
-            b.name
-            for b in binds
-            if b.dim is not None and b.name in symbols and symbols[b.name].hint is None
-        ]
-        for n in (None, *range(_SMALL, _MOST)) if free else (None,):
-            near = found if n is None else {**found, **dict.fromkeys(free, n)}
-            for hints in (distinct_hints(self.captured, near), near):
-                if fails(*hints.values()) < 0:
-                    return hints
-        return found
 
     def _range(self, bind: Bind, hint: int) -> Interval:
         """What torch knows of a symbol; see the head of this file."""

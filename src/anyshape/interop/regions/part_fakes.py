@@ -9,7 +9,7 @@ import torch
 from anyshape.domain import INF, NINF
 from anyshape.expr.traverse import names_of
 from anyshape.interop.arithmetic import compute, interpreter
-from anyshape.interop.examples import Examples
+from anyshape.interop.node_example import Examples
 from anyshape.interop.fakes import Fakes, make_symbol, new_mode, strides_in_order
 from anyshape.interop.regions.part import NoRegionsError
 from anyshape.symbolic.sym_int import SymInt

@@ -21,6 +21,7 @@ from anyshape.rules.dispatch.autocast import cast_operands
 from anyshape.rules.dispatch.body import run_body
 from anyshape.rules.dispatch.bridge import run_meta_kernel
 from anyshape.rules.dispatch.call_form import normalized, reordered, takes
+from anyshape.rules.dispatch.changed import changed_by, flat_operands, is_inplace
 from anyshape.rules.dispatch.op_name import (
     ABOUT_AUTOGRAD,
     NOT_OPS,
@@ -45,7 +46,7 @@ from anyshape.tensor.layout import CONTIGUOUS, unsure
 from anyshape.tensor.meta import Meta
 from anyshape.tensor.size import equal
 from anyshape.tensor.sym_tensor import SymTensor, alter, make
-from anyshape.torch_compat.aten_op import container_of, is_op, qualified_name, schema_of
+from anyshape.torch_compat.aten_op import container_of, is_op, qualified_name
 from anyshape.torch_compat.tensor_subclass import VIEW_BASE
 from anyshape.torch_compat.thread_state import is_any_autocast_enabled
 from anyshape.torch_compat.torch_function import SAME_SIGNATURE_MODULES, DisableTorchFunction
@@ -157,9 +158,9 @@ def _by_name(func: Any, name: str) -> functools.partial[Any] | None:
     inplace = name in PYTHON_OPERATORS and name.startswith("__i") and name != "__invert__"
     name = PYTHON_OPERATORS.get(name, name)
     if name in RULES:
-        inplace = inplace or _is_inplace(name)
+        inplace = inplace or is_inplace(name)
         return functools.partial(_run_inplace if inplace else _form_of(name), RULES[name])
-    if _is_inplace(name) and name[:-1] in RULES:
+    if is_inplace(name) and name[:-1] in RULES:
         return functools.partial(_run_inplace, RULES[name[:-1]])
     return None
 
@@ -369,9 +370,11 @@ def _meta_kernel(tracer: Any, func: Any, args: Any, kwargs: Any, *, misfit: bool
     result, base = run_meta_kernel(func, *cast_operands(name, args, rest), misfit=misfit)
     if outs is not None:
         return _run_out(Rule(name, lambda *_, **__: result), tracer, func, args, kwargs)
-    changed = _changed(func, args, kwargs, result)
-    if _is_inplace(name) and type(result) is Meta:
+    changed = changed_by(func, args, kwargs, result)
+    if is_inplace(name) and type(result) is Meta:
         tracer.mutate(func, args, kwargs, args[0])
+        for x in changed:
+            tracer.touch(x)
         return args[0]
     if type(result) is Done and (changed or (is_custom and result.value is None)):
         tracer.emit(func, args, kwargs)
@@ -381,29 +384,6 @@ def _meta_kernel(tracer: Any, func: Any, args: Any, kwargs: Any, *, misfit: bool
     if base is not None:
         tracer.alias(given, base)
     return given
-
-
-def _is_inplace(name: str) -> bool:
-    return name.endswith("_") and not name.endswith("__")
-
-
-def _changed(func: Any, args: Any, kwargs: Any, result: Any) -> list[Any]:
-    """The tensors that a call without a rule may mutate, by its schema or its name.
-
-    A call that has no schema and returns nothing may mutate all of them.
-    """
-    schema = schema_of(func)
-    if schema is not None:
-        given = [*args[: len(schema.arguments)]]
-        pairs = [*zip(schema.arguments, given, strict=False)]
-        pairs += [(a, kwargs[a.name]) for a in schema.arguments if a.name in kwargs]
-        written = [x for a, x in pairs if a.alias_info is not None and a.alias_info.is_write]
-    elif _is_inplace(getattr(func, "__name__", "")):
-        written = [*args[:1]]
-    else:
-        nothing = type(result) is Done and result.value is None
-        written = [*args, *kwargs.values()] if nothing else []
-    return [x for x in _flat(written) if is_tensor(x)]
 
 
 def _run_user(found: Rule, tracer: Any, func: Any, args: Any, kwargs: Any) -> Any:
@@ -473,13 +453,9 @@ def _plain(tracer: Any, func: Any, args: Any, kwargs: Any) -> Any:
 
 
 def _number_function(tracer: Any, func: Any, args: Any, kwargs: Any) -> Any:
-    if not any(type(a) in SYMBOLIC for a in _flat(args)):
+    if not any(type(a) in SYMBOLIC for a in flat_operands(args)):
         return _plain(tracer, func, args, kwargs)
     return torch_calls.answer("SymInt", func, args)
-
-
-def _flat(args: Any) -> list[Any]:
-    return [part for a in args for part in (a if isinstance(a, tuple | list) else (a,))]
 
 
 def _autograd(tracer: Any, func: Any, args: Any, kwargs: Any) -> Any:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from anyshape.env.site import capture as capture_site
-from anyshape.errors import EffectError
+from anyshape.errors import EffectError, UnsupportedError
 from anyshape.refusal import refused
 from anyshape.trace.attribute import Elements
 from anyshape.trace.options import DONE, REFUSED
@@ -146,12 +146,22 @@ class Reader:
         if self.inputs and place in self.inputs:
             return self.inputs[place]
         if place not in self.reads:
+            self._need_steady(place, value)
             self.reads[place] = (kind, owner, key, value)
             if type(value) not in ATOMS:
                 found = id(value)
                 if found not in self._born:
                     self._outside[found] = value
         return self.argument(value) if self._given and id(value) in self._given else value
+
+    def _need_steady(self, place: Place, value: Any) -> None:
+        if place in self.options.unsteady:
+            raise refused(
+                UnsupportedError,
+                f"{place[2]} holds another {type(value).__name__} on every call",
+                why="a program would be for one of them",
+                fix="change the object that is there, or give it as an argument",
+            )
 
     def note_value(self, kind: str, owner: Any, key: Any, value: Any) -> Any:
         """Note a read by code that gets the value itself: the place is no input of the program."""
@@ -171,6 +181,7 @@ class Reader:
             return self.inputs[reads.ITEM, id(own), name]
         place = (read_log.OWN_ITEM, id(o), name)
         if place not in self.reads:
+            self._need_steady((reads.ITEM, id(own), name), value)
             self.reads[place] = (read_log.OWN_ITEM, o, name, (own, value))
             if type(value) not in ATOMS:
                 found = id(value)

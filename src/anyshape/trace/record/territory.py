@@ -35,6 +35,7 @@ _TWINNED: Final = (
             "nn/utils/",
             "distributions/",
             "optim/",
+            "amp/grad_scaler.py",
             "utils/_foreach_utils.py",
             "utils/hooks.py",
             "random.py",

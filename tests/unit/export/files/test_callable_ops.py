@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ from torch import nn
 from anyshape import export, load
 from anyshape.errors import LoadError, RuntimeAssertError, UnsupportedError
 from anyshape.export.files import callable_ops
-from anyshape.export.files.guarded_op import CONDITIONS, Guarded, guarded, unguarded
+from anyshape.export.files.guarded_op import CONDITIONS, Guarded, broadcast, guarded, unguarded
 from tests.unit.export.files.test_hostile_files import content, refusal, with_content
 
 if TYPE_CHECKING:
@@ -171,6 +172,25 @@ def test_an_unsafe_call_is_refused(name: str) -> None:
     assert type(op) is Guarded
     with pytest.raises(RuntimeAssertError, match="unsafe call"):
         op(*args, **kwargs)
+
+
+def test_shapes_broadcast_as_in_torch() -> None:
+    draw = random.Random(0)
+    fitting = 0
+    for _ in range(500):
+        shapes = [tuple(draw.choices((0, 1, 2, 3), k=draw.randrange(4))) for _ in range(3)]
+        try:
+            expected = tuple(torch.broadcast_shapes(*shapes))
+        except RuntimeError:
+            expected = None
+        assert broadcast(*shapes) == expected, shapes
+        fitting += expected is not None
+    assert 50 < fitting < 450
+
+
+def test_an_op_is_guarded_by_one_object() -> None:
+    attention = torch.nn.functional.scaled_dot_product_attention
+    assert guarded(attention) is guarded(attention, {})
 
 
 def test_a_call_that_is_safe_by_its_keywords_is_not_guarded() -> None:
