@@ -6,7 +6,14 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from anyshape.env.fact import DECLARED
-from anyshape.errors import AnyshapeError, ArgumentError, ConstraintError, UnsupportedError, text_of
+from anyshape.errors import (
+    AnyshapeError,
+    ArgumentError,
+    ConstraintError,
+    UnsupportedError,
+    counted,
+    text_of,
+)
 from anyshape.export.binding import Binding
 from anyshape.export.branches.branching import branches_of
 from anyshape.export.constant import Constant, constants_of
@@ -293,7 +300,8 @@ class ExportedProgram(Stateful):
         return loads, (dumps(self),)
 
     def __repr__(self) -> str:
-        return f"<ExportedProgram {self.name}: {len(self.variants)} variant(s)>\n{self.contract()}"
+        variants = counted(len(self.variants), "variant", "variants")
+        return f"<ExportedProgram {self.name}: {variants}>\n{self.contract()}"
 
     def _repr_html_(self) -> str:
         return text_html(repr(self))
