@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-ENGINES = ("ours", "symint", "torch_env", "sympy_", "symengine_", "jax_")
+ENGINES = ("ours", "symint", "torch_env", "sympy_", "symengine_", "jax_", "tvm_")
 
 
 class Unsupported(Exception):

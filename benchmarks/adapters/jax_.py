@@ -2,7 +2,8 @@
 """JAX's shape polymorphism, where JAX is installed.
 
 Its symbols are at least 1 and its constraints are text that is fixed when the scope is made, so
-facts come in through `world` only and nothing can be learnt later.
+facts come in through `world` only and nothing can be learnt later. An equality that it cannot prove
+it answers with False; an inequality is an error then.
 """
 
 from __future__ import annotations
@@ -40,12 +41,15 @@ class Adapter(Session):
         return self.size()
 
     def holds(self, condition: Any) -> object:
-        return condition()
+        return condition() is True
+
+    def fails(self, condition: Any) -> object:
+        return condition() is False
 
     def world(self, kinds: Mapping[str, str], facts: tuple[str, ...]) -> dict[str, Any]:
         bounds = []
         for name, kind in kinds.items():
-            lo, dots, hi = kind.partition("..")
+            lo, dots, hi = ("2.." if kind == "backed" else kind).partition("..")
             if dots and int(lo) < 1:
                 raise Unsupported
             if dots:
@@ -61,11 +65,11 @@ class Adapter(Session):
         build = super().compiled(text, names)
 
         def question(*numbers: Any) -> Any:
-            def ask() -> bool:
+            def ask() -> bool | None:
                 try:
                     return bool(build(*numbers))
                 except core.InconclusiveDimensionOperation:
-                    return False
+                    return None
 
             return ask
 
@@ -76,11 +80,12 @@ class Adapter(Session):
 
 
 def _spelt(fact: str) -> str:
-    """A fact in JAX's grammar, which has functions for division and remainder."""
+    """A fact in JAX's grammar: remainders are functions, an equality has one term on its left."""
     if "//" in fact:
         raise Unsupported
     left, percent, right = fact.partition("%")
-    if not percent:
-        return fact
-    divisor, relation, value = right.split(None, 2)
-    return f"mod({left.strip()}, {divisor}) {relation} {value}"
+    if percent:
+        divisor, relation, value = right.split(None, 2)
+        return f"mod({left.strip()}, {divisor}) {relation} {value}"
+    left, equal, right = fact.partition(" == ")
+    return f"{right} == {left}" if equal and "+" in left else fact

@@ -17,6 +17,7 @@ import os
 import re
 from contextlib import contextmanager
 from contextvars import ContextVar
+from difflib import get_close_matches
 from functools import lru_cache
 from typing import (
     TYPE_CHECKING,
@@ -25,6 +26,7 @@ from typing import (
     Generic,
     Literal,
     NamedTuple,
+    Never,
     Protocol,
     TypeVar,
     cast,
@@ -235,10 +237,12 @@ class Setting(Generic[T]):
         if why or self.refusal is None:
             options = [*map(repr, self.valid), *filter(None, [self.others])]
             one_of = "one of " if len(options) > 1 else ""
+            words = [*LOGS] if self.name == "logs" else [v for v in self.valid if type(v) is str]
+            meant = nearest(value, words) if isinstance(value, str) else ""
             raise ConfigError(
                 f"config.{self.name} cannot be {value!r}",
                 why=why,
-                fix=f"use {one_of}{', '.join(options)}: {self.about}",
+                fix=f"{meant}use {one_of}{', '.join(options)}: {self.about}",
             )
 
 
@@ -419,8 +423,14 @@ class Config:
             _setting(name).__set__(self, value)
 
     @contextmanager
-    def patch(self, **settings: Any) -> Iterator[None]:
-        """Set some settings for the body of a `with` block."""
+    def patch(self, /, *unnamed: Never, **settings: Any) -> Iterator[None]:
+        """Set some settings, given by name, for the body of a `with` block."""
+        if unnamed:
+            raise ConfigError(
+                "config.patch takes settings by name",
+                why=f"it got {', '.join(f'{v!r:.80}' for v in cast('tuple[object]', unnamed))}",
+                fix="write config.patch(duck_shape=True), or config.patch(**settings)",
+            )
         for name, value in settings.items():
             _setting(name).check(value)
         opened = [
@@ -446,6 +456,24 @@ class Config:
 SETTINGS: Final[dict[str, Setting[Any]]] = {
     name: setting for name, setting in vars(Config).items() if isinstance(setting, Setting)
 }
+
+
+_PREFIX: Final = "ANYSHAPE_"
+
+
+def misspelt_variables() -> list[tuple[str, str]]:
+    """The environment variables that have nearly the name of one of ours, with that name.
+
+    >>> os.environ["ANYSHAPE_LOG"] = "guards"
+    >>> misspelt_variables()
+    [('ANYSHAPE_LOG', 'ANYSHAPE_LOGS')]
+    >>> del os.environ["ANYSHAPE_LOG"]
+    """
+    names = [name for setting in SETTINGS.values() for name in setting.environment]
+    known = [name.removeprefix(_PREFIX) for name in names if name.startswith(_PREFIX)]
+    rest = [name.removeprefix(_PREFIX) for name in os.environ if name.startswith(_PREFIX)]
+    pairs = [(name, get_close_matches(name, known, 1)) for name in rest if name not in known]
+    return [(_PREFIX + name, _PREFIX + found[0]) for name, found in pairs if found]
 
 
 def _unknown(name: str) -> ConfigError:

@@ -28,6 +28,18 @@ def nearest(name: object, known: Iterable[object]) -> str:
     return f"did you mean {found[0]!r}? " if found else ""
 
 
+def counted(count: int, one: str, many: str) -> str:
+    """A number of things, with the word for one or for many."""
+    return f"{count} {one if count == 1 else many}"
+
+
+def reason_of(error: OSError) -> str:
+    """Why a system call failed, with the path that it failed for."""
+    if error.strerror is None or error.filename is None:
+        return str(error)
+    return f"{error.strerror}: {error.filename}"
+
+
 class _Told(Exception):
     """The text of an error or a warning: its parts, and the code that it ends with."""
 

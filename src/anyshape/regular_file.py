@@ -51,7 +51,12 @@ def replace_file(
     target = Path(path)
     mode = _mode_of(target)
     new = target.with_name(f".{secrets.token_hex(8)}.new")
-    file = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _ALWAYS, 0o666)
+    try:
+        file = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _ALWAYS, 0o666)
+    except OSError as e:
+        if e.strerror is not None:
+            e.filename = os.fspath(target.parent)  # it is the folder that does not take a file
+        raise
     try:
         with os.fdopen(file, "wb") as stream:
             write(stream)

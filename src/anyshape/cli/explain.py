@@ -102,8 +102,10 @@ def _uses(variant: Captured, name: str) -> Iterator[str]:
 
 def _text(symbol: dict[str, Any]) -> str:
     label = "" if symbol["label"] == symbol["name"] else f" = {symbol['label']}"
+    from anyshape.domain import Interval
+
     lo, hi = symbol["least"], symbol["greatest"]
-    span = f"{'any' if lo is None else lo} to {'any' if hi is None else hi}"
+    span = Interval(-math.inf if lo is None else lo, math.inf if hi is None else hi).words
     lines = [
         f"{symbol['name']}{label}: {symbol['kind']}, variant {symbol['variant']}",
         f"  range: {span}",

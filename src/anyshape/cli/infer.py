@@ -9,6 +9,7 @@ import click
 import anyshape
 from anyshape.cli.command import command
 from anyshape.cli.target import read_target
+from anyshape.errors import ArgumentError
 
 if TYPE_CHECKING:
     from anyshape.cli.output import Output
@@ -22,6 +23,11 @@ def infer(output: Output, target: str) -> int:
     TARGET is pkg.module:factory; what differs between its example and its calls is dynamic.
     """
     made = read_target(target, output)
+    if not made.calls:
+        raise ArgumentError(
+            f"{target} has an example and no calls to compare it with",
+            fix="return a dict with fn, args and calls, a list of further arguments",
+        )
     calls = [_call(made.fn, call) for call in (made.example, *made.calls)]
     spec = anyshape.infer_dynamic_shapes(made.fn, *calls)
     code = f"dynamic_shapes={_code(spec)}"

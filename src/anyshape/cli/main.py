@@ -15,7 +15,7 @@ import click
 
 from anyshape.cli.output import Output
 from anyshape.cli.schema import ERROR, INTERRUPTED, SUCCESS
-from anyshape.errors import AnyshapeError, AnyshapeWarning
+from anyshape.errors import AnyshapeError, AnyshapeWarning, nearest
 from anyshape.version import __version__
 
 if TYPE_CHECKING:
@@ -48,6 +48,14 @@ class _Group(click.Group):
             return None
         found: click.Command = getattr(import_module(f"anyshape.cli.{cmd_name}"), cmd_name)
         return found
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and not args[0].startswith("-") and args[0] not in COMMANDS:
+            meant = nearest(args[0], COMMANDS)
+            ctx.fail(f"No such command {args[0]!r}. {meant.capitalize()}".strip())
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

@@ -13,6 +13,7 @@ from anyshape.compile.options import Options
 from anyshape.errors import ArgumentError
 from anyshape.export.program import ExportedProgram
 from anyshape.interop.backend import find_backend
+from anyshape.public_call import public
 from anyshape.torch_compat.dynamo import is_disabled
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ def compile(fn: Callable[P, R], **options: Unpack[CompileOptions]) -> CompiledFu
 def compile(fn: None = None, **options: Unpack[CompileOptions]) -> Decorator: ...
 
 
+@public
 def compile(  # noqa: PLR0913  each is an option of its own
     fn: Callable[..., Any] | None = None,
     *,

@@ -201,10 +201,8 @@ class Compiled(Described):
                 raise RecompileLimitError(str(self.recompilations[-1]))
             if chosen == "eager_on_recompile":
                 return self._eagerly(args, kwargs)
-        if len(self.entries) >= self.options.limit:
-            if fullgraph or not self._varying.breaks_at(most_frequent(self.recompilations)):
-                return self._beyond_limit(args, kwargs)
-            self.entries = []
+        if len(self.entries) >= self.options.limit and not self._makes_room():
+            return self._beyond_limit(args, kwargs)
         if self.options.dynamic is not False:
             self._varying.learn(reasons, self.history)
         attributes = attributes_of(self.fn)
@@ -227,6 +225,16 @@ class Compiled(Described):
             if was_used := bool(self.entries):
                 self.entries, self._outdated = [], [Reason(violation)]
         return was_used
+
+    def _makes_room(self) -> bool:
+        """Whether the programs differ by an object that calls replace; they are dropped, and the
+        next one breaks where it reads that object.
+        """
+        found = not self.options.fullgraph
+        found = found and self._varying.breaks_at(most_frequent(self.recompilations))
+        if found:
+            self.entries = []
+        return found
 
     def _note(self, reasons: list[Reason]) -> None:
         event = Recompilation(name_of(self.fn), tuple(reasons))

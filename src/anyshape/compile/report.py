@@ -50,7 +50,7 @@ def report_data(compiled: Compiled) -> ReportData:
 
 
 def _accepts(compiled: Compiled) -> list[str]:
-    lines = []
+    lines = [] if compiled.stats.calls else ["it has not been called"]
     for i, entry in enumerate(compiled.entries):
         lines.append(f"program {i}:")
         inputs = entry.captured.inputs
@@ -72,7 +72,7 @@ def _add(made: ReportData, compiled: Compiled, within: str) -> None:
         number = add_program(made, title, entry.captured, _graphs(entry), is_path=is_path)
         for segment in () if root is None else root.below():
             if segment.question is not None:
-                made.condition(BREAK, f"{segment.question}?", segment.site, program=number)
+                made.branch(segment.question, segment.site, number)
     for event in compiled.recompilations:
         made.events.append(_recompilation(made, event))
     if compiled.eager_because:

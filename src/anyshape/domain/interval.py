@@ -46,6 +46,18 @@ class Interval(NamedTuple):
         """Whether there is exactly one member."""
         return self.lo == self.hi
 
+    @property
+    def words(self) -> str:
+        """The interval for a reader.
+
+        >>> [NATURAL.words, Interval(NINF, 3).words, Interval(2, 5).words, EVERYTHING.words]
+        ['at least 0', 'at most 3', '2 to 5', 'any']
+        """
+        lo, hi = self
+        if hi == INF:
+            return "any" if lo == NINF else f"at least {lo}"
+        return f"at most {hi}" if lo == NINF else f"{lo} to {hi}"
+
     def contains(self, number: int) -> bool:
         """Return whether `number` is a member."""
         return self.lo <= number <= self.hi

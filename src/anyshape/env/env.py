@@ -324,10 +324,13 @@ class Env:
             if backed.hint:
                 return backed
             self._record(negate(backed), origin.GUARD, site, None)
+            seen = [self.symbols[s.name] for s in symbols_of(backed)[:4]]
+            values = [f"{self.text(known.expr)} is {known.hint}" for known in seen]
             raise RuntimeAssertError(
                 (message() if callable(message) else message) or f"{self.text(p)} does not hold",
-                why=f"{self.text(backed)} is false for the values seen while tracing"
-                + (f", checked at {site}" if site else ""),
+                why=f"{self.text(backed)} is false for the values seen while tracing, "
+                + ", ".join(values)
+                + (f"; checked at {site}" if site else ""),
             )
         if answer:
             return None

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _OWN: Final = str(Path(__file__).resolve().parents[1]) + os.sep
 _PROGRAMS: Final = str(Path(_OWN, "cli", "examples")) + os.sep  # users of the rest
+_RUNS_COMMANDS: Final = str(Path(_OWN, "cli", "command.py"))
 _STANDARD: Final = str(Path(os.__file__).resolve().parent) + os.sep
 
 
@@ -119,7 +120,8 @@ def _lines_of(code: CodeType) -> tuple[list[int], list[int]]:
 origins: Final[dict[str, Mapping[int, Origin]]] = {}  # by the name of a generated file and the line
 _lines: Final[dict[int, tuple[CodeType, list[int], list[int]]]] = {}  # by the id of the code
 _MOST_CODES: Final = 64
-_framework: dict[str, bool] = {}
+_COMMAND: Final = 2  # what runs a command of anyshape: nobody above it is the user
+_framework: dict[str, int] = {}  # by file: 0 for the user's
 _new: Final = tuple.__new__  # what a named tuple does in Python, done in C
 _sites: Final[dict[tuple[int, int], Site]] = {}  # by the identity of the code, which a site keeps
 _MOST: Final = 1 << 14  # so many places are remembered
@@ -152,10 +154,14 @@ def is_standard(filename: str) -> bool:
 
 def is_framework(filename: str) -> bool:
     """Whether a file belongs to anyshape, torch or Python itself, rather than to the user."""
+    return bool(_origin(filename))
+
+
+def _origin(filename: str) -> int:
     known = _framework.get(filename)
     if known is None:
-        known = is_own(filename) or is_torch(filename) or is_standard(filename)
-        _framework[filename] = known
+        of_others = is_own(filename) or is_torch(filename) or is_standard(filename)
+        known = _framework[filename] = _COMMAND if filename == _RUNS_COMMANDS else int(of_others)
     return known
 
 
@@ -172,10 +178,12 @@ def user_site(skip: int) -> Site | None:
         code = frame.f_code
         framework = known.get(code.co_filename)
         if framework is None:
-            framework = is_framework(code.co_filename)
+            framework = _origin(code.co_filename)
         if not framework:
             place = (id(code), frame.f_lasti)
             return _sites.get(place) or _new_site(place, code)
+        if framework is _COMMAND:
+            return None
         frame = frame.f_back
     return None
 

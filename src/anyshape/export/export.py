@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 import torch
 
 from anyshape.config import config
-from anyshape.errors import ArgumentError
+from anyshape.errors import AnyshapeError, ArgumentError
 from anyshape.events import phase
 from anyshape.export.draft import problems_of
 from anyshape.export.explore import explore
@@ -28,6 +28,8 @@ from anyshape.export.state.state import state_of
 from anyshape.observe import wanted
 from anyshape.observe.profile import Profiled
 from anyshape.observe.progress import Progress
+from anyshape.public_call import public
+from anyshape.trace.arguments import signature_of
 from anyshape.trace.record.addition import need_unread
 
 if TYPE_CHECKING:
@@ -41,6 +43,7 @@ _CONTROL_FLOW: Final = ("tree", "raise")
 _DEFERRED: Final = "prefer_deferred_runtime_asserts_over_guards"
 
 
+@public
 def export(  # noqa: PLR0913  each is an option of its own
     fn: Callable[..., Any],
     args: tuple[Any, ...] = (),
@@ -81,6 +84,11 @@ def export(  # noqa: PLR0913  each is an option of its own
     """
     if not callable(fn):
         raise ArgumentError(f"export takes a function or a module, not {type(fn).__name__}")
+    if isinstance(fn, type) and issubclass(fn, torch.nn.Module):
+        raise ArgumentError(
+            f"export takes a module, and {fn.__name__} is a class of modules",
+            fix=f"make a module first, as {fn.__name__}(...)",
+        )
     if not isinstance(args, tuple):
         raise ArgumentError(f"args must be a tuple, not {type(args).__name__}", fix="write (x,)")
     deferred = prefer_deferred_runtime_asserts_over_guards
@@ -95,9 +103,31 @@ def export(  # noqa: PLR0913  each is an option of its own
     args, kwargs = tuple(args), kwargs or {}  # a named tuple too
     initialize_lazy_modules(fn, args, kwargs)
     spec = specs.read(fn, args, kwargs, dynamic_shapes)
-    program = build(fn, args, kwargs, spec, request)
+    try:
+        program = build(fn, args, kwargs, spec, request)
+    except TypeError as e:
+        if not isinstance(e, AnyshapeError):
+            need_fitting(fn, args, kwargs, request.name)
+        raise
     program.origin = Origin(fn, args, kwargs, partial(_again, dynamic_shapes, request))
     return program
+
+
+def need_fitting(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], name: str) -> None:
+    """Raise if the arguments do not fit the signature of a function that failed with them."""
+    try:
+        signature = signature_of(fn)
+    except (TypeError, ValueError):
+        return
+    try:
+        signature.bind(*args, **kwargs)
+    except TypeError as e:
+        names = ", ".join(signature.parameters)
+        raise ArgumentError(
+            f"{name} cannot be called with the arguments of the example: {e}",
+            fix=f"give export({name}, args, kwargs) examples of what {name}({names}) takes",
+            code="AS301",
+        ) from None
 
 
 def _again(

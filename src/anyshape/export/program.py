@@ -7,7 +7,14 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from anyshape.env.fact import DECLARED
-from anyshape.errors import AnyshapeError, ArgumentError, ConstraintError, UnsupportedError, text_of
+from anyshape.errors import (
+    AnyshapeError,
+    ArgumentError,
+    ConstraintError,
+    UnsupportedError,
+    counted,
+    text_of,
+)
 from anyshape.export.binding import Binding
 from anyshape.export.branches.branching import branches_of
 from anyshape.export.compiled_code import CompiledCode
@@ -27,6 +34,7 @@ from anyshape.interop.backend import INDUCTOR, find_backend
 from anyshape.interop.fx_graph import to_fx
 from anyshape.observe.explain import explain
 from anyshape.observe.report.notebook import text_html
+from anyshape.public_call import public
 from anyshape.trace import tree
 from anyshape.trace.call_structure import flatten_call
 
@@ -181,7 +189,8 @@ class ExportedProgram(Stateful):
             raise missing_error(self.name, self.state.missing())
         self.state.need_dtypes()
         args, kwargs = self._binding.arranged(args, kwargs)
-        flat = flatten_call(self._first.inputs.spec, args, kwargs, self.name, ACCEPTED)
+        form, heads = self._first.inputs.spec, self._binding.heads
+        flat = flatten_call(form, args, kwargs, self.name, ACCEPTED, heads)
         for i in self._members:
             if isinstance(flat[i], Enum):
                 flat[i] = member_of(flat[i])
@@ -232,27 +241,32 @@ class ExportedProgram(Stateful):
             f"{self.name} was not exported for {contract.describe(flat, [guard])}:"
             f" {guard.text} does not hold",
             why=guard.describe(),
+            fix="give sizes that the contract allows, or export for these too",
             code="AS202",
         )
 
     # ------------------------------------------------------------------ what it is
 
+    @public
     def contract(self) -> Contract:
         """The inputs that it accepts, as text and as data."""
         return contract_of(self)
 
+    @public
     def explain(self) -> str:
         """Inputs, tensors by name, symbols, guards, asserts, specializations, deviations, with the
         user's lines.
         """
         return explain(self.name, self.contract(), self.variants, self.state.lines())
 
+    @public
     def report(self, path: str | os.PathLike[str]) -> None:
         """Write one HTML file that shows the program: what it accepts, its symbols, guards and
         asserts beside the user's source, its graph by module, and its profile if it has one.
         """
         report(self, path)
 
+    @public
     def to_fx(self, variant: int | None = None, segment: int | None = None) -> GraphModule:
         """A `torch.fx.GraphModule` over flat lists of inputs and outputs. A program of several
         variants needs the number of one, and a variant of several segments that of a segment. The
@@ -267,6 +281,7 @@ class ExportedProgram(Stateful):
             raise self._branches(chosen, "a graph")
         return to_fx(chosen.parts[segment], names=names, root=root)
 
+    @public
     def to_torch(self, variant: int | None = None) -> TorchProgram:
         """A `torch.export.ExportedProgram`, made from the graph without tracing again.
 
@@ -275,6 +290,7 @@ class ExportedProgram(Stateful):
         """
         return to_torch(self, variant)
 
+    @public
     def compile(
         self,
         *,
@@ -306,10 +322,12 @@ class ExportedProgram(Stateful):
         """What a backend has made of the program so far: nothing, unless it is from `compile`."""
         return [] if self._code is None else self._code.lowered
 
+    @public
     def verify(self, *calls: Any, eager: Any = None) -> Report:
         """Run calls (tuples of arguments) here and in eager execution, and compare."""
         return verify(self, calls, eager)
 
+    @public
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the program to one file, which `anyshape.load` reads."""
         save(self, path)
@@ -321,7 +339,8 @@ class ExportedProgram(Stateful):
         return loads, (dumps(self),)
 
     def __repr__(self) -> str:
-        return f"<ExportedProgram {self.name}: {len(self.variants)} variant(s)>\n{self.contract()}"
+        variants = counted(len(self.variants), "variant", "variants")
+        return f"<ExportedProgram {self.name}: {variants}>\n{self.contract()}"
 
     def _repr_html_(self) -> str:
         return text_html(repr(self))

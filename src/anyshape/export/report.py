@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from anyshape.export.branches.branching import Branching, branches_of
-from anyshape.observe.report.data import BREAK, ReportData
+from anyshape.observe.report.data import ReportData
 from anyshape.observe.report.flame import of_profile
 from anyshape.observe.report.of_program import add_program
 from anyshape.observe.report.page import write
@@ -29,10 +29,9 @@ def report_data(program: ExportedProgram) -> ReportData:
     for i, variant in enumerate(program.variants):
         number = add_program(made, f"variant {i}", variant, _parts(variant))
         for branch in branches_of(variant):
-            text = f"a branch on data: {branch.question}"
-            made.condition(BREAK, text, branch.site, program=number)
+            made.branch(branch.question, branch.site, number)
     made.accepts = program.contract().full().splitlines()
-    made.held = [str(c) for c in program.constants]
+    made.held = sorted(map(str, program.constants), key=lambda held: held.endswith("= (absent)"))
     made.overview = _overview(program)
     profile = program.profile
     made.flame = None if profile is None else of_profile(profile)

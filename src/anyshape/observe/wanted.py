@@ -2,7 +2,7 @@
 
 Importing this module makes the settings work; what writes is loaded when something is wanted. A
 variable counts from the import of anyshape on; one that is set later is noticed by the next
-`compile` or `export`.
+`compile` or `export`. A variable whose name is nearly one of ours gets a warning, once.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import threading
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
-from anyshape.config import config
+from anyshape.config import config, misspelt_variables
+from anyshape.errors import AnyshapeWarning
 
 if TYPE_CHECKING:
     from anyshape.config import Closing
@@ -66,4 +67,12 @@ def follow_environment() -> None:
         one.follow()
 
 
+def _tell_misspelt() -> None:
+    for name, meant in misspelt_variables():
+        what = f"{name} is no variable of anyshape, and is ignored"
+        warning = AnyshapeWarning(what, fix=f"did you mean {meant!r}?", code="AS731")
+        import_module("anyshape.env.site").warn(warning)
+
+
+_tell_misspelt()
 follow_environment()

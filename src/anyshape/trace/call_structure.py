@@ -88,17 +88,22 @@ def flatten_call(
     kwargs: dict[str, Any],
     program: str,
     containers: Containers = SAME_KIND,
+    heads: Sequence[str] = (),
 ) -> list[Any]:
-    """The leaves of the arguments of a call; raises if their structure is not `spec`."""
+    """The leaves of the arguments of a call; raises if their structure is not `spec`.
+
+    `heads` are the names of the positional arguments, "" for those without one.
+    """
     flat, actual = tree.flatten((args, kwargs))
     if actual == spec:
         return flat
-    walk = _Walk(containers)
+    walk = _Walk(containers, heads=heads)
     found = walk.call(spec, args, kwargs)
     if found is not None:
         place, expected, actual, *_ = found
         raise ArgumentError(
             f"the inputs of {program} have another structure: {place} is {actual}, not {expected}",
+            fix=f"give {place} the structure that it had in the example",
             code="AS301",
         )
     return walk.leaves
@@ -108,11 +113,15 @@ class _Walk:
     """One walk over a structure and the arguments of a call; collects the leaves."""
 
     def __init__(
-        self, containers: Containers, level: Callable[[Any], Level | None] = tree.level
+        self,
+        containers: Containers,
+        level: Callable[[Any], Level | None] = tree.level,
+        heads: Sequence[str] = (),
     ) -> None:
         self.containers = containers
         self.leaves: list[Any] = []
         self._level = level
+        self._heads = heads
         self._met: list[tuple[str, Any]] = []  # the containers by number, with their places
 
     def call(self, spec: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Violation | None:
@@ -125,7 +134,7 @@ class _Walk:
         if set(kwargs) != set(named.context):
             place = "the set of keyword arguments"
             return Violation(place, _listed(named.context), _listed(kwargs), wrong_type=True)
-        pairs = [(f"argument {i}", x) for i, x in enumerate(args)]
+        pairs = [(name or f"argument {i}", x) for i, (name, x) in enumerate(self._named(args))]
         pairs += [(str(key), kwargs[key]) for key in named.context]
         children = [*positional.children(), *named.children()]
         for child, (place, x) in zip(children, pairs, strict=True):
@@ -133,6 +142,10 @@ class _Walk:
             if found is not None:
                 return found
         return None
+
+    def _named(self, args: tuple[Any, ...]) -> list[tuple[str, Any]]:
+        heads = self._heads if len(self._heads) == len(args) else [""] * len(args)
+        return list(zip(heads, args, strict=True))
 
     def _part(self, spec: Any, x: Any, place: str) -> Violation | None:
         if spec.type is argument_tree.Again:

@@ -11,9 +11,11 @@ from enum import Enum
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
+import numpy as np
 import torch
 
 from anyshape.env.site import in_package
+from anyshape.errors import counted
 from anyshape.expr.text.python import SCOPE, source
 from anyshape.rules.dispatch.autocast import autocast_state
 from anyshape.tensor.layout import dense_strides, has_strides
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 
 LITERAL: Final = (int, bool, str, type(None), bytes)  # the repr of a value is its source
 _NAMED: Final = (int, float, bool, str)  # types that generated code may name
+_OR_EXPORT: Final = ", or export with such an example"
 
 
 class Violation(NamedTuple):
@@ -140,17 +143,41 @@ class TensorKind(NamedTuple):
     def violation(self, flat: Sequence[Any]) -> Violation:
         """See `Condition`."""
         x, example = flat[self.place], self.leaf.example
-        expected = self._words(example)
+        name = self.leaf.name
         if not isinstance(x, torch.Tensor):
-            return Violation(self.leaf.name, expected, type(x).__name__, wrong_type=True)
-        return Violation(self.leaf.name, expected, self._words(x))
+            return Violation(name, self._words(example), type(x).__name__, wrong_type=True)
+        if self._class(x) == self._class(example):
+            places = (f"{name}.dtype", f"{name}.dim()", f"{name}.device")
+            pairs = ((example.dtype, x.dtype), (example.dim(), x.dim()), (example.device, x.device))
+            differ = [(p, a, b) for p, (a, b) in zip(places, pairs, strict=True) if a != b]
+            if len(differ) == 1:
+                place, expected, actual = differ[0]
+                return Violation(place, str(expected), str(actual))
+        return Violation(name, self._words(example), self._words(x))
 
-    def _words(self, x: Any) -> str:
+    def _class(self, x: Any) -> str:
         kind = class_of(x)
         of_class = f"{kind.__name__} of " if self.exact and kind is not torch.Tensor else ""
         if isinstance(x, torch.Tensor) and x.layout is not torch.strided:
             of_class += f"{x.layout} of "
-        return f"{of_class}{x.dtype} of rank {x.dim()} on {x.device}"
+        return of_class
+
+    def _words(self, x: Any) -> str:
+        return f"{self._class(x)}{x.dtype} of rank {x.dim()} on {x.device}"
+
+    def fix(self, x: Any) -> str:
+        """What to write for an input that is another tensor, or none."""
+        name, example = self.leaf.name, self.leaf.example
+        if isinstance(x, np.ndarray):
+            return f"give torch.from_numpy({name})"
+        if isinstance(x, int | float | complex | np.generic):
+            return f"give torch.tensor({name})"
+        if not isinstance(x, torch.Tensor) or self._class(x) != self._class(example):
+            return f"give a tensor for {name}" + _OR_EXPORT
+        if x.dim() != example.dim():
+            return f"give {name} {counted(example.dim(), 'dimension', 'dimensions')}" + _OR_EXPORT
+        what = example.dtype if x.dtype != example.dtype else f'"{example.device}"'
+        return f"give {name}.to({what})" + _OR_EXPORT
 
 
 def stands_for(x: Any) -> Any:

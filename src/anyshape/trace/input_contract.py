@@ -212,12 +212,18 @@ def flat_check(
 
 def _error(condition: Condition, flat: Sequence[Any]) -> AnyshapeError:
     violation = condition.violation(flat)
-    if violation.wrong_type:
-        return ArgumentError(str(violation), code="AS302")
     fix = ""
-    if type(condition) is StaticSize:
+    if type(condition) is TensorKind:
+        fix = condition.fix(flat[condition.place])
+    elif type(condition) is StaticSize:
         dim = condition.dim
         fix = f'to let it vary, give dimension {dim} a name in dynamic_shapes, as {{{dim}: "n"}}'
+    elif type(condition) is SameValue:
+        fix = f"export a program for each value of {condition.leaf.name}"
+        if type(condition.leaf.example) is int:
+            fix += ", or make it Dim.DYNAMIC in dynamic_shapes"
+    if violation.wrong_type:
+        return ArgumentError(str(violation), fix=fix, code="AS302")
     return ConstraintError(str(violation), fix=fix, code="AS202")
 
 

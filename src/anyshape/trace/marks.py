@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 import torch
 
 from anyshape.errors import ArgumentError, DimError, UnsupportedError
+from anyshape.public_call import public
 from anyshape.refusal import refused
 from anyshape.tensor.current import is_tracing
 from anyshape.torch_compat import dynamo_mark
@@ -38,6 +39,7 @@ class Mark(NamedTuple):
     shape_id: str | None = None
 
 
+@public
 def mark_dynamic(
     t: torch.Tensor, dim: Any, *, min: int | None = None, max: int | None = None
 ) -> None:
@@ -53,12 +55,14 @@ def mark_dynamic(
     _put(t, dims, Mark(BACKED, strict=True, min=min, max=max))
 
 
+@public
 def maybe_mark_dynamic(t: torch.Tensor, dim: Any) -> None:
     """Like `mark_dynamic`, but the program may specialize the size."""
     _need_outside("maybe_mark_dynamic")
     _put(t, _dims("maybe_mark_dynamic", t, dim), Mark(BACKED))
 
 
+@public
 def mark_unbacked(
     t: torch.Tensor,
     dim: Any,
@@ -85,6 +89,7 @@ def mark_unbacked(
     _put(t, dims, Mark(UNBACKED, min=min, max=max, hint=hint, shape_id=shape_id))
 
 
+@public
 def mark_static(t: torch.Tensor, dim: Any = None) -> None:
     """Make the size of `dim`, of each of several dimensions, or of all, a constant.
 
@@ -216,7 +221,9 @@ def _need_size(name: str, argument: str, value: object) -> None:
     if type(value) is not int:
         raise ArgumentError(f"{argument} of {name} must be an int, not {type(value).__name__}")
     if value < 0:
-        raise ArgumentError(f"{argument} of {name} is {value}", why="a size is not negative")
+        raise ArgumentError(
+            f"{argument} of {name} is {value}", why="a size is not negative", fix="give 0 or more"
+        )
 
 
 def _need_range(
@@ -226,12 +233,16 @@ def _need_range(
         if value is not None:
             _need_size(name, argument, value)
     if lo is not None and hi is not None and lo > hi:
-        raise ArgumentError(f"{name}: min={lo} is more than max={hi}")
+        raise ArgumentError(
+            f"{name}: min={lo} is more than max={hi}", fix=f"write min={hi}, max={lo}"
+        )
     for d in dims:
-        _need_within(f"size({d}) = {t.size(d)} of the tensor", t.size(d), lo, hi)
+        _need_within(f"{name}: the size {t.size(d)} of dimension {d}", t.size(d), lo, hi)
 
 
 def _need_within(what: str, value: int, lo: int | None, hi: int | None) -> None:
     if (lo is not None and value < lo) or (hi is not None and value > hi):
         bounds = [f"{k}={v}" for k, v in (("min", lo), ("max", hi)) if v is not None]
-        raise ArgumentError(f"{what} is outside {', '.join(bounds)}")
+        raise ArgumentError(
+            f"{what} is outside of {', '.join(bounds)}", fix="give bounds that include it"
+        )

@@ -98,7 +98,7 @@ def current() -> Sources:
                 f"config.{name} cannot be {value!r}, from the environment",
                 why=str(e),
                 fix=f"correct {' or '.join(SETTINGS[name].environment)}",
-            ) from e
+            ) from None
         found.append((kind, entries))
     return Sources(found)
 

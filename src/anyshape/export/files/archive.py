@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Callable, Collection
 from typing import IO, TYPE_CHECKING, Any, Final
 
-from anyshape.errors import LoadError, SaveError
+from anyshape.errors import LoadError, SaveError, reason_of
 from anyshape.export.files.foreign import HEAD, foreign
 from anyshape.export.files.skim import skim
 from anyshape.regular_file import open_to_read, replace_file
@@ -108,7 +108,8 @@ def write_file(path: str | os.PathLike[str], members: Mapping[str, bytes]) -> No
     try:
         replace_file(path, lambda stream: write(stream, members))
     except OSError as e:
-        raise SaveError(f"cannot save to {os.fspath(path)}", why=str(e)) from e
+        fix = "make the folder first" if isinstance(e, FileNotFoundError) else ""
+        raise SaveError(f"cannot save to {os.fspath(path)}", why=reason_of(e), fix=fix) from e
 
 
 # ---------------------------------------------------------------------- reading
@@ -133,7 +134,7 @@ def skim_file(
         with open_to_read(path) as stream:
             return _read(stream, os.fstat(stream.fileno()).st_size, wanted)
     except OSError as e:
-        raise LoadError(f"cannot read {path}", why=str(e), code="AS505") from e
+        raise LoadError(f"cannot read {path}", why=reason_of(e), code="AS505") from e
 
 
 def read(stream: IO[bytes], length: int) -> dict[str, bytes]:

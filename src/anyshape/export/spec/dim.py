@@ -36,9 +36,15 @@ def need_bounds(what: str, lo: object, hi: object) -> None:
                 f"{name} of {what} must be an int, not {type(value).__name__}", code="AS222"
             )
         if type(value) is int and value < 0:
-            raise ConstraintError(f"{name} of {what} is {value}", why="a size is not negative")
+            raise ConstraintError(
+                f"{name} of {what} is {value}",
+                why="a size is not negative",
+                fix=f"give {name}=0 or more",
+            )
     if type(lo) is int and type(hi) is int and lo > hi:
-        raise ConstraintError(f"{what}: min={lo} is more than max={hi}")
+        raise ConstraintError(
+            f"{what}: min={lo} is more than max={hi}", fix=f"write min={hi}, max={lo}"
+        )
 
 
 class Hint:
@@ -135,7 +141,7 @@ class Dim(_Algebra):
             )
         if not name.isidentifier() or name in RESERVED:
             raise ArgumentError(
-                f"{name!r} cannot be the name of a Dim", fix="use an identifier", code="AS222"
+                f"{name!r} cannot be the name of a Dim", fix=_as_name(name), code="AS222"
             )
         need_bounds(f"Dim {name!r}", min, max)
         self.name = name
@@ -215,13 +221,22 @@ def from_text(text: str, known: dict[str, Dim]) -> Dim | Derived:
 def _names_in(text: str) -> list[str]:
     try:
         tree = ast.parse(text, mode="eval")
-    except SyntaxError as e:
+    except SyntaxError:
         raise ArgumentError(
-            f"{text!r} is not an expression of sizes", why=str(e), code="AS222"
-        ) from e
+            f"{text!r} is neither a name of a size nor an expression of names",
+            fix=_as_name(text),
+            code="AS222",
+        ) from None
     calls = {id(n.func) for n in ast.walk(tree) if isinstance(n, ast.Call)}
     names = [n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and id(n) not in calls]
     return list(dict.fromkeys(names))
+
+
+def _as_name(text: str) -> str:
+    """How to write a text that is no name."""
+    near = re.sub(r"\W+", "_", text).strip("_")
+    usual = near if near.isidentifier() and near not in RESERVED else "batch"
+    return f'a name is an identifier, such as "{usual}"; an expression is such as "2*{usual} + 1"'
 
 
 def from_torch(spec: Any) -> Any:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from anyshape.errors import ArgumentError, ConstraintError, nearest
+from anyshape.errors import ArgumentError, ConstraintError, counted, nearest
 from anyshape.export.spec import dim as dims
 from anyshape.export.spec.dim import Derived, Dim, Hint, from_text, from_torch
 from anyshape.torch_compat import pytree
@@ -23,7 +23,7 @@ from anyshape.trace.marks import marks_of
 from anyshape.trace.size_chooser import BACKED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from anyshape.trace.marks import Mark
 
@@ -52,6 +52,23 @@ def read(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], given: Any) -> 
     return _Reader().read(fn, args, kwargs, given)
 
 
+def _example(names: Sequence[str], given: dict[Any, Any]) -> str:
+    """A spec that gives the first argument these dimensions."""
+    rest = "".join(", None" for _ in names[1:]) or ","
+    return f"dynamic_shapes=({given!r}{rest})"
+
+
+def _dict_of(given: Any) -> str:
+    """The spec of a tensor, from what is meant to be the spec of its first dimension."""
+    return f"{{0: {given!r}}}" if isinstance(given, str | Dim | Derived | Hint) else '{0: "n"}'
+
+
+def _dims(rank: int) -> str:
+    if rank == 0:
+        return "it has no dimensions"
+    return f"dimensions are 0 to {rank - 1}" if rank > 1 else "its only dimension is 0"
+
+
 class _Reader:
     def __init__(self) -> None:
         self.spec = Spec()
@@ -78,12 +95,16 @@ class _Reader:
         names = in_signature_order(fn, [*parameter_names(fn, args), *kwargs])
         if isinstance(given, dict):
             found = _spread(fn, names, given)
-            unknown = [k for k in found if k not in names]
+            unknown: list[Any] = [k for k in found if k not in names]
             if unknown:
+                if type(unknown[0]) is int:  # dimensions, in the place of arguments
+                    fix = f"give each argument its own: {_example(names, given)}"
+                else:
+                    there = ", ".join(map(repr, names)) or "none"
+                    fix = f"{nearest(unknown[0], names)}the arguments are {there}"
                 raise ArgumentError(
                     f"dynamic_shapes names {unknown[0]!r}, which is not an argument of this call",
-                    fix=nearest(unknown[0], names)
-                    + f"the arguments are {', '.join(map(repr, names)) or 'none'}",
+                    fix=fix,
                     code="AS221",
                 )
             need_all(names, found, "dynamic_shapes")
@@ -92,7 +113,8 @@ class _Reader:
             given = _spread_positions(fn, names, given)
             if len(given) != len(names):
                 raise ArgumentError(
-                    f"dynamic_shapes has {len(given)} entries for {len(names)} arguments",
+                    f"dynamic_shapes has {counted(len(given), 'entry', 'entries')} for"
+                    f" {counted(len(names), 'argument', 'arguments')}",
                     fix=f"give one entry for each of {', '.join(map(repr, names))}, in this order,"
                     " or a dict by name",
                     code="AS221",
@@ -100,6 +122,7 @@ class _Reader:
             return dict(zip(names, given, strict=True))
         raise ArgumentError(
             f"dynamic_shapes must be a dict, a list or a tuple, not {type(given).__name__}",
+            fix=f"write {_example(names, {0: 'n'})}",
             code="AS222",
         )
 
@@ -141,7 +164,10 @@ class _Reader:
         if isinstance(given, tuple | list):
             if len(given) != len(keys):
                 raise ArgumentError(
-                    f"dynamic_shapes of {path} has {len(given)} entries for {len(keys)} parts",
+                    f"dynamic_shapes of {path} has {counted(len(given), 'entry', 'entries')} for"
+                    f" {counted(len(keys), 'part', 'parts')}",
+                    fix=f"give one entry for each of {', '.join(map(repr, keys))}; None for those"
+                    " that do not vary",
                     code="AS221",
                 )
             return list(given)
@@ -172,7 +198,7 @@ class _Reader:
                 if type(d) is not int or not -rank <= d < rank:
                     raise ArgumentError(
                         f"dynamic_shapes of {path} has dimension {d!r}, and {path} has rank {rank}",
-                        fix=f"dimensions are 0 to {rank - 1}" if rank else "it has no dimensions",
+                        fix=_dims(rank),
                         code="AS221",
                     )
                 if d % rank in entries:
@@ -183,14 +209,17 @@ class _Reader:
         elif isinstance(given, tuple | list):
             if len(given) != rank:
                 raise ArgumentError(
-                    f"dynamic_shapes of {path} has {len(given)} entries, and it has rank {rank}",
+                    f"dynamic_shapes of {path} has {counted(len(given), 'entry', 'entries')}, and"
+                    f" {path} has rank {rank}",
+                    fix=f"give {rank}, None for those that do not vary, or a dict such as"
+                    ' {0: "n"}',
                     code="AS221",
                 )
             entries = dict(enumerate(given))
         elif given is not None:
             raise ArgumentError(
-                f"dynamic_shapes of {path} is {given!r}",
-                fix="write {0: Dim('batch')}, or a list with one entry for each dimension",
+                f"dynamic_shapes of {path} is {given!r}, and {path} is a tensor",
+                fix=f"write {_dict_of(given)}, or a list with one entry for each dimension",
                 code="AS222",
             )
         marks = marks_of(t)

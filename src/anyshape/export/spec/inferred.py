@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
 from anyshape.errors import ArgumentError
 from anyshape.export.spec.dim import Dim
+from anyshape.public_call import public
 from anyshape.torch_compat import pytree
 from anyshape.trace import tree
 from anyshape.trace.arguments import signature_of
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 
+_USE: Final = "write infer_dynamic_shapes(fn, (x,), (y,)), where fn(x) and fn(y) are calls"
+
+
+@public
 def infer_dynamic_shapes(
     fn: Callable[..., Any], *calls: tuple[Any, ...] | dict[str, Any]
 ) -> dict[str, Any]:
@@ -24,8 +29,15 @@ def infer_dynamic_shapes(
     A call is a tuple of positional arguments, or a dict of keyword arguments. Each size and each
     number that is not the same in all of them is `Dim.DYNAMIC`; the others are static.
     """
+    if not callable(fn):
+        raise ArgumentError(
+            f"infer_dynamic_shapes takes a function or a module first, not {type(fn).__name__}",
+            fix=_USE,
+        )
     if len(calls) < 2:
-        raise ArgumentError("infer_dynamic_shapes needs two calls or more")
+        raise ArgumentError(
+            "infer_dynamic_shapes needs two calls or more", why="it compares them", fix=_USE
+        )
     signature = signature_of(fn)
     bound = []
     for i, call in enumerate(calls):

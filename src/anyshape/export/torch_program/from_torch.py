@@ -13,6 +13,7 @@ from anyshape.export.torch_program.declared_size import DeclaredSizes
 from anyshape.export.torch_program.example import example_of
 from anyshape.export.torch_program.kept_signature import keep_signatures, name_signatures
 from anyshape.export.torch_program.source_map import SourceMap, root_class
+from anyshape.public_call import public
 from anyshape.torch_compat.torch_program import has_levels, module_with_guards, without_levels
 from anyshape.trace.arguments import Arguments
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from anyshape.export.program import ExportedProgram
 
 
+@public
 def from_torch(
     program: torch.export.ExportedProgram,
     *,

@@ -9,8 +9,8 @@ import torch
 from anyshape.domain import INF, NINF
 from anyshape.expr.traverse import names_of
 from anyshape.interop.arithmetic import compute, interpreter
-from anyshape.interop.node_example import Examples
 from anyshape.interop.fakes import Fakes, make_symbol, new_mode, strides_in_order
+from anyshape.interop.node_example import Examples
 from anyshape.interop.regions.part import NoRegionsError
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.torch_compat.fake_kernel import enable_python_dispatcher

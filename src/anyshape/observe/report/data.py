@@ -11,6 +11,7 @@ import datetime
 import linecache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from anyshape.env.written import written_condition
 from anyshape.version import __version__
 
 if TYPE_CHECKING:
@@ -47,6 +48,11 @@ def cut(text: Any) -> str:
     """A text of bounded length."""
     found = str(text)
     return found if len(found) <= _LONGEST else f"{found[:_LONGEST]}..."
+
+
+def one_line(text: Any) -> str:
+    """A text for a row of a list, whose rows have one line."""
+    return cut(" ".join(str(text).split("\n")))
 
 
 class ReportData:
@@ -87,10 +93,22 @@ class ReportData:
         origin: str = "",
         note: str | None = None,
     ) -> None:
-        """Add a guard, an assert, a break: what holds or happens at a line."""
-        row = {"what": what, "text": cut(text), "place": self.place(site)}
-        row |= {"program": program, "origin": origin, "note": cut(note or "")}
+        """Add a guard, an assert, a break: what holds or happens at a line.
+
+        The lines of a text after the first one, which are reasons and advice, go to the note.
+        """
+        first, _, more = str(text).partition("\n")
+        notes = [*([note] if note else []), *(line.strip() for line in more.splitlines())]
+        row = {"what": what, "text": one_line(first), "place": self.place(site)}
+        row |= {"program": program, "origin": origin, "note": one_line("; ".join(notes))}
         self.conditions.append(row)
+
+    def branch(self, question: Any, site: Site | None, program: int) -> None:
+        """Add a branch on data: what the user wrote, with what it means."""
+        asked = written_condition(site, is_tensor=True)
+        note = f"{question}?" if asked and asked != str(question) else None
+        text = f"a branch on data: {asked or question}"
+        self.condition(BREAK, text, site, program=program, note=note)
 
     def data(self) -> dict[str, Any]:
         """Everything, as what JSON can hold."""
@@ -106,7 +124,7 @@ class ReportData:
             "kind": self.kind,
             "overview": [[cut(label), cut(text)] for label, text in self.overview],
             "accepts": [cut(line) for line in self.accepts],
-            "held": [cut(line) for line in self.held],
+            "held": [one_line(line) for line in self.held],
             "programs": self.programs,
             "conditions": self.conditions,
             "events": self.events,

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any, Final
 
 from anyshape.env.fact import ORIGINS
-from anyshape.observe.report.data import ASSERT, DEVIATION, GUARD, SPECIALIZED, cut
+from anyshape.observe.report.data import ASSERT, DEVIATION, GUARD, SPECIALIZED, one_line
 from anyshape.trace.graph import Value, leaves, op_name, show
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from anyshape.domain import Interval
     from anyshape.env.obligation import Obligation
     from anyshape.observe.report.data import ReportData
     from anyshape.trace.capture import Captured
@@ -51,9 +49,9 @@ def add_program(
         report.condition(DEVIATION, text, d.site, program=number, note=d.about)
     symbols = []
     for name, s in env.symbols.items():
-        interval = "" if is_path else _range(captured.ranges.get(name) or env.range_of(s.expr))
+        interval = "" if is_path else (captured.ranges.get(name) or env.range_of(s.expr)).words
         is_one = name in always
-        row = {"name": name, "label": cut(s.label), "kind": s.kind, "hint": _number(s.hint)}
+        row = {"name": name, "label": one_line(s.label), "kind": s.kind, "hint": _number(s.hint)}
         row |= {"range": str(always[name]) if is_one else interval}
         symbols.append(row | {"place": report.place(s.site)})
     modules = _Modules()
@@ -62,13 +60,6 @@ def add_program(
         {"title": title, "symbols": symbols, "graphs": graphs, "modules": modules.rows}
     )
     return number
-
-
-def _range(interval: Interval) -> str:
-    lo, hi = interval
-    if hi == math.inf:
-        return "any" if lo == -math.inf else f"at least {lo}"
-    return f"at most {hi}" if lo == -math.inf else f"{lo} to {hi}"
 
 
 def _number(hint: Any) -> str:
@@ -107,11 +98,16 @@ def _graph(report: ReportData, modules: _Modules, title: str, graph: Graph) -> d
     inputs = [[str(v), "input", str(v.meta)] for v in graph.inputs]
     inputs += [[str(v), "constant", str(v.meta)] for v, _ in graph.constants]
     rows = [_node(report, modules, node) for node in graph.nodes]
-    return {"title": title, "inputs": inputs, "nodes": rows, "outputs": cut(show(graph.outputs))}
+    return {
+        "title": title,
+        "inputs": inputs,
+        "nodes": rows,
+        "outputs": one_line(show(graph.outputs)),
+    }
 
 
 def _node(report: ReportData, modules: _Modules, node: Node) -> list[Any]:
     """A call as its module, its op, its text, the shapes of its results, and its place."""
     metas = ", ".join([str(v.meta) for v in leaves(node.outs) if type(v) is Value])
     module = modules.number(node.module_call)
-    return [module, op_name(node.func), cut(node), metas, report.place(node.site)]
+    return [module, op_name(node.func), one_line(node), metas, report.place(node.site)]

@@ -173,12 +173,14 @@
       const found = file === wantedFile && line === wantedLine;
       const row = make("div", { class: found ? "row found" : "row" },
         make("span", { class: "number code" }, String(line)), make("span", { class: "code" }, text));
-      for (const note of notes.slice(0, 8)) {
-        row.append(make("span", { class: `tag ${note.what}`, title: note.note || note.origin },
-          `${note.what}: ${note.text}`));
+      const different = new Map();  // the same note of several programs is one
+      for (const note of notes) different.set(`${note.what}: ${note.text}`, note);
+      for (const [text, note] of [...different].slice(0, 8)) {
+        const title = [text, note.note || note.origin].filter(Boolean).join("\n");
+        row.append(make("span", { class: `tag ${note.what}`, title }, text));
       }
-      if (notes.length > 8) {
-        row.append(make("span", { class: "soft" }, `and ${notes.length - 8} more`));
+      if (different.size > 8) {
+        row.append(make("span", { class: "soft" }, `and ${different.size - 8} more`));
       }
       return row;
     }, "Source");

@@ -7,7 +7,7 @@ import json
 from importlib import resources
 from typing import TYPE_CHECKING, Final
 
-from anyshape.errors import SaveError
+from anyshape.errors import SaveError, reason_of
 from anyshape.regular_file import replace_text
 
 if TYPE_CHECKING:
@@ -69,4 +69,7 @@ def write(report: ReportData, path: str | os.PathLike[str]) -> None:
     try:
         replace_text(path, render(report))
     except OSError as e:
-        raise SaveError(f"the report cannot be written to {str(path)!r}", why=str(e)) from e
+        fix = "make the folder first" if isinstance(e, FileNotFoundError) else ""
+        raise SaveError(
+            f"the report cannot be written to {str(path)!r}", why=reason_of(e), fix=fix
+        ) from e

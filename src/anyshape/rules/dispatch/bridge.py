@@ -31,6 +31,7 @@ from anyshape.tensor.meta import Meta, meta_of_real
 from anyshape.tensor.size import surely_equal
 from anyshape.tensor.sym_tensor import SymSize, SymTensor
 from anyshape.torch_compat import pytree
+from anyshape.torch_compat.aten_op import OpOverload, OpOverloadPacket
 from anyshape.torch_compat.fake_kernel import (
     KernelContext,
     MetaFactories,
@@ -217,17 +218,17 @@ def run_meta_kernel(
             conversion.as_numbers = True
             result = _converted(conversion, func, name, args, kwargs)
     except UnsupportedError as e:
-        raise _unsupported(name, e.what) from e
+        raise _unsupported(func, e.what) from e
     except AnyshapeError:
         raise
     except NotImplementedError as e:
-        raise _unsupported(name, _brief(e)) from e
+        raise _unsupported(func, _brief(e)) from e
     except (RuntimeError, ValueError, IndexError, TypeError, AttributeError, AssertionError) as e:
         if misfit and isinstance(e, TypeError):
             raise ArgumentError(f"{name}: {_brief(e)}", code="AS123") from e
         strange = isinstance(e, TypeError | AttributeError | AssertionError)
         if strange or has_no_kernel(str(e)):
-            raise _unsupported(name, _brief(e)) from e
+            raise _unsupported(func, _brief(e)) from e
         raise ShapeError(f"{name}: {_brief(e)}") from e
     if type(result) is Done:
         return result, None
@@ -273,7 +274,6 @@ class Whole(NamedTuple):
 def run_function(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Whole:
     """Call a function as it is on tensors without data. It may call many ops, in any grad mode."""
     conversion = _Conversion(keeps_grad=True)
-    name = getattr(func, "__name__", str(func))
     try:
         with DisableTorchFunction(), enable_python_dispatcher(), set_context(_Context):
             positional, named = conversion.to_torch(args), conversion.to_torch(kwargs)
@@ -289,7 +289,7 @@ def run_function(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Wh
     except AnyshapeError:
         raise
     except Exception as e:  # whatever a function of the user's raises
-        raise _unsupported(name, f"on tensors without data: {type(e).__name__}: {_brief(e)}") from e
+        raise _unsupported(func, f"on tensors without data: {type(e).__name__}: {_brief(e)}") from e
 
 
 def wrapped_like(x: Any, shape: tuple[Any, ...]) -> Wrapped:
@@ -333,11 +333,12 @@ def _brief(e: Exception) -> str:
     return (str(e).strip().splitlines() or [type(e).__name__])[0]
 
 
-def _unsupported(name: str, why: str) -> MissingRuleError:
-    site = capture_site()
+def _unsupported(func: Any, why: str) -> MissingRuleError:
+    name, site = getattr(func, "__name__", str(func)), capture_site()
+    path = f"torch.ops.{func}" if isinstance(func, OpOverload | OpOverloadPacket) else name
     return refused(
         MissingRuleError,
         f"no shape rule for {name}" + (f" at {site}" if site else ""),
         why=why,
-        fix=f"write one with @anyshape.register_rule({name}), or keep the op out of the trace",
+        fix=f"write one with @anyshape.register_rule({path}), or keep the op out of the trace",
     )

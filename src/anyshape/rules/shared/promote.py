@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import numpy as np
 import torch
 
+from anyshape.errors import ArgumentError
 from anyshape.rules.shared.operand import is_tensor, meta_of
 from anyshape.symbolic.sym_bool import SymBool
 from anyshape.tensor.sym_tensor import SymTensor
 
 DTYPES: Final = [d for d in vars(torch).values() if isinstance(d, torch.dtype)]
 BOOL, INT, FLOAT, COMPLEX = range(4)
+_OTHER_NUMBERS: Final = (float, torch.SymInt, torch.SymFloat, np.generic)  # besides int, complex
 _COMPLEX_OF: Final = {
     torch.float16: torch.complex32,
     torch.bfloat16: torch.complex64,
@@ -74,6 +77,8 @@ def number_dtype(x: Any) -> torch.dtype:
         return torch.int64
     if isinstance(x, complex) and not isinstance(x, float):
         return _COMPLEX_OF[torch.get_default_dtype()]
+    if not isinstance(x, _OTHER_NUMBERS):
+        raise ArgumentError(f"expected a tensor or a number, got {type(x).__name__}", code="AS123")
     return torch.get_default_dtype()
 
 

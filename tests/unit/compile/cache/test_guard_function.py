@@ -120,7 +120,7 @@ def test_reasons_name_the_change() -> None:
     x, y, k, scale, name = example()
     table = [
         ((x, torch.randn(6), k, scale, name), "y.size(0) changed from 5 to 6"),
-        ((x.double(), y, k, scale, name), "x changed from torch.float32 of rank 2 on cpu to"),
+        ((x.double(), y, k, scale, name), "x.dtype changed from torch.float32 to torch.float64"),
         ((x, y, k, scale, "b"), "name changed from 'a' to 'b'"),
         ((x, y, True, scale, name), "k changed from int to bool"),
         (

@@ -45,7 +45,7 @@ REFUSED = [
     (total, (T(3), T(4)), ({0: "n"}, {0: "n"}), r"y.size\(0\) is 4 .* is 3"),
     (total, (T(3),), ({0: 4},), r"x.size\(0\) is 3 in the example, not 4"),
     (total, (T(3),), ({1: "n"},), "x has dimension 1, and x has rank 1"),
-    (total, (T(3, 4),), (["n"],), "x has 1 entries, and it has rank 2"),
+    (total, (T(3, 4),), (["n"],), "x has 1 entry, and x has rank 2"),
     (total, (T(3),), ({0: 2.5},), r"x.size\(0\) cannot be 2.5"),
     (total, (T(3), None), ({0: "n"}, {0: "n"}), "y cannot be"),
     (total, (T(3), T(3)), ({0: Dim("n", min=1)}, {0: Dim("n", min=2)}), "called 'n'"),
