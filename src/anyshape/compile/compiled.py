@@ -23,7 +23,7 @@ from anyshape.compile.dynamism.varying import Varying
 from anyshape.compile.explanation import global_name, name_of
 from anyshape.compile.lowered import lower_segments
 from anyshape.compile.pieces.cuts import Cuts
-from anyshape.compile.traced import Failed, Traced
+from anyshape.compile.traced import Failed, Traced, no_second_run
 from anyshape.compile.tree.trace_path import PathTracer
 from anyshape.config import config
 from anyshape.env.site import warn
@@ -35,7 +35,6 @@ from anyshape.errors import (
     RecompileLimitError,
     RuntimeAssertError,
     ShapeError,
-    UnsupportedError,
     text_of,
 )
 from anyshape.events import Fallback, Recompilation, emit, listeners
@@ -227,14 +226,12 @@ class Compiled(Described):
         return was_used
 
     def _makes_room(self) -> bool:
-        """Whether the programs differ by an object that calls replace; they are dropped, and the
-        next one breaks where it reads that object.
-        """
-        found = not self.options.fullgraph
-        found = found and self._varying.breaks_at(most_frequent(self.recompilations))
-        if found:
-            self.entries = []
-        return found
+        """Drop programs that differ by an object which calls replace: the next breaks there."""
+        reason = most_frequent(self.recompilations)
+        if self.options.fullgraph or not self._varying.breaks_at(reason):
+            return False
+        self.entries = []
+        return True
 
     def _note(self, reasons: list[Reason]) -> None:
         event = Recompilation(name_of(self.fn), tuple(reasons))
@@ -473,12 +470,7 @@ class Compiled(Described):
         if before is not None:
             before.restore()
         elif tracer.outer_version or tracer.draws:
-            raise UnsupportedError(
-                f"{name_of(self.fn)} cannot be traced beyond a branch of this call: {error.text}",
-                why="it has changed tensors or drawn random numbers before, so it cannot be run"
-                " again",
-                fix="reset() and call it with force_eager, or compile the parts of it",
-            ) from error
+            raise no_second_run(name_of(self.fn), error) from error
         result = self._eagerly(args, kwargs)
         if self._cuts.at_error(error):
             self._drop(entry)

@@ -66,3 +66,12 @@ class Failed(NamedTuple):
         error = self.error
         of_rule = isinstance(error, RuntimeAssertError) and error.by_rule
         return of_rule or isinstance(error, ShapeError)
+
+
+def no_second_run(name: str, error: AnyshapeError) -> UnsupportedError:
+    """The error for a call that cannot be traced to its end, nor be run again."""
+    return UnsupportedError(
+        f"{name} cannot be traced beyond a branch of this call: {error.text}",
+        why="it has changed tensors or drawn random numbers before, so it cannot be run again",
+        fix="reset() and call it with force_eager, or compile the parts of it",
+    )

@@ -489,12 +489,10 @@ class Builtins:
             raise self._recorder.refusal("a context variable is set")
         return self._recorder.note(reads.CALL, f, args, f(*args))
 
-    # ------------------------------------------------------------------ refusals
-
     def _effect(self, name: str, /, *args: Any, **named: Any) -> Any:
         raise self._recorder.refusal(f"{name}() is called")
 
-    def _frame(self, name: str, /, *args: Any, **named: Any) -> Any:
+    def _frame(self, name: str, /, *_: Any, **__: Any) -> Any:
         """Refuse a look at frames: the user's code must find those of whole functions."""
         error = self._recorder.refusal(f"{name}() is called")
         error.can_break = is_framework(sys._getframe(1).f_code.co_filename)

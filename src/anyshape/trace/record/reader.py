@@ -7,7 +7,6 @@ conditions of the program.
 from __future__ import annotations
 
 import builtins
-import functools
 import sys
 import types
 import weakref
@@ -32,10 +31,9 @@ from anyshape.trace.record.own_dict import module_of
 from anyshape.trace.record.passive import active_method
 from anyshape.trace.record.read import MISSING
 from anyshape.trace.record.read_log import Unfolding
-from anyshape.trace.record.territory import is_twinned
-from anyshape.trace.record.unrecorded import call_unrecorded
+from anyshape.trace.record.twin_function import make_twin
 from anyshape.trace.record.watch import Watch
-from anyshape.trace.twin.twin import is_twin, twin_code
+from anyshape.trace.twin.twin import is_twin
 
 if TYPE_CHECKING:
     from anyshape.trace.record.read import Place
@@ -436,7 +434,7 @@ class Reader:
     def twin(self, f: Any, *, wraps: bool = False) -> Any:
         """The function to call in place of one of the user's, or of one that `wraps` one."""
         found = self._twins.get(f)
-        return self._twin(f, wraps) if found is None else found
+        return make_twin(self, f, wraps=wraps) if found is None else found
 
     def note_function(self, f: Any) -> tuple[Any, Any]:
         """Note what a function consists of, and give its defaults."""
@@ -451,32 +449,6 @@ class Reader:
             self.outside(named)
             self.content(named)
         return defaults, named
-
-    def _twin(self, f: Any, wraps: bool) -> Any:
-        code = f.__code__
-        if is_twin(code):
-            return f
-        new = twin_code(code) if wraps or is_twinned(code) else None
-        if new is None:
-            if is_twinned(code):
-                found = self._twins[f] = functools.partial(call_unrecorded, self, f)
-                return found
-            self._twins[f] = f
-            return f
-        defaults, named = self.note_function(f)
-        closure: Any = None
-        if new.co_freevars:
-            cells = dict(zip(code.co_freevars, f.__closure__ or (), strict=True))
-            closure = tuple([self.cell(cells[n], n) for n in new.co_freevars])
-        varying = self.attribute_input(f, "__defaults__")  # where they are inputs of the program
-        defaults = defaults if varying is None else varying
-        made = Function(new, self.space(f.__globals__), f.__name__, defaults, closure)
-        made.__kwdefaults__ = named
-        made.__qualname__, made.__module__ = f.__qualname__, f.__module__
-        if f.__dict__:
-            made.__dict__.update(f.__dict__)
-        self._twins[f] = made
-        return made
 
     def names(self, names: frozenset[str]) -> bool:
         """Whether a function that the trace has called so far has one of these names in it."""
