@@ -64,8 +64,7 @@ if TYPE_CHECKING:
     from anyshape.trace.size_chooser import SizeChooser
 
 _KEPT: Final = 256  # events
-# settings under which the sizes of the call decide, and nothing else does
-_HINTS: Final = {"backed_size_oblivious": False, "specialize_zero_one": False}
+_HINTS: Final = {"backed_size_oblivious": False, "specialize_zero_one": False}  # sizes decide
 _RAISED: Final = (ConstraintViolation, ConfigError)  # errors that an eager fallback cannot fix
 _BY_HINT: Final = EachSize(lambda spot: BACKED if type(spot.value) is int else STATIC)
 _STATIC: Final = EachSize(lambda spot: STATIC)
