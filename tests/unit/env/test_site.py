@@ -196,3 +196,13 @@ def test_a_warning_is_given_once_for_a_line() -> None:
         for _ in range(3):
             warn(UserWarning("once"))
     assert len(found) == 1
+
+
+def test_nobody_above_a_command_of_ours_is_the_user() -> None:
+    def found_in(file: str) -> Any:
+        names: dict[str, Any] = {"capture": capture}
+        exec(compile("found = capture()", file, "exec"), names)
+        return names["found"]
+
+    assert found_in(str(PACKAGE / "cli" / "command.py")) is None
+    assert found_in(str(PACKAGE / "cli" / "check.py")).file == __file__

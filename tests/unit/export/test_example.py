@@ -36,7 +36,7 @@ def test_a_spec_of_star_arguments_may_be_one_entry(spec):
 
 
 def test_a_spec_of_star_arguments_needs_all_of_them():
-    with pytest.raises(ArgumentError, match="1 entries for 2 arguments"):
+    with pytest.raises(ArgumentError, match="1 entry for 2 arguments"):
         export(join, (torch.randn(3), torch.randn(4)), dynamic_shapes=(({0: "a"},),))
 
 

@@ -10,6 +10,7 @@ import torch
 from anyshape.errors import ArgumentError
 from anyshape.rules.shared.operand import is_tensor, meta_of
 from anyshape.symbolic.sym_bool import SymBool
+from anyshape.tensor.index_operand import is_index
 from anyshape.tensor.sym_tensor import SymTensor
 
 DTYPES: Final = [d for d in vars(torch).values() if isinstance(d, torch.dtype)]
@@ -77,7 +78,7 @@ def number_dtype(x: Any) -> torch.dtype:
         return torch.int64
     if isinstance(x, complex) and not isinstance(x, float):
         return _COMPLEX_OF[torch.get_default_dtype()]
-    if not isinstance(x, _OTHER_NUMBERS):
+    if not isinstance(x, _OTHER_NUMBERS) and not is_index(x):  # torch refuses these when it runs
         raise ArgumentError(f"expected a tensor or a number, got {type(x).__name__}", code="AS123")
     return torch.get_default_dtype()
 

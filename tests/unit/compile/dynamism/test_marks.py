@@ -225,11 +225,11 @@ REFUSED = [
         "min of mark_dynamic must be an int, not float",
     ),
     (mark_dynamic, (0,), {"max": True}, ArgumentError, "must be an int, not bool"),
-    (mark_dynamic, ([1, 0],), {"min": 5}, ArgumentError, r"size\(0\) = 4 of the tensor is outside"),
-    (mark_unbacked, (2,), {"max": 5}, ArgumentError, r"size\(2\) = 6 of the tensor is outside"),
+    (mark_dynamic, ([1, 0],), {"min": 5}, ArgumentError, "the size 4 of dimension 0 is outside"),
+    (mark_unbacked, (2,), {"max": 5}, ArgumentError, "the size 6 of dimension 2 is outside"),
     (mark_unbacked, (0,), {"hint": -1}, ArgumentError, "hint of mark_unbacked is -1"),
     (mark_unbacked, (0,), {"hint": 1.5}, ArgumentError, "hint of mark_unbacked must be an int"),
-    (mark_unbacked, (0,), {"hint": 99, "max": 9}, ArgumentError, "hint=99 .* outside max=9"),
+    (mark_unbacked, (0,), {"hint": 99, "max": 9}, ArgumentError, "hint=99 .* outside of max=9"),
     (mark_unbacked, (0,), {"shape_id": 3}, ArgumentError, "shape_id .* must be a str, not int"),
 ]
 

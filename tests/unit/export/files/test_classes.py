@@ -172,13 +172,13 @@ def test_only_the_classes_that_are_given(path: Path) -> None:
 @pytest.mark.parametrize(
     ("wrong", "text"),
     [
-        (lambda c, b: ({"keys": c.keys}, b), "argument 0 is a dict"),
-        (lambda c, b: ([c.keys, c.values], b), "argument 0 is a list"),
-        (lambda c, b: (c.keys, b), "argument 0 is a Tensor, not a .*Cache of keys, values"),
-        (lambda c, b: (Cache(c.keys, c.values, 9), b), "argument 0 is a Cache"),
-        (lambda c, b: (c, [b.x, b.x]), "argument 1 is a list"),
+        (lambda c, b: ({"keys": c.keys}, b), "cache is a dict"),
+        (lambda c, b: ([c.keys, c.values], b), "cache is a list"),
+        (lambda c, b: (c.keys, b), "cache is a Tensor, not a .*Cache of keys, values"),
+        (lambda c, b: (Cache(c.keys, c.values, 9), b), "cache is a Cache"),
+        (lambda c, b: (c, [b.x, b.x]), "box is a list"),
         (lambda c, b: (c,), "step is called without the argument 'box'"),
-        (lambda c, b: (Cache(c.keys, [c.values], 8), b), r"argument 0\['values'\] is a list"),
+        (lambda c, b: (Cache(c.keys, [c.values], 8), b), r"cache\['values'\] is a list"),
     ],
 )
 def test_another_structure_is_refused_with_its_place(path: Path, wrong: Any, text: str) -> None:
@@ -197,7 +197,7 @@ def test_dicts_in_any_order() -> None:
     assert program(turned, e=torch.zeros(2), c=torch.ones(2)).tolist() == [2.0, 2.0]
     with pytest.raises(ArgumentError, match="is called without the argument 'e'"):
         program(turned, c=torch.ones(2))
-    with pytest.raises(ArgumentError, match=r"argument 0 is a OrderedDict"):
+    with pytest.raises(ArgumentError, match=r"d is a OrderedDict"):
         program(OrderedDict(turned), e=torch.zeros(2), c=torch.ones(2))
 
 

@@ -235,7 +235,7 @@ def test_saved_and_loaded(tmp_path: Path) -> None:
             assert torch.equal(result.y, given.y)
             assert (result.scale, result.names) == (2.0, ["out"])
         del plain["scale"]
-        with pytest.raises(ArgumentError, match=r"argument 0 is a dict.*not a .*Batch of x, y"):
+        with pytest.raises(ArgumentError, match=r"batch is a dict.*not a .*Batch of x, y"):
             loaded(plain)
 
 

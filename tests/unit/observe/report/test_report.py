@@ -258,3 +258,32 @@ def test_notebooks(program: Any) -> None:
     shown = entry.entries[0]._repr_html_()
     assert shown.startswith("<div><b>&lt;entry for (x)")
     assert "squeeze: keeps dimension 0" in shown
+
+
+def test_a_row_has_one_line() -> None:
+    made = ReportData("f", "program")
+    made.condition("break", "it has an effect\n  why: it\n  fix: no", note="and\nmore")
+    (row,) = made.conditions
+    assert row["text"] == "it has an effect"
+    assert row["note"] == "and more; why: it; fix: no"
+    made.held = ["a = 'b\nc'"]
+    assert made.data()["held"] == ["a = 'b c'"]
+
+
+def on_data(x: torch.Tensor) -> Any:
+    if x.sum() > 3:
+        return x * 2
+    return x
+
+
+def test_a_branch_on_data_is_told_in_the_words_of_the_source() -> None:
+    compiled = anyshape.compile(on_data)
+    compiled(torch.ones(2))
+    exported = anyshape.export(on_data, (torch.ones(2),))
+    for made in (of_compiled(compiled), of_exported(exported)):
+        (text,) = {row["text"] for row in made.conditions if row["what"] == "break"}
+        assert text == "a branch on data: x.sum() > 3"
+
+
+def test_a_function_that_was_not_called_says_so() -> None:
+    assert of_compiled(anyshape.compile(on_data)).accepts == ["it has not been called"]
