@@ -266,3 +266,12 @@ def test_damaged_outlets_are_not_loaded(damage: Any, tmp_path: Path) -> None:
     archive.write_file(path, {**members, archive.CHECKSUMS: archive.checksums(members)})
     with pytest.raises(LoadError):
         anyshape.load(path)
+
+
+def test_a_log_record_without_a_message_is_the_error_of_eager_execution() -> None:
+    def f(x: torch.Tensor) -> torch.Tensor:
+        logging.getLogger("anyshape.test").log("start")  # type: ignore[call-arg]
+        return x
+
+    with pytest.raises(TypeError, match="missing 1 required positional argument"):
+        anyshape.export(f, (torch.ones(2),))

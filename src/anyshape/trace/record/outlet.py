@@ -207,6 +207,8 @@ def _logged(recorder: Recorder, level: int, logger: Any, *args: Any, **named: An
 
 
 def _logged_at(recorder: Recorder, logger: Any, level: Any, *args: Any, **named: Any) -> None:
+    if not args:
+        getattr(logger, "__self__", logger).log(level, **named)  # raises: there is no message
     if type(level) is not int:
         raise recorder.refusal("a log record of a symbolic level is made")
     _logged(recorder, level, logger, *args, **named)

@@ -187,9 +187,11 @@ class Recorder(Owners):
                 self._refuse(f"the global variable {name}", self._spaces[place].real)
 
     def _is_repeated(self, real: Any, shadow: Any, site: Any) -> bool:
-        """Whether the program makes the change of a container on every run."""
+        """Whether the program makes the change of a container on every run; not one of a memo."""
         if scratch.repeat_buffers(self, real, shadow, site):
             return True
+        if self.memos:
+            return False
         if addition.repeat_additions(self, real, shadow, site):
             return True
         return scratch.repeat_items(self, real, shadow, site)
