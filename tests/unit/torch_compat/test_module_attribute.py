@@ -83,3 +83,11 @@ def test_methods_that_a_class_overrides():
 
     assert attribute.overridden(torch.nn.Module) == []
     assert sorted(attribute.overridden(Layer)) == ["extra_repr", "state_dict"]
+
+
+def test_a_module_is_called_with_other_tensors():
+    linear = torch.nn.Linear(2, 2, bias=False)
+    given = {"weight": torch.eye(2)}
+    x = torch.ones(1, 2)
+    assert torch.equal(attribute.STATELESS_CALL(linear, given, (x,)), x)
+    assert linear.weight.requires_grad
