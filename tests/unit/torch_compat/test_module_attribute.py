@@ -91,3 +91,11 @@ def test_a_module_is_called_with_other_tensors():
     x = torch.ones(1, 2)
     assert torch.equal(attribute.STATELESS_CALL(linear, given, (x,)), x)
     assert linear.weight.requires_grad
+
+
+def test_hooks_that_are_always_called():
+    linear = torch.nn.Linear(2, 2)
+    linear.register_forward_hook(lambda *_: None)
+    assert not linear.__dict__[attribute.ALWAYS_CALLED]
+    linear.register_forward_hook(lambda *_: None, always_call=True)
+    assert len(linear.__dict__[attribute.ALWAYS_CALLED]) == 1

@@ -20,6 +20,7 @@ from anyshape.tensor.sym_tensor import SymTensor
 from anyshape.torch_compat.aten_op import is_op
 from anyshape.torch_compat.dynamo import is_allowed_in_graph, is_disabled
 from anyshape.torch_compat.module_attribute import (
+    ALWAYS_CALLED,
     CALL_HOOKS,
     CALL_IMPL,
     GLOBAL_HOOKS,
@@ -303,6 +304,8 @@ class Calls:
             return functools.partial(self.ready(inner), m)
         recorder.hooks_of(m, own)
         tables = (*[own[name] for name in CALL_HOOKS], *GLOBAL_HOOKS)
+        if own.get(ALWAYS_CALLED):
+            raise recorder.refusal(f"a hook of {kind.__name__} is called after errors, too")
         if any(recorder.shadows.get(id(table), table) for table in tables):
             return functools.partial(self.ready(CALL_IMPL), m)
         return self._of_class(m, kind, "forward")
