@@ -44,6 +44,9 @@ CALL_HOOKS: Final = (
 )
 """The hooks that calling a module looks at."""
 
+ALWAYS_CALLED: Final = "_forward_hooks_always_called"
+"""The forward hooks that run after an error, too: number to True."""
+
 FULL_BACKWARD_HOOK: Final = "_is_full_backward_hook"
 """Which kind the backward hooks of a module are; None without any."""
 

@@ -91,3 +91,19 @@ def test_which_classes_have_modules_that_may_be_lazy() -> None:
     assert not attribute.may_initialize(type(plain))
     lazy(torch.ones(2, 2))
     assert not attribute.may_initialize(type(lazy))  # it is a Linear now
+
+
+def test_a_module_is_called_with_other_tensors():
+    linear = torch.nn.Linear(2, 2, bias=False)
+    given = {"weight": torch.eye(2)}
+    x = torch.ones(1, 2)
+    assert torch.equal(attribute.STATELESS_CALL(linear, given, (x,)), x)
+    assert linear.weight.requires_grad
+
+
+def test_hooks_that_are_always_called():
+    linear = torch.nn.Linear(2, 2)
+    linear.register_forward_hook(lambda *_: None)
+    assert not linear.__dict__[attribute.ALWAYS_CALLED]
+    linear.register_forward_hook(lambda *_: None, always_call=True)
+    assert len(linear.__dict__[attribute.ALWAYS_CALLED]) == 1

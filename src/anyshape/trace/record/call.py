@@ -20,6 +20,7 @@ from anyshape.tensor.sym_tensor import SymTensor
 from anyshape.torch_compat.aten_op import is_op
 from anyshape.torch_compat.dynamo import is_allowed_in_graph, is_disabled
 from anyshape.torch_compat.module_attribute import (
+    ALWAYS_CALLED,
     CALL_IMPL,
     is_uninitialized,
     may_initialize,
@@ -334,6 +335,8 @@ class Calls:
         if inner is not CALL_IMPL or own.get(_COMPILED) is not None:
             return functools.partial(self.ready(inner), m)
         if has_hooks(recorder, m, own):
+            if own.get(ALWAYS_CALLED):
+                raise recorder.refusal(f"a hook of {kind.__name__} is called after errors, too")
             return functools.partial(self.ready(CALL_IMPL), m)
         ready = self._of_class(m, kind, "forward")
         twin = self._twins.get(self._in_class.get((kind, "forward")))
