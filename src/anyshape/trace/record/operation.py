@@ -11,7 +11,7 @@ import types
 from collections import OrderedDict, deque
 from decimal import Decimal
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import torch
 
@@ -52,6 +52,16 @@ _REFLECTED: Final = {"eq": "eq", "ne": "ne", "lt": "gt", "le": "ge", "gt": "lt",
 _COMPARISONS: Final = tuple(getattr(operator, name) for name in _REFLECTED)
 _UNARY: Final = ("neg", "pos", "invert")
 _WIDTH: Final = re.compile(r"\{[^{}]*\{|%[^a-zA-Z%]*\*")  # of a format, given as a value
+
+
+class _Tested(NamedTuple):
+    """An operand whose truth is asked of the trace."""
+
+    operations: Operations
+    operand: Any
+
+    def __bool__(self) -> bool:
+        return bool(self.operations.truth(self.operand))
 
 
 class Operations:
@@ -181,19 +191,17 @@ class Operations:
         return o
 
     def looked(self, o: Any) -> Any:
-        """An operand of `and` or `or`, which Python tests itself: the reads of the test."""
-        if type(o) in ATOMS:
+        """An operand of `and` or `or` for Python to test, which asks for its truth as often as in
+        eager execution.
+        """
+        if type(o) in ATOMS or isinstance(o, torch.Tensor):
             return o
-        if isinstance(o, CONTAINERS) and id(o) in self._recorder.shadows:
-            raise self._recorder.refusal("a changed container is an operand of `and` or `or`")
-        if not isinstance(o, torch.Tensor):
-            effects = self._recorder.effects
-            self.truth(o)
-            if self._recorder.effects != effects:
-                raise self._recorder.refusal(
-                    f"the truth of a {type(o).__name__} in `and` or `or` has an effect"
-                )
-        return o
+        has_truth = isinstance(o, CONTAINERS) or self.special(o, "__bool__") is not None
+        return _Tested(self, o) if has_truth or self.special(o, "__len__") is not None else o
+
+    def chosen(self, o: Any) -> Any:
+        """The operand that `and` or `or` gives."""
+        return o.operand if type(o) is _Tested else o
 
     def is_(self, a: Any, b: Any) -> bool | SymBool:
         """`a is b`."""

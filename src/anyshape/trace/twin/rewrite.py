@@ -130,16 +130,19 @@ class Rewrite(ast.NodeTransformer):
         return hook(COMPARED[type(op)], n.left, other)
 
     def visit_BoolOp(self, n: ast.BoolOp) -> Any:
-        return self._chain(n, self.visit)
+        return hook("chosen", self._chain(n, self.visit))
 
     def _chain(self, n: ast.BoolOp, last: Callable[[ast.expr], ast.expr]) -> ast.expr:
         """`and` or `or`: Python tests all operands but the last, after the quiet ones that follow
-        were looked at.
+        were looked at. Inner chains stay, so that Python tests their operands as often as before.
         """
         quiet = [self._quiet.operand(v) if self._depth == 0 else None for v in n.values]
         values = []
         for i, v in enumerate(n.values[:-1]):
-            looked = hook("looked", self.visit(v))
+            if isinstance(v, ast.BoolOp):
+                looked = self._chain(v, lambda x: hook("looked", self.visit(x)))
+            else:
+                looked = hook("looked", self.visit(v))
             following = [q for q in takewhile(bool, quiet[i + 1 :]) if q is not None]
             if following and quiet[i] is None:
                 looked = hook("before", looked, ast.Constant(isinstance(n.op, ast.Or)), *following)

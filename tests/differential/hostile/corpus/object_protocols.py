@@ -1131,3 +1131,53 @@ def signature_of_substitute():
         )
 
     return Case(f)
+
+
+class Truth:
+    """Its truth is that of a box, and is counted."""
+
+    def __init__(self, box, counts=False):
+        self.box, self.counts = box, counts
+
+    def __bool__(self):
+        if self.counts:
+            self.box.n += 1
+        return self.box.on
+
+
+class Sized:
+    def __init__(self, box):
+        self.box = box
+
+    def __len__(self):
+        return int(self.box.on)
+
+
+def tested(name, use):
+    """A program that asks for truths which it changes while it runs."""
+
+    def factory():
+        b = Box(on=False, n=0, items=[])
+        o, s, c = Truth(b), Sized(b), Truth(b, counts=True)
+
+        def f(x):
+            k = []
+            for _ in range(3):
+                k.append(use(b, o, s, c))
+                b.on = not b.on
+                b.items.append(1) if b.on else b.items.clear()
+            return x * len([v for v in k if v is not None]), k, b.n
+
+        return Case(f, *attribute(b, "on", True, False))
+
+    factory.__name__ = name
+    return program(factory)
+
+
+tested("truth_in_and", lambda b, o, s, c: "yes" if o and True else None)
+tested("truth_in_or", lambda b, o, s, c: (o or None) is o)
+tested("truth_of_length", lambda b, o, s, c: (s and 1) == 1)
+tested("truth_counted", lambda b, o, s, c: bool(c and 1 or 2))
+tested("truth_of_list", lambda b, o, s, c: list(b.items or (5,)))
+tested("truth_negated", lambda b, o, s, c: not (o and s) or (s and o and None))
+tested("truth_in_comprehension", lambda b, o, s, c: [v for v in (1, 2) if o and s])
