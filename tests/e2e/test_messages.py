@@ -68,7 +68,7 @@ SEEN: list[Any] = []
 
 
 def effect(x: Any) -> Any:
-    SEEN.append(x.sum() + len(SEEN))
+    SEEN.append(x.sum())
     return x + 1
 
 
@@ -139,7 +139,7 @@ MESSAGES: dict[str, tuple[Callable[[], Any], list[str]]] = {
     ),
     "an effect": (
         lambda: export(effect, (X,)),
-        ["changes a list", "SEEN.append(x.sum() + len(SEEN))", "return the value"],
+        ["changes a list", "SEEN.append(x.sum())", "return the value"],
     ),
     "sides of torch.cond": (
         lambda: export(other_dtypes, (X,)),

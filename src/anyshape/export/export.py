@@ -30,7 +30,7 @@ from anyshape.observe.profile import Profiled
 from anyshape.observe.progress import Progress
 from anyshape.public_call import public
 from anyshape.trace.arguments import signature_of
-from anyshape.trace.record.addition import need_unread
+from anyshape.trace.record.scratch import need_unread
 
 if TYPE_CHECKING:
     import os

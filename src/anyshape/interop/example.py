@@ -8,7 +8,7 @@ import torch
 
 from anyshape.expr import evaluate
 from anyshape.expr.traverse import names_of
-from anyshape.interop.fakes import distinct_hints
+from anyshape.interop.hints import distinct_hints
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.layout import strides_of
 from anyshape.trace import tree

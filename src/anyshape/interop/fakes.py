@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 
 from anyshape.domain import INF, NINF
-from anyshape.expr import evaluate
-from anyshape.expr.traverse import symbols_of
 from anyshape.interop.arithmetic import compute, interpreter
+from anyshape.interop.hints import derived_symbols
 from anyshape.tensor.layout import dense_order
 from anyshape.torch_compat.fake_tensor import (
     ConstantSource,
@@ -29,14 +28,12 @@ from anyshape.torch_compat.fake_tensor import (
     general_paths,
     int_oo,
 )
-from anyshape.trace.codegen import guard_function
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from contextlib import AbstractContextManager
 
-    from anyshape.env import Env, Obligation
-    from anyshape.expr import Expr
+    from anyshape.env import Env
     from anyshape.expr.evaluate import Interpreter
     from anyshape.trace.capture import Captured
     from anyshape.trace.inputs import Leaf
@@ -103,60 +100,6 @@ def make_fakes(captured: Captured, flat: list[Any], hints: Mapping[str, Any]) ->
     sizes = [n.expr for leaf in captured.inputs.leaves for n in leaf.shape if type(n) is not int]
     single = any(env.range_of(size).lo < 2 for size in sizes)
     return Fakes(mode, shape_env, numbers, names, tensors, single)
-
-
-def derived_symbols(captured: Captured) -> dict[str, Expr]:
-    """The symbols of the inputs that are expressions over earlier ones."""
-    env = captured.tracer.env
-    before: set[str] = set()
-    found: dict[str, Expr] = {}
-    for bind in captured.inputs.binds:
-        symbol = env.symbols.get(bind.name)
-        if symbol is not None:
-            derived = env.simplify(symbol.expr)
-            if all(s.name in before for s in symbols_of(derived)):
-                found[bind.name] = derived
-        before.add(bind.name)
-    return found
-
-
-def choose_hints(
-    captured: Captured, flat: list[Any], early: Sequence[Obligation]
-) -> dict[str, Any]:
-    """Hints near the values of the call, distinct if the guards allow it."""
-    binds = captured.inputs.binds
-    actual = {bind.name: _plain(bind.read(flat)) for bind in binds}
-    moved = distinct_hints(captured, actual)
-    conditions = [*captured.guards, *early]
-    fails = guard_function(conditions, list(actual))
-    return moved if fails(*moved.values()) < 0 else actual
-
-
-def actual_hints(captured: Captured, flat: list[Any]) -> dict[str, Any]:
-    """The values of the symbols in a call."""
-    return {bind.name: _plain(bind.read(flat)) for bind in captured.inputs.binds}
-
-
-def distinct_hints(captured: Captured, actual: Mapping[str, Any]) -> dict[str, Any]:
-    """Values near these, distinct and neither 0 nor 1, which need not fit the guards."""
-    sizes = {bind.name for bind in captured.inputs.binds if bind.dim is not None}
-    derived = derived_symbols(captured)
-    moved: dict[str, Any] = {}
-    taken: set[int] = set()
-    for name, value in actual.items():
-        if name in derived:
-            moved[name] = evaluate(derived[name], moved)
-        elif name in sizes:
-            moved[name] = next(n for n in range(max(value, 2), value + 4096) if n not in taken)
-        else:
-            moved[name] = value
-        if name in sizes:
-            taken.add(moved[name])
-    return moved
-
-
-def _plain(x: Any) -> Any:
-    return int(x) if type(x) is bool else x
 
 
 def new_mode() -> Any:

@@ -45,7 +45,6 @@ from anyshape.trace.record.effect import (
     COMPUTED,
     MADE,
     OUTLETS,
-    call_method,
     set_attribute,
     set_item,
 )
@@ -69,7 +68,7 @@ _AS_OPERATORS: Final = {
 _INDEXING: Final = (torch.Tensor.__getitem__, torch.Tensor.__setitem__)
 
 
-_ASSIGNS: Final = (set_attribute, set_item, call_method)
+_ASSIGNS: Final = (set_attribute, set_item)
 LEFT_OUT: Final = {*OUTLETS, *COMPUTED, *MADE, *_ASSIGNS}
 RESTORED: Final = {restore_grad: set_grad_enabled, restore_autocast: set_autocast}
 

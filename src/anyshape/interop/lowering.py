@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from anyshape.errors import BackendError, UnsupportedError, text_of
 from anyshape.interop.backend import Backend, Lowered
 from anyshape.interop.compiler_turn import is_of_torch
-from anyshape.interop.fakes import actual_hints, choose_hints, make_fakes
+from anyshape.interop.fakes import make_fakes
+from anyshape.interop.hints import actual_hints, choose_hints
 from anyshape.interop.inductor import compile_with_inductor
 from anyshape.interop.lowerable import need_lowerable, need_order, need_plain_tensors
 from anyshape.interop.lowering_guards import LoweringGuards

@@ -44,8 +44,12 @@ CALL_HOOKS: Final = (
 )
 """The hooks that calling a module looks at."""
 
-ALWAYS_CALLED: Final = "_forward_hooks_always_called"
-"""The forward hooks that run after an error, too: number to True."""
+
+def called_after_errors(module: torch.nn.Module) -> list[Any]:
+    """The forward hooks that run after an error, too."""
+    hooks = module._forward_hooks
+    return [hooks[number] for number in module._forward_hooks_always_called if number in hooks]
+
 
 FULL_BACKWARD_HOOK: Final = "_is_full_backward_hook"
 """Which kind the backward hooks of a module are; None without any."""

@@ -33,7 +33,7 @@ class Net(torch.nn.Module):
 
     def forward(self, x: torch.Tensor, y: torch.Tensor, z: torch.Tensor) -> Any:
         self.calls = self.calls + 1
-        SEEN.append(len(SEEN))
+        SEEN.append(2)
         out = x.view(3, 2) * self.calls + z.squeeze(0).sum()
         if y.size(0) > 5:
             out = out + torch.from_numpy(y.numpy() + 1).sum()

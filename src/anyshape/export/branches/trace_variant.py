@@ -14,7 +14,7 @@ from anyshape.expr import parse
 from anyshape.expr.boolean import Bool
 from anyshape.trace.arguments import Arguments
 from anyshape.trace.capture import capture_call
-from anyshape.trace.record.addition import need_unread
+from anyshape.trace.record.scratch import need_unread
 from anyshape.trace.tracer import Tracer
 
 if TYPE_CHECKING:

@@ -33,41 +33,22 @@ from anyshape.trace.condition import class_of
 from anyshape.trace.graph import SYMBOLIC, Name, Value, names_object, operand_of
 from anyshape.trace.higher_order.body import Body
 from anyshape.trace.opaque_call import OpaqueCall
-from anyshape.trace.record.effect import build, call_method, set_attribute, set_item
+from anyshape.trace.record.effect import build, set_attribute, set_item
 from anyshape.trace.sequence.list_meta import ListMeta
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from anyshape.export.branches.branching import Branch
     from anyshape.export.program import ExportedProgram
     from anyshape.export.region import Refused
     from anyshape.tensor.meta import Meta
     from anyshape.trace.call_signature import CallSignature
     from anyshape.trace.capture import Captured
-    from anyshape.trace.graph import Node
     from anyshape.trace.inputs import Leaf
 
 FORMAT: Final = 7
 _SYMBOLIC: Final = {SymInt: "int", SymBool: "bool", SymFloat: "real"}
 _OF_OBJECTS: Final = (build, set_attribute, set_item)  # a loaded program has no module to assign to
 _KNOWN: Final = frozenset((bool, int, float, str))
-
-
-def _kept(nodes: Iterable[Node]) -> list[Node]:
-    """The calls that a file has. What a program adds to a list from outside is seen elsewhere, and
-    could not be found by another process.
-    """
-    for node in nodes:
-        if node.func is call_method:
-            owner = type(node.args[0].object).__name__
-            raise UnsupportedError(
-                f"cannot save a program that adds to a {owner} from outside, at {node.site}",
-                why="a loaded program would not find it",
-                fix="return what is added",
-                code="AS511",
-            )
-    return [node for node in nodes if node.func not in _OF_OBJECTS]
 
 
 class _Shared(NamedTuple):
@@ -164,7 +145,7 @@ class _Graph:
                 }
                 for d in part.deviations
             ],
-            "nodes": [self._node(n) for n in _kept(part.graph.nodes)],
+            "nodes": [self._node(n) for n in part.graph.nodes if n.func not in _OF_OBJECTS],
             "out_tree": None if branch is not None else structure.encode(part.out_spec),
             "outputs": [self._output(leaf) for leaf in part.graph.outputs],
             "recorded": self._recorded(asserts),

@@ -29,7 +29,7 @@ from anyshape.expr.table.op import SYMBOL
 from anyshape.expr.terms import terms
 from anyshape.interop.arithmetic import compute, interpreter
 from anyshape.interop.example import example_hints
-from anyshape.interop.fakes import derived_symbols
+from anyshape.interop.hints import derived_symbols
 from anyshape.symbolic.numpy_scalar import NumpyInt
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.torch_compat.exported_program import (

@@ -50,6 +50,7 @@ from anyshape.trace.record.library import (
     KEEPING,
     PURE,
     VARYING,
+    WATCHING,
 )
 from anyshape.trace.record.meaning import Meanings
 from anyshape.trace.record.number_context import for_decimal
@@ -136,8 +137,8 @@ class Builtins:
         yield copy.deepcopy, self._deep_copy
         yield object.__setattr__, self._attributes.assign
         yield object.__getattribute__, self._attributes.plain
-        for frames in (sys._getframe, inspect.currentframe, inspect.stack):
-            yield frames, functools.partial(self._frame, frames.__name__)
+        for watched in WATCHING:
+            yield watched, functools.partial(self._frame, watched.__name__)
         for f in (decimal.getcontext, decimal.setcontext, decimal.localcontext,
                   threading.Event.set, threading.Event.clear, threading.Event.wait):  # fmt: skip
             yield f, functools.partial(self._effect, f.__name__)
@@ -493,7 +494,7 @@ class Builtins:
         raise self._recorder.refusal(f"{name}() is called")
 
     def _frame(self, name: str, /, *_: Any, **__: Any) -> Any:
-        """Refuse a look at frames: the user's code must find those of whole functions."""
+        """Refuse to look at frames, or to watch them: those must be of whole functions."""
         error = self._recorder.refusal(f"{name}() is called")
         error.can_break = is_framework(sys._getframe(1).f_code.co_filename)
         raise error

@@ -20,8 +20,8 @@ from anyshape.tensor.sym_tensor import SymTensor
 from anyshape.torch_compat.aten_op import is_op
 from anyshape.torch_compat.dynamo import is_allowed_in_graph, is_disabled
 from anyshape.torch_compat.module_attribute import (
-    ALWAYS_CALLED,
     CALL_IMPL,
+    called_after_errors,
     is_uninitialized,
     may_initialize,
     own_call,
@@ -335,7 +335,8 @@ class Calls:
         if inner is not CALL_IMPL or own.get(_COMPILED) is not None:
             return functools.partial(self.ready(inner), m)
         if has_hooks(recorder, m, own):
-            if own.get(ALWAYS_CALLED):
+            after = [getattr(f, "__module__", None) for f in called_after_errors(m)]
+            if not all(in_package(str(home), "torch") for home in after):
                 raise recorder.refusal(f"a hook of {kind.__name__} is called after errors, too")
             return functools.partial(self.ready(CALL_IMPL), m)
         ready = self._of_class(m, kind, "forward")

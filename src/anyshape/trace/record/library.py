@@ -6,7 +6,10 @@ functions that are called as if they only computed.
 
 from __future__ import annotations
 
-from typing import Final
+import inspect
+import sys
+import threading
+from typing import Any, Final
 
 EFFECTFUL: Final = frozenset(
     ("posix", "nt", "_io", "_socket", "select", "signal", "_posixsubprocess", "_thread", "_ctypes",
@@ -31,3 +34,9 @@ KEEPING: Final = frozenset(("builtins", "functools", "types", "itertools", "coll
 HARMLESS: Final = frozenset(("fspath", "allocate_lock", "RLock", "get_ident"))
 ADVANCING: Final = frozenset(("__next__", "send", "throw", "close", "asend", "athrow", "aclose"))
 VARYING: Final = ("time", "random", "_random", "secrets", "uuid", "numpy.random", "_datetime")
+# functions that look at frames, or have them watched
+WATCHING: Final[tuple[Any, ...]] = (
+    sys._getframe, inspect.currentframe, inspect.stack, sys.gettrace, sys.settrace, sys.getprofile,
+    sys.setprofile, threading.gettrace, threading.settrace, threading.getprofile,
+    threading.setprofile,
+)  # fmt: skip

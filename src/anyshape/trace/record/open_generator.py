@@ -14,6 +14,8 @@ from contextlib import suppress
 from types import GeneratorType
 from typing import TYPE_CHECKING, Any
 
+from anyshape.trace.twin.function_body import is_told_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -46,6 +48,6 @@ class OpenGenerators:
 
 def _is_open(generator: Any, own: set[int]) -> bool:
     frame = generator.gi_frame
-    if frame is None or id(frame.f_globals) not in own:
+    if frame is None or id(frame.f_globals) not in own or not is_told_of(frame.f_code):
         return False
     return inspect.getgeneratorstate(generator) == inspect.GEN_SUSPENDED

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import operator
 from collections import OrderedDict, defaultdict, deque
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
@@ -17,7 +16,7 @@ import torch
 from anyshape.errors import EffectError, UnsupportedError
 from anyshape.trace import tree
 from anyshape.trace.options import DONE, REFUSED, REPLAYED
-from anyshape.trace.record import addition, effect, memo, scratch
+from anyshape.trace.record import effect, memo, scratch
 from anyshape.trace.record import read as reads
 from anyshape.trace.record.held import Held
 from anyshape.trace.record.own_dict import show_change
@@ -27,7 +26,6 @@ from anyshape.trace.record.text import Texts
 
 if TYPE_CHECKING:
     import types
-    from collections.abc import Iterator
 
     from anyshape.trace.record.memo import Fill
     from anyshape.trace.tracer import Tracer
@@ -107,16 +105,6 @@ class Recorder(Owners):
         """
         return self._effects != DONE and not self.tracer.env.asker.is_concrete
 
-    @contextmanager
-    def replaying(self) -> Iterator[None]:
-        """Have the program make the objects that it stores, where effects are refused else."""
-        before = self._effects, self._published, self._content
-        self._effects, self._published, self._content = REPLAYED, {}, {}
-        try:
-            yield
-        finally:
-            self._effects, self._published, self._content = before
-
     # ------------------------------------------------------------------ refused changes
 
     def keep_argument(self, name: str, x: Any) -> None:
@@ -155,8 +143,7 @@ class Recorder(Owners):
     def need_no_effects(self) -> None:
         """Raise if something outside is not as before, where effects are refused.
 
-        Attributes and buffers of modules may be assigned, and lists, dicts and sets grow; see
-        `scratch.py` and `addition.py`. Where effects are to be
+        Attributes and buffers of modules may be assigned; see `scratch.py`. Where effects are to be
         listed, they are left out.
         """
         if self._effects != REFUSED:
@@ -190,11 +177,7 @@ class Recorder(Owners):
         """Whether the program makes the change of a container on every run; not one of a memo."""
         if scratch.repeat_buffers(self, real, shadow, site):
             return True
-        if self.memos:
-            return False
-        if addition.repeat_additions(self, real, shadow, site):
-            return True
-        return scratch.repeat_items(self, real, shadow, site)
+        return not self.memos and scratch.repeat_items(self, real, shadow, site)
 
     def _fills(self) -> list[Fill]:
         """The effects, if all of them may be those of memos; see `memo.py`."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from anyshape.errors import EffectError
 from anyshape.events import Deviation
 from anyshape.expr.boolean import true
 from anyshape.tensor.sym_tensor import SymTensor
@@ -20,11 +21,12 @@ from anyshape.trace.record.atom import ATOMS
 from anyshape.trace.record.held import Held
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from anyshape.trace.graph import Graph, Name
     from anyshape.trace.record.read_log import Entry
     from anyshape.trace.record.recorder import Recorder
+    from anyshape.trace.tracer import Tracer
 
 
 def is_read(log: Iterable[Entry], o: Any, name: str) -> bool:
@@ -138,3 +140,19 @@ def returned(graph: Graph, tensors: Iterable[torch.Tensor]) -> bool:
     roots = {id(value) for value, t in graph.constants if any(t is other for other in tensors)}
     outputs = [x for x in leaves(graph.outputs) if type(x) is Value]
     return any(id(x) in roots or id(x.root) in roots for x in outputs)
+
+
+def need_unread(tracers: Sequence[Tracer]) -> None:
+    """Refuse what one path or variant of a program assigns, and another one reads: a later call may
+    take that.
+    """
+    logs = [t.recorder.reads.values() for t in tracers if t.recorder is not None]
+    for node in [node for tracer in tracers for node in tracer.graph.nodes]:
+        if node.func is effect.set_attribute and type(node.args[0]) is Held:
+            owner, name = node.args[0].object, node.args[1]
+            if any(is_read(log, owner, name) for log in logs):
+                raise EffectError(
+                    f"the function assigns {name} of a {type(owner).__name__}, at {node.site}",
+                    why="on another side of a branch it reads what an earlier call left",
+                    fix="return the value, or keep it in a buffer",
+                )

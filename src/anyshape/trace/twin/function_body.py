@@ -1,21 +1,24 @@
 """The body of a function within a twin: its keywords are born, and a generator tells of its end.
 
-Whether a generator is still to be closed matters where this runs code: a `yield` within `try` or
-`with`. Such a body calls `generator_starts` first and `generator_ends` last, however it is left.
+Whether a generator is still to be closed matters where this runs code: a `yield` within `with`, or
+within a `try` that ends with `finally` or handles `GeneratorExit`. Such a body calls
+`generator_starts` first and `generator_ends` last, however it is left.
 """
 
 from __future__ import annotations
 
 import ast
+import builtins
 from typing import TYPE_CHECKING, Any, Final
 
 from anyshape.trace.twin.hook import hook
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from types import CodeType
 
 _SCOPES: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
-_BLOCKS: Final = (ast.Try, ast.With)
+_ENDS: Final = "generator_ends"
 _YIELDS: Final = (ast.Yield, ast.YieldFrom)
 
 
@@ -29,15 +32,34 @@ def function_body(n: Any, statements: Any) -> list[ast.stmt]:
         body.insert(0, ast.copy_location(ast.Expr(hook("born", named)), first))
     if leaves_open:
         starts = ast.copy_location(ast.Expr(hook("generator_starts")), first)
-        ends = ast.copy_location(ast.Expr(hook("generator_ends")), first)
+        ends = ast.copy_location(ast.Expr(hook(_ENDS)), first)
         body = [starts, ast.copy_location(ast.Try(body, [], [], [ends]), first)]
     return body
 
 
 def _yields_within(body: Iterable[ast.AST]) -> bool:
     """Whether a function may be left suspended in a block with code that runs when it is closed."""
-    blocks = (node for node in _own(body) if isinstance(node, _BLOCKS))
+    blocks = filter(_runs_when_closed, _own(body))
     return any(isinstance(node, _YIELDS) for block in blocks for node in _own([block]))
+
+
+def _runs_when_closed(node: ast.AST) -> bool:
+    if isinstance(node, ast.Try):
+        return bool(node.finalbody) or any(_takes_exit(handler.type) for handler in node.handlers)
+    return isinstance(node, ast.With)
+
+
+def _takes_exit(kind: ast.expr | None) -> bool:
+    """Whether a handler may be one for `GeneratorExit`."""
+    if isinstance(kind, ast.Tuple):
+        return any(map(_takes_exit, kind.elts))
+    known = getattr(builtins, kind.id, None) if isinstance(kind, ast.Name) else None
+    return not (isinstance(known, type) and issubclass(known, Exception))
+
+
+def is_told_of(code: CodeType) -> bool:
+    """Whether a generator tells of its end."""
+    return _ENDS in code.co_names
 
 
 def _own(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:

@@ -111,9 +111,7 @@ class Rewrite(ast.NodeTransformer):
             n.operand = self._test(n.operand)
             return n
         self.generic_visit(n)
-        if isinstance(n.operand, ast.Constant):
-            return n
-        return hook(UNARY[type(n.op)], n.operand)
+        return n if isinstance(n.operand, ast.Constant) else hook(UNARY[type(n.op)], n.operand)
 
     def visit_Compare(self, n: ast.Compare) -> Any:
         self.generic_visit(n)
@@ -139,16 +137,18 @@ class Rewrite(ast.NodeTransformer):
         quiet = [self._quiet.operand(v) if self._depth == 0 else None for v in n.values]
         values = []
         for i, v in enumerate(n.values[:-1]):
-            if isinstance(v, ast.BoolOp):
-                looked = self._chain(v, lambda x: hook("looked", self.visit(x)))
-            else:
-                looked = hook("looked", self.visit(v))
+            looked = self._looked(v)
             following = [q for q in takewhile(bool, quiet[i + 1 :]) if q is not None]
             if following and quiet[i] is None:
                 looked = hook("before", looked, ast.Constant(isinstance(n.op, ast.Or)), *following)
             values.append(looked)
         n.values = [*values, last(n.values[-1])]
         return n
+
+    def _looked(self, v: ast.expr) -> ast.expr:
+        if isinstance(v, ast.BoolOp):
+            return self._chain(v, self._looked)
+        return hook("looked", self.visit(v))
 
     def visit_IfExp(self, n: ast.IfExp) -> Any:
         n.test, n.body, n.orelse = self._test(n.test), self.visit(n.body), self.visit(n.orelse)
