@@ -131,9 +131,7 @@ class Rewrite(ast.NodeTransformer):
         return hook("chosen", self._chain(n, self.visit))
 
     def _chain(self, n: ast.BoolOp, last: Callable[[ast.expr], ast.expr]) -> ast.expr:
-        """`and` or `or`: Python tests all operands but the last, after the quiet ones that follow
-        were looked at. Inner chains stay, so that Python tests their operands as often as before.
-        """
+        """`and` or `or`, of which Python tests the operands as often as before, but the last."""
         quiet = [self._quiet.operand(v) if self._depth == 0 else None for v in n.values]
         values = []
         for i, v in enumerate(n.values[:-1]):
