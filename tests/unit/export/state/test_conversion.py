@@ -133,7 +133,7 @@ def test_a_moved_program_takes_what_it_was_moved_to(how: str, is_loaded: bool, t
             torch.testing.assert_close(found, wanted)
     other = torch.float32 if dtype is not torch.float32 else torch.float64
     with pytest.raises(
-        ConstraintError, match=rf"x\.dtype is {other}; the program was traced for {dtype}"
+        ConstraintError, match=rf"x(\.dtype)? is {other}.*; the program was traced for {dtype}"
     ):
         moved(torch.randn(3, 4, dtype=other))
 
