@@ -84,4 +84,4 @@ def is_allowed_in_graph(f: Any) -> bool:
     has called that has imported the module.
     """
     module: Any = sys.modules.get(_RULES)
-    return module is not None and id(f) in module._allowed_callable_ids
+    return id(f) in getattr(module, "_allowed_callable_ids", ())  # another thread may import it

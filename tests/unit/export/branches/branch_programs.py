@@ -261,7 +261,7 @@ CASES: dict[str, Case] = {
     "one_if": Case(one_if, one_tensor, FIRST, [3]),
     "nested_ifs": Case(nested_ifs, one_tensor, FIRST, [7]),
     "two_values": Case(two_values, lambda n: one_tensor(n) + one_tensor(n), ({0: N}, {0: N}), [3]),
-    "both": Case(both, one_tensor, FIRST, [7, 7]),
+    "both": Case(both, one_tensor, FIRST, [5, 5]),
     "early_exit": Case(early_exit, one_tensor, FIRST, [3]),
     "while_changed": Case(while_changed, one_tensor, FIRST, [3]),
     "converge": Case(converge, one_tensor, FIRST, [3]),
