@@ -19,6 +19,7 @@ CUDA, in bfloat16, where there is a device.
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import os
 import subprocess
@@ -157,6 +158,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         want = plain(first).detach()
         model = compiled(plain, side)
         settle()
+        gc.collect()  # what the imports and the warm-up left behind
         start, thread = time.perf_counter(), time.thread_time()
         out = call(model, first)
         found["first"] = time.perf_counter() - start
