@@ -44,8 +44,9 @@ MODES: dict[str, dict[str, Any]] = {
 TENSORS = (torch.Tensor, torch.nn.Parameter)
 SILENT = ("DIFFERENT", "crash")
 LIMIT = 64  # entries, so that no program runs eagerly because of the number of its calls
-SECONDS = 60.0  # of an execution that waits
-BUSY = 20.0  # seconds of an execution that computes
+# Limits of an execution that waits, and of one that computes: far beyond what a loaded machine needs.
+SECONDS, BUSY = 300.0, 120.0
+AGAIN = 10.0  # seconds after which it is stopped again: a finalizer may swallow the first time
 
 TIMERS = ((signal.SIGALRM, signal.ITIMER_REAL), (signal.SIGVTALRM, signal.ITIMER_VIRTUAL))
 _serial = itertools.count()
@@ -147,7 +148,7 @@ class Execution:
         """Do all calls, until one is refused that eager does; stop with `Hangs` after a while."""
         before = [signal.signal(number, _stop) for number, _ in TIMERS]
         for (_, timer), seconds in zip(TIMERS, (SECONDS, BUSY), strict=True):
-            signal.setitimer(timer, seconds)
+            signal.setitimer(timer, seconds, AGAIN)
         try:
             with put_back():
                 self.retain = steps is not _FEW  # what aot_eager makes runs backward once
