@@ -285,9 +285,9 @@ class Reader:
 
     def _look_up(self, cls: type, name: str) -> Any:
         mro = cls.__mro__
-        value, lacking = MISSING, 0
+        value, lacking, changed = MISSING, 0, self.changed
         for base in mro:
-            if id(base) in self.changed and name in self.changed[id(base)][1]:
+            if changed and id(base) in changed and name in changed[id(base)][1]:
                 value = self.known[id(base), name]
                 break
             own = base.__dict__
