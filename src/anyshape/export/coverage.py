@@ -57,14 +57,24 @@ def coverage(
     """What can be proved of the regions: that every value of `sizes` that is allowed lies in one,
     or a value that lies in none.
     """
+    regions = [[*region] for region in regions]
     cases = _Cases(sizes, [str(p) for p in allowed], [[str(p) for p in r] for r in regions])
     try:
-        divisors = cases.divisors()
+        is_total = _is_total(itertools.chain(allowed, *regions))
+        divisors = [] if is_total else cases.divisors()
         if divisors is None or len(divisors) > _MAX_DIVISORS:
             return Coverage(False)
         return _by_divisors(cases, divisors)
     except AnyshapeError:  # an expression that is too long, say
         return Coverage(False)
+
+
+def _is_total(conditions: Iterable[Bool]) -> bool:
+    """Whether conditions have a value at all sizes, whatever the bounds of their operands: to read
+    their text again gives no ops that they lack.
+    """
+    nodes = nodes_below([*conditions])
+    return all(type(node) is not Real and node.op.partial is None for node in nodes)
 
 
 def _by_divisors(cases: _Cases, divisors: Sequence[str]) -> Coverage:
@@ -164,7 +174,7 @@ class _Cases:
         except ConstraintError:
             return True  # there are no such sizes
         split = None
-        answers: dict[str, bool | None] = {}
+        answers: dict[str, bool | None] = {**dict.fromkeys(self.allowed, True), **dict(facts)}
         for region in self.regions:
             open_text = None
             for text in region:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 from anyshape.export.state.naming import BUFFER, CONSTANT, NON_PERSISTENT_BUFFER, PARAMETER
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 _PREFIX: Final = {PARAMETER: "p_", BUFFER: "b_", NON_PERSISTENT_BUFFER: "b_", CONSTANT: "c_"}
 _LONGEST: Final = 120
+_OTHERS: Final = re.compile("[^0-9A-Za-z]")  # characters that are replaced
 
 
 def identifiers_of(state: State) -> dict[int, str]:
@@ -21,7 +23,7 @@ def identifiers_of(state: State) -> dict[int, str]:
     found: dict[int, str] = {}
     taken: set[str] = set()
     for name, tensor in state.items():
-        clean = "".join(c if c.isascii() and c.isalnum() else "_" for c in name[:_LONGEST])
+        clean = _OTHERS.sub("_", name[:_LONGEST])
         prefix = _PREFIX[state.entry(name).kind]
         unique, again = f"{prefix}{clean.strip('_')}", 1
         while unique in taken:

@@ -19,7 +19,7 @@ from anyshape.trace.record import read as reads
 from anyshape.trace.record.atom import ATOMS, CONTAINERS, HEAP, Function
 from anyshape.trace.record.held import Held
 from anyshape.trace.record.module_attribute import lazy_attribute, own_name
-from anyshape.trace.record.own_dict import DELETED, show_change
+from anyshape.trace.record.own_dict import DELETED, beyond_deleted, show_change
 from anyshape.trace.record.read import MISSING
 from anyshape.trace.record.registration import assign_to_module
 from anyshape.trace.record.super_attribute import in_super
@@ -46,7 +46,7 @@ class Attributes:
         self.known = recorder.known
         self._in_class = recorder.in_class
         self._described = recorder.described
-        self._looking: set[type] = set()  # classes with a `__getattribute__` of the user's
+        self._looking = recorder.own_getters
 
     # ------------------------------------------------------------------ reading
 
@@ -57,11 +57,9 @@ class Attributes:
             return getattr(o, name) if name != "__class__" else type_of(o)
         found = self.known.get((id(o), name), MISSING)
         if found is not MISSING:
-            if kind in self._looking:
+            if kind not in self._looking.lacking and kind in self._looking:
                 return self._of_object(o, name, kind)
-            if found is DELETED:
-                raise AttributeError(f"{kind.__name__!r} object has no attribute {name!r}")
-            return found
+            return beyond_deleted(self, o, name, falls_back=True) if found is DELETED else found
         place = (kind, name)
         raw = self._in_class.get(place, _UNKNOWN)
         if raw is not _UNKNOWN:
@@ -145,10 +143,9 @@ class Attributes:
         return in_super(self.recorder, o, name)
 
     def _of_object(self, o: Any, name: str, kind: type) -> Any:
-        look: Any = kind.__getattribute__
-        if type(look) is Function and is_twinned(look.__code__):
+        if kind in self._looking:
+            look: Any = kind.__getattribute__
             self.recorder.lookup(kind, "__getattribute__")
-            self._looking.add(kind)
             try:
                 return self.calls.ready(look)(o, name)
             except AttributeError:
@@ -169,9 +166,9 @@ class Attributes:
         found = self.known.get((id(o), name), MISSING)
         if found is MISSING and issubclass(type(o), types.ModuleType):  # `isinstance` would ask it
             found = own_name(self.recorder, o, name)
-        if found is not MISSING and found is not DELETED:
-            return found
-        return self._found(o, name, falls_back=False)
+        if found is DELETED:
+            return beyond_deleted(self, o, name, falls_back=False)
+        return self._found(o, name, falls_back=False) if found is MISSING else found
 
     def _found(self, o: Any, name: str, *, falls_back: bool) -> Any:
         recorder = self.recorder

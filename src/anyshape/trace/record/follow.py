@@ -27,6 +27,8 @@ def follow(recorder: Recorder, previous: Recorder) -> None:
         else previous.known
     )
     recorder.in_class.update(previous.in_class)
+    recorder.described.update(previous.described)
+    recorder._kinds |= previous._kinds
     recorder.supers.update(previous.supers)
     recorder._looked_up.update(previous._looked_up)
     recorder._outside.update(previous._outside)

@@ -5,7 +5,10 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
+from anyshape.trace.record.read import MISSING
+
 if TYPE_CHECKING:
+    from anyshape.trace.record.attribute import Attributes
     from anyshape.trace.record.recorder import Recorder
 
 DELETED: Final = object()  # in place of the value of an attribute that was deleted
@@ -27,3 +30,17 @@ def show_change(recorder: Recorder, own: dict[str, Any], name: str, value: Any) 
         shadow.pop(name, None)
     else:
         shadow[name] = value
+
+
+def beyond_deleted(attributes: Attributes, o: Any, name: str, *, falls_back: bool) -> Any:
+    """What `o.name` is after the program has deleted it from the dict of the object."""
+    recorder = attributes.recorder
+    raw = recorder.lookup(type(o), name)
+    fallback = recorder.lookup(type(o), "__getattr__") if falls_back else MISSING
+    if raw is MISSING and fallback is MISSING:
+        raise AttributeError(f"{type(o).__name__!r} object has no attribute {name!r}")
+    if raw is MISSING:
+        return attributes.calls.ready(fallback)(o, name)
+    if hasattr(type(raw), "__get__"):
+        raise recorder.refusal(f"{name} is deleted, and read from the class")
+    return raw

@@ -28,6 +28,7 @@ from anyshape.trace.record.namespace import Namespace
 from anyshape.trace.record.number_context import contexts_of
 from anyshape.trace.record.open_generator import OpenGenerators
 from anyshape.trace.record.own_dict import module_of
+from anyshape.trace.record.own_getter import OwnGetters
 from anyshape.trace.record.passive import active_method
 from anyshape.trace.record.read import MISSING
 from anyshape.trace.record.read_log import Unfolding
@@ -71,6 +72,7 @@ class Reader:
         self.forwards: dict[type, Any] = {}  # the twin that a call of a module comes down to
         self._kinds: set[int] = set()  # the ids of objects, kept by `reads`, whose class is noted
         self.supers: dict[tuple[type, type, str], Any] = {}
+        self.own_getters = OwnGetters()
         self._twins: dict[Any, Any] = {}
         self._cells: dict[int, types.CellType] = {}  # shadows of cells
         self._real_cells: dict[int, types.CellType] = {}
@@ -283,9 +285,9 @@ class Reader:
 
     def _look_up(self, cls: type, name: str) -> Any:
         mro = cls.__mro__
-        value, lacking = MISSING, 0
+        value, lacking, changed = MISSING, 0, self.changed
         for base in mro:
-            if id(base) in self.changed and name in self.changed[id(base)][1]:
+            if changed and id(base) in changed and name in changed[id(base)][1]:
                 value = self.known[id(base), name]
                 break
             own = base.__dict__
@@ -310,6 +312,7 @@ class Reader:
         self.described.clear()
         self.forwards.clear()
         self.supers.clear()
+        self.own_getters.clear()
 
     def kind(self, x: Any) -> type:
         """Note and give the class of an outside object."""
@@ -379,6 +382,7 @@ class Reader:
             self.described,
             self.forwards,
             self.supers,
+            self.own_getters,
             self._looked_up,
             self._dict_owners,
             self._kinds,
@@ -395,7 +399,7 @@ class Reader:
         none of the user's objects may live that long.
         """
         for seen in vars(self).values():
-            if type(seen) in (dict, list, set):
+            if type(seen) in (dict, list, set, OwnGetters):
                 seen.clear()
         self.root = None
 
