@@ -44,7 +44,7 @@ MODES: dict[str, dict[str, Any]] = {
 TENSORS = (torch.Tensor, torch.nn.Parameter)
 SILENT = ("DIFFERENT", "crash")
 LIMIT = 64  # entries, so that no program runs eagerly because of the number of its calls
-# Limits of an execution that waits, and of one that computes: far beyond what a loaded machine needs.
+# Limits of an execution that waits, and of one that computes: far beyond what a loaded one needs.
 SECONDS, BUSY = 300.0, 120.0
 AGAIN = 10.0  # seconds after which it is stopped again: a finalizer may swallow the first time
 
