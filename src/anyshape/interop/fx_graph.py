@@ -25,14 +25,13 @@ from anyshape.errors import AnyshapeWarning
 from anyshape.expr.traverse import names_of
 from anyshape.interop.arithmetic import interpreter
 from anyshape.interop.aten.module_stacks import ModuleStacks
-from anyshape.rules.dispatch.autocast import autocast_state
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.sym_tensor import SymSize
 from anyshape.torch_compat.aten_op import ASSERT_SCALAR, assert_true
 from anyshape.torch_compat.call_frame import APPLY
 from anyshape.torch_compat.thread_state import set_grad_enabled
 from anyshape.trace.execution_modes import (
-    MODE_CHANGES,
+    autocast_setting,
     leave_modes,
     restore_autocast,
     restore_grad,
@@ -78,7 +77,7 @@ def current_modes() -> dict[Any, Any]:
     return {
         set_grad_enabled: torch.is_grad_enabled(),
         set_inference: False,
-        set_autocast: autocast_state(),
+        set_autocast: autocast_setting(),
         torch.set_default_dtype: torch.get_default_dtype(),
     }
 
@@ -294,7 +293,7 @@ class _Writer:
         """Restore the modes at the end, because compilers run a graph more than once."""
         if any(s.func is leave_modes for s in self.graph.nodes):
             return
-        last = {s.func: s.args[0] for s in self.graph.nodes if s.func in MODE_CHANGES}
+        last = {s.func: s.args[0] for s in self.graph.nodes if s.func in current_modes()}
         now = current_modes()
         for func, state in last.items():
             if state != now[func]:
@@ -302,7 +301,7 @@ class _Writer:
 
     def step(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> fx.Node:
         if func in RESTORED:
-            return self.call(RESTORED[func], (current_modes()[RESTORED[func]],))
+            return self.call(RESTORED[func], (current_modes()[RESTORED[func]], *args))
         if self.for_backend and func in _INDEXING:
             tensor, index, *value = args
             parts = index if type(index) is tuple else (index,)

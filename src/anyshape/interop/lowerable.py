@@ -26,8 +26,10 @@ from anyshape.trace.assert_order import is_order_seen
 from anyshape.trace.autograd_function import Applied
 from anyshape.trace.birth import make_leaf, make_parameter
 from anyshape.trace.execution_modes import (
+    casts_kept,
     leave_modes,
     need_flag,
+    set_autocast,
     set_flag,
     set_inference,
     set_saved_hooks,
@@ -57,6 +59,9 @@ _EAGER_ONLY: Final = frozenset(
     )
 )
 _DROPOUTS: Final = frozenset((F.dropout, torch.dropout, torch.dropout_))
+_RESIZES: Final = frozenset(
+    (torch.Tensor.resize_, torch.Tensor.resize_as_, torch.Tensor.as_strided_, torch.as_strided_)
+)
 _ABOUT_LEAVES: Final = (torch.Tensor.requires_grad_, torch.Tensor.detach_)
 
 
@@ -80,6 +85,8 @@ def need_lowerable(graph: Graph) -> None:
     _need_exact_floats(graph)
     _need_silent(graph)
     _need_seen_changes(graph)
+    _need_fresh_casts(graph)
+    _need_sizes(graph)
     for node in graph.nodes:
         func = node.func
         if func in OF_LAYOUTS:
@@ -138,6 +145,26 @@ def _need_seen_changes(graph: Graph) -> None:
     sources = [*graph.inputs, *[value for value, _ in graph.constants]]
     if changed and any(value.meta.requires_grad for value in sources):
         raise _refusal("a tensor is changed through .data, which autograd must not notice")
+
+
+def _need_sizes(graph: Graph) -> None:
+    """Refuse a call that gives a tensor another size in place: compilers keep that inside."""
+    for node in graph.nodes:
+        if node.func in _RESIZES:
+            raise _refusal(f"{op_name(node.func)} changes the size of a tensor in place")
+
+
+def _need_fresh_casts(graph: Graph) -> None:
+    """Refuse a program to which it matters that autocast keeps its casts of leaves: one changes, or
+    is cast to a second dtype. Compilers cast at every use.
+    """
+    settings = [casts_kept(n.args[0]) for n in graph.nodes if n.func is set_autocast]
+    pairs = {pair for setting in settings for pair in setting.items()}
+    sources = [*graph.inputs, *[value for value, _ in graph.constants]]
+    kept = [v for v in sources if v.meta.requires_grad and v.meta.dtype is torch.float32]
+    is_second = len(pairs) > len({device for device, _ in pairs})
+    if pairs and kept and (is_second or any(v.root.version for v in kept)):
+        raise _refusal("autocast keeps a cast of a tensor, which changes or is cast otherwise")
 
 
 def _changes_after(node: Node) -> bool:

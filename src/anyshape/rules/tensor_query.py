@@ -96,10 +96,38 @@ def dim(x: Any) -> Any:
     return Done(len(shape_of(x)))
 
 
-@rule("_is_zerotensor", "is_shared", "is_pinned")
-def never(x: Any, device: Any = None) -> Any:
+@rule("_is_zerotensor")
+def never(x: Any) -> Any:
     """False for a traced tensor."""
     return Done(False)
+
+
+@rule("is_shared")
+def is_shared(x: Any) -> Any:
+    """Whether the memory is shared with other processes: that of the tensor that it is a view of,
+    if it comes from outside; never that of a new one.
+    """
+    return Done(_of_memory(x, "is_shared"))
+
+
+@rule("is_pinned")
+def is_pinned(x: Any, device: Any = None) -> Any:
+    """Whether the memory is pinned, likewise."""
+    return Done(_of_memory(x, "is_pinned"))
+
+
+def _of_memory(x: Any, name: str) -> bool:
+    value = _value(x)
+    if value.root.node is None:
+        return bool(current().observations.of(current(), value.root, name))
+    if _may_pin(value.root.node):
+        raise _untracked(f"{name}() of a new tensor")
+    return False
+
+
+def _may_pin(node: Any) -> bool:
+    """Whether a call may make memory that is pinned."""
+    return bool(node.kwargs.get("pin_memory")) or getattr(node.func, "__name__", "") == "pin_memory"
 
 
 @rule("is_conj")

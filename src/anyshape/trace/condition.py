@@ -391,7 +391,7 @@ class Mode(NamedTuple):
 
     def source(self, scope: Scope) -> str:
         """See `Condition`."""
-        if self.read is torch.is_grad_enabled or self.read is torch.is_inference_mode_enabled:
+        if type(self.value) is bool:
             return f"{scope.fixed(self.read.__name__, self.read)}() is {self.value}"
         if self.read is function_mode_depth:
             depth = f"{scope.fixed('function_mode_depth', self.read)}() == {self.value}"
@@ -424,6 +424,7 @@ def _state(value: Any) -> str:
 GRAD_MODE: Final = ("grad mode", torch.is_grad_enabled)
 INFERENCE_MODE: Final = ("inference mode", torch.is_inference_mode_enabled)
 AUTOCAST: Final = ("autocast", autocast_state)
+AUTOCAST_CACHE: Final = ("the cache of autocast", torch.is_autocast_cache_enabled)
 FUNCTION_MODES: Final = ("the number of torch function modes", function_mode_depth)
 DEFAULT_DEVICE: Final = ("the default device", torch.get_default_device)
 DEFAULT_DTYPE: Final = ("the default dtype", torch.get_default_dtype)

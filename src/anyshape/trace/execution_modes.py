@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import threading
 import warnings
+from contextlib import contextmanager
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
@@ -27,15 +28,67 @@ from anyshape.torch_compat.thread_state import (
 )
 from anyshape.trace.record.deferral import defer, is_deferring
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
-def set_autocast(state: tuple[Any, ...]) -> None:
-    """Make autocast what `autocast_state` gave."""
-    wanted = dict(state)
+_CACHE: Final = "cache"
+
+
+def autocast_setting() -> tuple[tuple[str, Any], ...]:
+    """What `autocast_state` gives, and whether casts of leaves are not kept."""
+    state = autocast_state()
+    return state if torch.is_autocast_cache_enabled() else (*state, (_CACHE, False))
+
+
+def set_autocast(setting: tuple[Any, ...], left: bool = False) -> None:
+    """Make autocast what `autocast_setting` gave. Its casts of leaves live until the outermost
+    block is `left`, which may be one of the caller's.
+    """
+    wanted = dict(setting)
+    torch.set_autocast_cache_enabled(wanted.pop(_CACHE, True))
     for device in POLICIES:
         torch.set_autocast_enabled(device, device in wanted)
         if device in wanted:
             torch.set_autocast_dtype(device, wanted[device])
-    torch.clear_autocast_cache()
+    if left and not _autocast_depth():
+        torch.clear_autocast_cache()
+
+
+class _Casts(threading.local):
+    """How many traces keep the casts of autocast in this thread."""
+
+    keepers = 0
+
+
+_casts = _Casts()
+
+
+@contextmanager
+def keep_casts() -> Iterator[None]:
+    """Let no block that is left inside, where a program is traced, end the casts that are kept."""
+    torch.autocast_increment_nesting()
+    _casts.keepers += 1
+    try:
+        yield
+    finally:
+        _casts.keepers -= 1
+        torch.autocast_decrement_nesting()
+
+
+def _autocast_depth() -> int:
+    """How many blocks of autocast this thread is in: those of the callers of generated code."""
+    torch.autocast_increment_nesting()
+    return torch.autocast_decrement_nesting() - _casts.keepers
+
+
+def autocast_devices(setting: tuple[Any, ...]) -> dict[str, torch.dtype]:
+    """The devices on which a setting has autocast on, with their dtypes."""
+    return {device: dtype for device, dtype in setting if device != _CACHE}
+
+
+def casts_kept(setting: tuple[Any, ...]) -> dict[str, torch.dtype]:
+    """The devices, with their dtypes, on which autocast keeps the casts of leaves."""
+    return {} if (_CACHE, False) in setting else autocast_devices(setting)
 
 
 class _Inference(threading.local):
@@ -92,9 +145,9 @@ def restore_grad() -> None:
     set_grad_enabled(_callers.kept[-1].grad)
 
 
-def restore_autocast() -> None:
-    """Make autocast that of the caller."""
-    set_autocast(_callers.kept[-1].autocast)
+def restore_autocast(left: bool = False) -> None:
+    """Make autocast that of the caller; `left`: see `set_autocast`."""
+    set_autocast(_callers.kept[-1].autocast, left)
 
 
 class _Blocks(threading.local):
@@ -189,7 +242,8 @@ class keep_modes:  # noqa: N801  used as a statement of generated code
         self.blocks = len(_blocks.entered)
         self.hooks, _hooks.pushed = _hooks.pushed, 0  # what a caller has pushed stays
         self.grad = torch.is_grad_enabled()
-        self.autocast = autocast_state()
+        self.autocast = autocast_setting()
+        self.autocast_depth = _autocast_depth()
         self.dtype = torch.get_default_dtype()
         self.entered_in = (self.grad, self.autocast, self.dtype)
         _callers.kept.append(self)
@@ -205,8 +259,10 @@ class keep_modes:  # noqa: N801  used as a statement of generated code
         set_saved_hooks(None)
         _hooks.pushed = self.hooks
         set_grad_enabled(self.grad)
-        if autocast_state() != self.autocast:
-            set_autocast(self.autocast)
+        while _autocast_depth() > self.autocast_depth:  # blocks that an error left open
+            torch.autocast_decrement_nesting()
+        if error is not None or autocast_setting() != self.autocast:
+            set_autocast(self.autocast, left=error is not None)
         if torch.get_default_dtype() is not self.dtype:
             torch.set_default_dtype(self.dtype)
         if error is not None and self.flags is not None:
@@ -232,6 +288,7 @@ MODE_CHANGES: Final = (
     set_saved_hooks,
     restore_grad,
     restore_autocast,
+    torch.clear_autocast_cache,
     torch.set_default_dtype,
     set_flag,
     leave_modes,

@@ -21,6 +21,7 @@ from anyshape.torch_compat.torch_function import DisableTorchFunction
 from anyshape.trace.codegen import guard_function
 from anyshape.trace.condition import (
     AUTOCAST,
+    AUTOCAST_CACHE,
     DEFAULT_DEVICE,
     DEFAULT_DTYPE,
     FUNCTION_MODES,
@@ -127,6 +128,8 @@ class InputContract:
                 yield *DEFAULT_DEVICE, self.tracer.device
         elif self.tracer.asked_device:
             yield *DEFAULT_DEVICE, self.tracer.device
+        if self.tracer.uses_autocast or autocast:
+            yield *AUTOCAST_CACHE, self.tracer.outer_cache
         yield *DEFAULT_DTYPE, dtype
 
     def _evaluator(self, size: Any) -> Callable[[Sequence[Any]], Any]:

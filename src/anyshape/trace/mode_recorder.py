@@ -4,9 +4,12 @@ A mode that the program changes becomes a call in the graph, before the next op.
 changed it leaves to its caller, too, for what comes after it runs in the same modes as after eager
 execution; only inference mode must be as it was.
 
-Where the modes of a call are not guarded, the program runs in those of its caller. There, `with`
-blocks of the program set their mode even if it is the one that the trace began with, and what
-follows them runs in the caller's mode again.
+Where the modes of a call are not guarded, the program runs in those of its caller. There, blocks
+and calls of the program set their mode even if it is the one that the trace began with, and what
+follows a block runs in the caller's mode again.
+
+Autocast keeps its casts of leaves until the outermost block is left; a program that has left one
+tells `set_autocast`.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from anyshape.rules.dispatch.autocast import autocast_state
 from anyshape.torch_compat.thread_state import saved_tensors_hooks, set_grad_enabled
 from anyshape.torch_compat.torch_function import function_mode_depth
 from anyshape.trace.execution_modes import (
+    autocast_setting,
     leave_modes,
     restore_autocast,
     restore_grad,
@@ -39,7 +43,11 @@ if TYPE_CHECKING:
 _is_grad_enabled: Final = torch.is_grad_enabled
 _is_inference: Final = torch.is_inference_mode_enabled
 _default_dtype: Final = torch.get_default_dtype
-_SETS_GRAD: Final = torch.no_grad | torch.enable_grad | torch.set_grad_enabled
+MANAGERS: Final = (
+    *(torch.no_grad, torch.enable_grad, torch.set_grad_enabled),
+    torch.autocast,
+)
+_UNKNOWN: Final = object()
 _RECOMPUTES: Final = "torch.utils.checkpoint"  # its hooks give the tensors that were saved
 
 
@@ -51,14 +59,19 @@ class ModeRecorder:
     module_call: ModuleCall | None
 
     def __init__(self, *, follows_caller: bool = False) -> None:
-        self._grad = _is_grad_enabled()
+        self._grad: bool | None = _is_grad_enabled()
         self._inference = self.uses_inference = _is_inference()
         self.dtype = self._dtype = _default_dtype()
-        self._autocast = autocast_state()
+        self._autocast = self._outer_autocast = autocast_setting()
+        self.uses_autocast = False  # whether a block was entered, or a setting made
+        self._autocast_depth = 0  # of the blocks of the program
+        self._left_autocast = False  # whether all of these were left since the last op
         self._autocast_is_set = not self._autocast  # else the program sets it, whatever it is
         self._hooks = self._outer_hooks = _hooks()
         self._follows_caller = follows_caller
-        self._blocks: dict[Any, int] = {}  # how many the program is in, by what they set
+        self._own: set[Any] = set()  # what is set by the program here, whatever it is
+        self._own_before: dict[int, list[tuple[Any, bool]]] = {}  # by the ids of managers
+        self.has_read_grad = False
         self._set: dict[Any, Any] = {}  # what the program has set; nothing is the caller's
         self.caller_flags: list[Any] | None = None  # all of them, where a part has run already
         self.read_places: dict[Place, Any] = {}  # those that an exported program has read
@@ -66,7 +79,7 @@ class ModeRecorder:
         self.started_in = (
             self._grad,
             self._inference,
-            self._autocast,
+            autocast_state(),
             self._dtype,
             function_mode_depth(),
         )
@@ -94,32 +107,103 @@ class ModeRecorder:
         self.flags.update(found)
         self.epoch += 1  # the same call may give another value from here on
 
+    @property
+    def outer_cache(self) -> bool:
+        """Whether autocast kept its casts when the trace began."""
+        return all(pair[1] is not False for pair in self._outer_autocast)
+
     def block(self, manager: Any) -> Any:
         """What a `with` statement enters in place of a context manager that sets a mode."""
-        if not self._follows_caller or not isinstance(manager, _SETS_GRAD | torch.autocast):
-            return manager
-        return _Block(self, manager)
+        if self._follows_caller and isinstance(manager, torch.inference_mode) and not manager.mode:
+            raise refused(
+                UnsupportedError,
+                "inference_mode(False) is entered, which sets what the caller has set",
+                fix="use torch.enable_grad()",
+            )
+        return _Block(self, manager) if isinstance(manager, MANAGERS) else manager
 
-    def follow_modes(self, kind: Any = None, more: int = 0) -> None:
-        """Set the modes of the blocks that the program is in; outside of them, the caller's.
+    def enter_block(self, enter: Any, manager: Any) -> Any:
+        """Enter a context manager that sets a mode: the mode is the program's."""
+        func = _set_by(manager)
+        known = self._own_before.setdefault(id(manager), [])
+        if not (known and type(manager) is torch.set_grad_enabled):  # which has set it already
+            known.append((manager, func in self._own))
+        entered = enter(manager)
+        if func is set_autocast:
+            self.uses_autocast = True
+            self._autocast_depth += 1
+        self._own.add(func)
+        self._follow_modes()
+        return entered
+
+    def leave_block(self, leave: Any, manager: Any, *error: Any) -> Any:
+        """Leave a context manager: the mode is whose it was before."""
+        known, func = self._own_before.get(id(manager)), _set_by(manager)
+        if not known:
+            kind = type(manager).__name__
+            raise refused(UnsupportedError, f"a {kind} is left that the program has not entered")
+        handled = leave(manager, *error)
+        if func is set_autocast:
+            self._autocast_depth -= 1
+            self._left_autocast |= not self._autocast_depth
+        _, was_own = known.pop()
+        if not was_own:
+            self._own.discard(func)
+        self._follow_modes()
+        return handled
+
+    def set_grad(self, mode: bool) -> Any:
+        """Call `torch.set_grad_enabled`, which may be all, or the head of a `with` statement.
+
+        A program that has read the mode may set it to what it was.
+        """
+        made = torch.set_grad_enabled(mode)
+        self._own_before[id(made)] = [(made, set_grad_enabled in self._own)]
+        if not self.has_read_grad or _is_grad_enabled() is not self.started_in[0]:
+            self._own.add(set_grad_enabled)
+        self._follow_modes()
+        return made
+
+    def set_part_of_autocast(self, setter: Any, *args: Any) -> None:
+        """Call one of the functions that set a part of autocast."""
+        if self._follows_caller:
+            raise refused(
+                UnsupportedError,
+                f"{setter.__name__} is called, which sets a part of the caller's autocast",
+                fix="use a with block of torch.autocast",
+            )
+        setter(*args)
+        self.uses_autocast = True
+
+    def clear_casts(self) -> None:
+        """Call `torch.clear_autocast_cache`."""
+        self._left_autocast = False
+        self._mode_change(torch.clear_autocast_cache)
+
+    def _follow_modes(self) -> None:
+        """Set the modes that the program has set here; the others are the caller's.
 
         A program that was traced under autocast runs under it, whoever calls it.
         """
-        self._blocks[kind] = self._blocks.get(kind, 0) + more
-        grad, _, autocast, *_ = self.started_in
+        if not self._follows_caller:
+            return
+        autocast = self._outer_autocast
         for func, restore, was, state in (
-            (set_grad_enabled, restore_grad, grad, _is_grad_enabled()),
-            (set_autocast, restore_autocast, autocast, autocast_state()),
+            (set_grad_enabled, restore_grad, self.started_in[0], _is_grad_enabled()),
+            (set_autocast, restore_autocast, autocast, autocast_setting()),
         ):
-            is_own = self._blocks.get(func) or state != was or (func is set_autocast and was)
+            is_own = func in self._own or state != was or (func is set_autocast and was)
             wanted = state if is_own else None
-            if wanted != self._set.get(func):
+            left = (True,) if func is set_autocast and self._left_autocast else ()
+            if wanted != self._set.get(func) or (left and self._set.get(func) is not None):
                 self._set[func] = wanted
-                self.epoch += func is set_autocast
+                if func is set_autocast:
+                    self.epoch += 1
+                    self._left_autocast = False
                 if wanted is None:
-                    self._mode_change(restore)
+                    self._mode_change(restore, *left)
                 else:
-                    self._mode_change(func, wanted)
+                    self._mode_change(func, wanted, *left)
 
     def sync_modes(self) -> None:
         """Record the changes of modes since the last call."""
@@ -130,18 +214,25 @@ class ModeRecorder:
         if _is_inference() is not self._inference:
             self._inference = _is_inference()
             self.uses_inference = True
-            self._mode_change(set_inference, self._inference)
+            if self._grad and not _is_grad_enabled():
+                self._need_backward()
+            self._mode_change(set_inference, self._inference)  # which sets the other two, too
+            self._grad, self._set[set_grad_enabled] = None, _UNKNOWN
+            if self._autocast or autocast_setting():
+                self._autocast_is_set, self._set[set_autocast] = False, _UNKNOWN
         if _is_grad_enabled() is not self._grad:
             if self._grad:
                 self._need_backward()
             self._grad = _is_grad_enabled()
             self._change(set_grad_enabled, self._grad)
-        now = autocast_state()
-        if now != self._autocast or not self._autocast_is_set:
+        now = autocast_setting()
+        if now != self._autocast or self._left_autocast or not self._autocast_is_set:
+            left = (True,) if self._left_autocast else ()
             self._autocast = now
             self._autocast_is_set = True
             self.epoch += 1  # the same call may give another value from here on
-            self._change(set_autocast, now)
+            self._change(set_autocast, now, *left)
+            self._left_autocast = False
         if _default_dtype() is not self._dtype:
             self._dtype = _default_dtype()
             self.epoch += 1
@@ -158,12 +249,12 @@ class ModeRecorder:
             self._hooks = now
             self._mode_change(set_saved_hooks, self._inner_hooks)
 
-    def _change(self, func: Any, state: Any) -> None:
+    def _change(self, func: Any, *state: Any) -> None:
         """Set the gradient mode or autocast."""
         if self._follows_caller:
-            self.follow_modes()
+            self._follow_modes()
         else:
-            self._mode_change(func, state)
+            self._mode_change(func, *state)
 
     def _mode_change(self, func: Any, *state: Any) -> None:
         node = Node(func, state, {}, capture_site(), self.epoch, self.module_call)
@@ -171,19 +262,28 @@ class ModeRecorder:
 
     def settle_modes(self) -> None:
         """Record the modes that the program has changed and leaves changed, as its caller sees."""
+        if self._autocast_depth:
+            raise refused(
+                UnsupportedError,
+                "the program enters autocast and does not leave it",
+                fix="enter it in a with block, or outside the traced function",
+            )
         if self.started_in[1] != _is_inference():
             raise refused(
                 UnsupportedError,
                 "the program changes inference mode and leaves it changed",
                 fix="change it in a with block, or outside the traced function",
             )
-        grad, _, autocast, dtype, _ = self.started_in
-        pairs = (
-            (grad, _is_grad_enabled()),
-            (autocast, autocast_state()),
-            (dtype, _default_dtype()),
+        grad, _, _, dtype, _ = self.started_in
+        own = self._own if self._follows_caller else ()
+        states = (
+            (grad, _is_grad_enabled(), set_grad_enabled in own),
+            (self._outer_autocast, autocast_setting(), set_autocast in own),
+            (dtype, _default_dtype(), False),
         )
-        left = [None if was == now else now for was, now in pairs]
+        left = [now if was != now or is_own else None for was, now, is_own in states]
+        if self._left_autocast:
+            self._switch_modes()
         if any(state is not None for state in left):
             self.graph.nodes.append(Node(leave_modes, tuple(left), {}, None, self.epoch, None))
 
@@ -191,22 +291,20 @@ class ModeRecorder:
 class _Block:
     """A `with` block that sets a mode."""
 
-    __slots__ = ("_func", "_manager", "_recorder")
+    __slots__ = ("_manager", "_recorder")
 
     def __init__(self, recorder: ModeRecorder, manager: Any) -> None:
-        is_autocast = isinstance(manager, torch.autocast)
         self._recorder, self._manager = recorder, manager
-        self._func = set_autocast if is_autocast else set_grad_enabled
 
     def __enter__(self) -> Any:
-        entered = self._manager.__enter__()
-        self._recorder.follow_modes(self._func, 1)
-        return entered
+        return self._recorder.enter_block(type(self._manager).__enter__, self._manager)
 
     def __exit__(self, *error: Any) -> Any:
-        handled = self._manager.__exit__(*error)
-        self._recorder.follow_modes(self._func, -1)
-        return handled
+        return self._recorder.leave_block(type(self._manager).__exit__, self._manager, *error)
+
+
+def _set_by(manager: Any) -> Any:
+    return set_autocast if isinstance(manager, torch.autocast) else set_grad_enabled
 
 
 def _hooks() -> Any:

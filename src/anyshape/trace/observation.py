@@ -41,6 +41,8 @@ _READ: Final[dict[str, Callable[[torch.Tensor], Any]]] = {
     "is_inference": lambda t: t.is_inference(),
     "is_neg": lambda t: t.is_neg(),
     "is_conj": lambda t: t.is_conj(),
+    "is_shared": lambda t: t.is_shared(),  # type: ignore[no-untyped-call]
+    "is_pinned": lambda t: t.is_pinned(),
 }
 
 

@@ -60,6 +60,7 @@ _OWN: Final[dict[str, Any]] = {
     "anyshape.restore_grad": execution_modes.restore_grad,
     SET_GRAD_ENABLED: set_grad_enabled,
     "torch.set_default_dtype": torch.set_default_dtype,
+    "torch.clear_autocast_cache": torch.clear_autocast_cache,
     "anyshape.set_seed": generator.set_seed,
     "anyshape.same_number": same_number,
     "anyshape.same_tensor": same_tensor,

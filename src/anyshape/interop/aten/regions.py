@@ -12,6 +12,8 @@ from anyshape.interop.aten.symbols import refuse
 from anyshape.torch_compat.exported_program import enter_autocast, exit_autocast, set_grad
 from anyshape.torch_compat.thread_state import set_grad_enabled
 from anyshape.trace.execution_modes import (
+    autocast_devices,
+    casts_kept,
     leave_modes,
     restore_autocast,
     restore_grad,
@@ -80,7 +82,7 @@ class Regions:
         if func in _GRAD_CHANGES:
             self._set_grad(step in self._idle or _enables(step))
         elif func is set_autocast or func is restore_autocast:
-            self._set_autocast(step.args[0] if step.args else ())
+            self._set_autocast(step.args[0] if func is set_autocast else ())
         elif func is set_inference:
             warn(
                 AnyshapeWarning(
@@ -89,6 +91,8 @@ class Regions:
                 )
             )
             self._set_grad(not step.args[0])
+        elif func is torch.clear_autocast_cache:
+            raise refuse("a call of torch.clear_autocast_cache", step)
         elif func is torch.set_default_dtype:
             raise refuse("a change of the default dtype", step, fix="give dtype= in the calls")
         elif func is leave_modes:
@@ -105,9 +109,10 @@ class Regions:
         for node in reversed(self._entered):
             self._writer.emit(exit_autocast, (node,), None)
         self._entered = []
-        for device, dtype in state:
+        keeps = bool(casts_kept(state))
+        for device, dtype in autocast_devices(state).items():
             self.found = True
-            args = (device, dtype, True, torch.is_autocast_cache_enabled())
+            args = (device, dtype, True, keeps)
             self._entered.append(self._writer.emit(enter_autocast, args, None))
 
     def close(self) -> None:

@@ -57,9 +57,9 @@ def wrap(recorder: Recorder, function: Any, /, *args: Any, **kwargs: Any) -> Any
     return recorder.hooks.ready(function)(*args, **kwargs)
 
 
-def enter_autocast(_: Recorder, *options: Any) -> Any:
+def enter_autocast(recorder: Recorder, *options: Any) -> Any:
     """Autocast from here on, as a graph of torch has it."""
-    block: Any = torch.autocast(*options)
+    block: Any = recorder.tracer.block(torch.autocast(*options))
     block.__enter__()
     return block
 

@@ -12,6 +12,8 @@ import functools
 import types
 from typing import TYPE_CHECKING, Any, Final
 
+import torch
+
 from anyshape.env.site import in_package, is_torch
 from anyshape.symbolic.sym_bool import SymBool
 from anyshape.torch_compat.process_flag import (
@@ -23,6 +25,7 @@ from anyshape.torch_compat.process_flag import (
     places_set,
 )
 from anyshape.trace.execution_modes import need_flag, set_flag
+from anyshape.trace.mode_recorder import MANAGERS
 from anyshape.trace.record import read as reads
 from anyshape.trace.record.territory import twin_always
 
@@ -35,6 +38,11 @@ _DEPTH: Final = 4  # of functions that call functions
 _MOST: Final = 200  # functions that are looked at for one
 _METHODS: Final = ("__new__", "__init__", "__enter__", "__exit__", "__call__")
 _SET: Final = frozenset((*FLAG_SETTERS, *BLIND_SETTERS))
+_OF_AUTOCAST: Final = (
+    torch.set_autocast_enabled,
+    torch.set_autocast_dtype,
+    torch.set_autocast_cache_enabled,
+)
 _known: dict[Any, bool] = {}  # whether a function is about settings, by its code; or a class
 
 
@@ -46,6 +54,42 @@ def setting_calls() -> Iterator[tuple[Any, Any]]:
         yield f, functools.partial(_asked, name)
     for name, f in BLIND_SETTERS.items():
         yield f, functools.partial(_blind, name)
+    yield torch.set_grad_enabled, _set_grad
+    yield torch.is_grad_enabled, _is_grad
+    for f in _OF_AUTOCAST:
+        yield f, functools.partial(_set_autocast, f)
+    yield torch.clear_autocast_cache, lambda recorder: recorder.tracer.clear_casts()
+    for manager in MANAGERS:
+        yield manager.__enter__, functools.partial(_enter, manager.__enter__)
+        yield manager.__exit__, functools.partial(_leave, manager.__exit__)
+    for f in (torch.autocast_increment_nesting, torch.autocast_decrement_nesting):
+        yield f, functools.partial(_blind, f.__name__)
+
+
+def _set_grad(recorder: Recorder, mode: Any) -> Any:
+    return recorder.born(recorder.tracer.set_grad(bool(mode) if type(mode) is SymBool else mode))
+
+
+def _enter(enter: Any, recorder: Recorder, manager: Any) -> Any:
+    return recorder.tracer.enter_block(enter, _owner(manager))
+
+
+def _leave(leave: Any, recorder: Recorder, manager: Any, *error: Any) -> Any:
+    return recorder.tracer.leave_block(leave, _owner(manager), *error)
+
+
+def _owner(manager: Any) -> Any:
+    """The manager itself, where its method was called by name."""
+    return manager.__self__ if type(manager) is types.MethodType else manager
+
+
+def _is_grad(recorder: Recorder) -> Any:
+    recorder.tracer.has_read_grad = True
+    return recorder.note(reads.CALL, torch.is_grad_enabled, (), torch.is_grad_enabled())
+
+
+def _set_autocast(setter: Any, recorder: Recorder, *args: Any) -> None:
+    recorder.tracer.set_part_of_autocast(setter, *args)
 
 
 def _put(name: str, recorder: Recorder, *args: Any, **named: Any) -> None:

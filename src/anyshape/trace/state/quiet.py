@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from anyshape.tensor import current
 from anyshape.torch_compat.torch_function import DisableTorchFunction
-from anyshape.trace.execution_modes import keep_modes
+from anyshape.trace.execution_modes import keep_casts, keep_modes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,5 +47,5 @@ gc.callbacks.append(_at_collection)  # for good, so that it does not tell whethe
 @contextmanager
 def quietly() -> Iterator[None]:
     """Run a trace inside."""
-    with keep_modes():
+    with keep_modes(), keep_casts():
         yield
