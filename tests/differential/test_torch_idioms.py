@@ -164,7 +164,9 @@ def test_the_first_checkpoint_of_a_process(monkeypatch: Any) -> None:
     inside: Any = checkpoint
     for name in [name for name in vars(inside.__wrapped__) if "disable" in name]:
         monkeypatch.delattr(inside.__wrapped__, name)  # as if nobody had called it yet
-    compiled = anyshape.compile(lambda x: checkpoint(torch.sin, x, use_reentrant=False), fullgraph=True)
+    compiled = anyshape.compile(
+        lambda x: checkpoint(torch.sin, x, use_reentrant=False), fullgraph=True
+    )
     for n in SIZES:
         ours, eager = (torch.full((n,), 0.3, requires_grad=True) for _ in range(2))
         compiled(ours).sum().backward()

@@ -17,11 +17,30 @@ from anyshape.trace.record.territory import twin_always
 
 _OWN: Final = frozenset(
     f"__{name}__"
-    for name in (
-        "init new del call repr copy deepcopy reduce reduce_ex getstate setstate getnewargs "
-        "getnewargs_ex getattr getattribute setattr delattr init_subclass class_getitem set_name "
-        "sizeof dir"
-    ).split()
+    for name in [
+        "init",
+        "new",
+        "del",
+        "call",
+        "repr",
+        "copy",
+        "deepcopy",
+        "reduce",
+        "reduce_ex",
+        "getstate",
+        "setstate",
+        "getnewargs",
+        "getnewargs_ex",
+        "getattr",
+        "getattribute",
+        "setattr",
+        "delattr",
+        "init_subclass",
+        "class_getitem",
+        "set_name",
+        "sizeof",
+        "dir",
+    ]
 )
 
 

@@ -429,6 +429,8 @@ class Builtins:
     def _vars(self, *args: Any) -> Any:
         if not args:
             return self._recorder.born(local_variables())
+        if len(args) != 1 or type(args[0]) in ATOMS or not hasattr(args[0], "__dict__"):
+            return vars(*[0 for _ in args])  # raises, as of a number
         return self._attributes.attribute(args[0], "__dict__")
 
     def _dir(self, *args: Any) -> Any:
