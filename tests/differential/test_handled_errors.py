@@ -182,3 +182,17 @@ def test_a_rule_that_raises_another_class_is_noticed(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("anyshape.trace.record.operation.call_of", lambda _error: None)
     with pytest.raises(AssertionError):
         test_the_handler_of_eager_execution_runs("split", True)
+
+
+def without_a_dict(x: torch.Tensor) -> torch.Tensor:
+    try:
+        vars(x.size(0))
+    except TypeError as e:
+        return x + len(str(e))
+    return x
+
+
+def test_vars_of_what_has_no_dict() -> None:
+    compiled = anyshape.compile(without_a_dict, fullgraph=True)
+    for n in (0, 1, 2, 5):
+        assert torch.equal(compiled(torch.ones(n)), without_a_dict(torch.ones(n)))

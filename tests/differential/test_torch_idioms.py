@@ -160,6 +160,20 @@ def test_a_selective_checkpoint(policy: str) -> None:
         torch.testing.assert_close(ours.grad, eager.grad)
 
 
+def test_the_first_checkpoint_of_a_process(monkeypatch: Any) -> None:
+    inside: Any = checkpoint
+    for name in [name for name in vars(inside.__wrapped__) if "disable" in name]:
+        monkeypatch.delattr(inside.__wrapped__, name)  # as if nobody had called it yet
+    compiled = anyshape.compile(
+        lambda x: checkpoint(torch.sin, x, use_reentrant=False), fullgraph=True
+    )
+    for n in SIZES:
+        ours, eager = (torch.full((n,), 0.3, requires_grad=True) for _ in range(2))
+        compiled(ours).sum().backward()
+        eager.sin().sum().backward()
+        torch.testing.assert_close(ours.grad, eager.grad)
+
+
 @pytest.mark.parametrize("policy", [notes, assigns, functools.partial(notes)])
 def test_a_policy_that_does_more_than_answer_is_refused(policy: Any) -> None:
     contexts = functools.partial(create_selective_checkpoint_contexts, policy)

@@ -8,6 +8,7 @@ import torch
 
 from anyshape.compile.compiled import Compiled
 from anyshape.compile.data_parallel import served
+from anyshape.compile.special_method import special_methods, with_methods
 from anyshape.torch_compat.module_attribute import (
     CALL_HOOKS,
     FULL_BACKWARD_HOOK,
@@ -42,11 +43,16 @@ _FORWARD, _PRE, _BACKWARD, _BACKWARD_PRE = CALL_HOOKS
 class CompiledModule(torch.nn.Module):
     """Shares parameters, buffers and submodules with the original, under the same names, so that
     `state_dict`, `parameters` and `to` are those of the original; other attributes are read from
-    and set on the original, and methods that its class overrides are its own. Of a data-parallel
-    wrapper, and of a sharded module, what is inside is compiled.
+    and set on the original, and methods that its class overrides are its own, special ones such as
+    `__len__` included. Of a data-parallel wrapper, and of a sharded module, what is inside is
+    compiled.
 
     Hooks of its own run as Python around the program; those of the original are part of it.
     """
+
+    def __new__(cls, original: torch.nn.Module, options: Options) -> CompiledModule:
+        """A module of a class that has the special methods of the original's."""
+        return object.__new__(with_methods(cls, special_methods(type(original))))
 
     def __init__(self, original: torch.nn.Module, options: Options) -> None:
         own = self.__dict__

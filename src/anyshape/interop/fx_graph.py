@@ -25,6 +25,8 @@ from anyshape.errors import AnyshapeWarning
 from anyshape.expr.traverse import names_of
 from anyshape.interop.arithmetic import interpreter
 from anyshape.interop.aten.module_stacks import ModuleStacks
+from anyshape.symbolic.functions import sym_ite
+from anyshape.symbolic.sym_bool import SymBool
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.sym_tensor import SymSize
 from anyshape.torch_compat.aten_op import ASSERT_SCALAR, assert_true
@@ -175,6 +177,13 @@ def _plain_number(x: Any) -> Any:
     return int.__index__(x) if isinstance(x, int) else x
 
 
+def _with_numbers(x: Any) -> Any:
+    """Nested lists with numbers for symbolic truths."""
+    if type(x) in (list, tuple):
+        return [_with_numbers(part) for part in x]
+    return sym_ite(x, 1, 0) if type(x) is SymBool else x
+
+
 def _may_bound(x: Any) -> bool:
     """Whether a value may bound a slice: a number of NumPy with a fraction is an error."""
     return type(x).__module__ != "numpy" or hasattr(x, "__index__")
@@ -308,7 +317,22 @@ class _Writer:
             if any(type(part) is SymInt for part in parts):
                 tensor, parts = self.select(tensor, parts)
                 return self.call(func, (tensor, parts, *[self.arg(v) for v in value]))
+        if self.for_backend and func is torch.tensor:
+            args, kwargs = self.without_truths(args, kwargs)
         return self.call(func, self.arg(args), self.arg(kwargs))
+
+    def without_truths(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments of `torch.tensor`, with 1 and 0 for symbolic truths: torch's own, made of
+        such a truth, knows no dtype.
+        """
+        data = [*leaves(args[:1])]
+        if SymBool not in map(type, data):
+            return args, kwargs
+        if all(type(x) in (bool, SymBool) for x in data):
+            kwargs = {"dtype": torch.bool, **kwargs}
+        return (_with_numbers(args[0]), *args[1:]), kwargs
 
     def select(self, tensor: Value, parts: tuple[Any, ...]) -> tuple[fx.Node, tuple[Any, ...]]:
         """A tensor and an index without symbolic numbers, for the same elements.

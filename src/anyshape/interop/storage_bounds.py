@@ -17,17 +17,40 @@ from anyshape.errors import UnsupportedError
 from anyshape.expr.boolean import constant
 from anyshape.symbolic.functions import sym_or
 from anyshape.symbolic.sym_bool import SymBool
-from anyshape.trace.graph import CONSTANT, INPUT
+from anyshape.trace.graph import CONSTANT, INPUT, Value, leaves
 
 if TYPE_CHECKING:
     from anyshape.trace.capture import Captured
-    from anyshape.trace.graph import Node, Value
+    from anyshape.trace.graph import Node
 
 _STRIDED: Final = (
     torch.as_strided,
     torch.as_strided_copy,
     torch.Tensor.as_strided,
     torch.Tensor.as_strided_,
+)
+_UNMOVED: Final = frozenset(
+    [
+        "view",
+        "view_as",
+        "reshape",
+        "reshape_as",
+        "flatten",
+        "unflatten",
+        "transpose",
+        "swapaxes",
+        "swapdims",
+        "permute",
+        "movedim",
+        "moveaxis",
+        "t",
+        "unsqueeze",
+        "squeeze",
+        "expand",
+        "expand_as",
+        "broadcast_to",
+        "detach",
+    ]
 )
 _SCATTER: Final = (torch.as_strided_scatter, torch.Tensor.as_strided_scatter)
 
@@ -50,6 +73,20 @@ def find_storage_bounds(captured: Captured) -> StorageBounds:
     return bounds
 
 
+def _starts_at_root(captured: Captured, value: Value) -> bool:
+    """Whether a view begins at the first element of what it views, whatever the sizes."""
+    makers = {out: node for node in captured.graph.nodes for out in leaves((node.outs,))}
+    root = value.root
+    while value is not root:
+        node = makers.get(value)
+        if node is None or getattr(node.func, "__name__", None) not in _UNMOVED or not node.args:
+            return False
+        if type(node.args[0]) is not Value or node.args[0].meta.dtype != value.meta.dtype:
+            return False
+        value = node.args[0]
+    return True
+
+
 def _arguments(node: Node, first: int) -> tuple[Any, Any, Any]:
     names = ("size", "stride", "storage_offset")
     given = dict(zip(names, node.args[first : first + 3], strict=False))
@@ -63,7 +100,7 @@ def _check(
     value = node.args[0]
     root = value.root
     if offset is None:
-        if value is not root:
+        if not _starts_at_root(captured, value):
             raise UnsupportedError(
                 f"as_strided of a view without an offset, at {node.site}", code="AS404"
             )

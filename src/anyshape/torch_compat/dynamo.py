@@ -8,6 +8,9 @@ from __future__ import annotations
 import sys
 from typing import Any, Final
 
+from torch._compile import _disable_dynamo
+
+_LAZY_DISABLE: Final = _disable_dynamo(lambda: None).__code__
 _FRAMES: Final = "torch._dynamo.eval_frame"
 _RULES: Final = "torch._dynamo.trace_rules"
 
@@ -57,6 +60,15 @@ def original_of(f: Any) -> Any:
     Both compute the same.
     """
     return getattr(f, "_torchdynamo_orig_callable", None)
+
+
+def behind_lazy_disable(f: Any) -> Any:
+    """The function of torch that torch itself keeps away from TorchDynamo, such as
+    `torch.utils.checkpoint.checkpoint`; None for other functions.
+
+    The first call of the wrapper notes on the function what later calls use.
+    """
+    return f.__wrapped__ if getattr(f, "__code__", None) is _LAZY_DISABLE else None
 
 
 def is_disabled(f: Any) -> bool:

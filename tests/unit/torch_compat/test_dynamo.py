@@ -56,6 +56,18 @@ def test_functions_in_wrappers():
     assert not dynamo.is_disabled(f)
 
 
+def test_functions_that_torch_disables_lazily():
+    def f(x):
+        return x
+
+    inside = torch._compile._disable_dynamo(f)
+    assert inside(3) == 3
+    assert dynamo.behind_lazy_disable(inside) is f
+    assert dynamo.behind_lazy_disable(torch.compiler.disable(f)) is None
+    assert dynamo.behind_lazy_disable(f) is None
+    assert dynamo.behind_lazy_disable(torch.utils.checkpoint.checkpoint) is not None
+
+
 def test_the_stance_of_the_compiler():
     assert dynamo.stance() == "default"
     with torch.compiler.set_stance("force_eager"):

@@ -30,7 +30,7 @@ from anyshape.env.site import in_package, is_framework, is_own, is_standard, is_
 from anyshape.rules.dispatch.body import body_of, warns
 from anyshape.symbolic import math_functions
 from anyshape.tensor.sym_tensor import SymTensor
-from anyshape.torch_compat.dynamo import original_of
+from anyshape.torch_compat.dynamo import behind_lazy_disable, original_of
 from anyshape.torch_compat.torch_function import is_core_function
 from anyshape.trace.record import outlet, warning_block
 from anyshape.trace.record import read as reads
@@ -292,17 +292,15 @@ class Builtins:
             raise self._recorder.refusal(f"{type(owner).__name__}.{f.__name__} is called")
         result = f(*args, **named)
         plain = all(type(a) in ATOMS - SYMBOLIC for a in (*args, *named.values()))
-        if (
-            plain
-            and type(result) in _TOLD
-            and not isinstance(getattr(f, "__self__", 0), torch.Tensor)
-        ):
+        of_tensor = isinstance(getattr(f, "__self__", 0), torch.Tensor)
+        if plain and type(result) in _TOLD and not of_tensor:
             asked = functools.partial(f, *args, **named)
             return self._recorder.note(reads.CALL, asked, (), result)
         return result
 
     def python(self, f: Any) -> Any:
         """The callable for a Python function that has no twin."""
+        f = behind_lazy_disable(f) or f
         module = f.__module__ or ""
         if any(map(_is_of_user, f.__closure__ or ())):
             if is_torch(f.__code__.co_filename):
@@ -431,6 +429,8 @@ class Builtins:
     def _vars(self, *args: Any) -> Any:
         if not args:
             return self._recorder.born(local_variables())
+        if len(args) != 1 or type(args[0]) in ATOMS or not hasattr(args[0], "__dict__"):
+            return vars(*[0 for _ in args])  # raises, as of a number
         return self._attributes.attribute(args[0], "__dict__")
 
     def _dir(self, *args: Any) -> Any:
