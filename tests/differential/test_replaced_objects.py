@@ -70,49 +70,49 @@ class Holder:
         self.seen: list[Any] = []
 
 
-def plain(h: Holder, x: torch.Tensor) -> torch.Tensor:
+def plain(h: Holder, x: torch.Tensor) -> Any:
     h.state = h.state.merged(Stats(x.sum(), x.shape[0]))
     return x + h.state.mean * h.state.count
 
 
-def namespace(h: Holder, x: torch.Tensor) -> torch.Tensor:
+def namespace(h: Holder, x: torch.Tensor) -> Any:
     h.state = types.SimpleNamespace(mean=h.state.mean + x.sum(), count=h.state.count + 1)
     return x + h.state.mean * h.state.count
 
 
-def mapping(h: Holder, x: torch.Tensor) -> torch.Tensor:
+def mapping(h: Holder, x: torch.Tensor) -> Any:
     h.state = {"mean": h.state["mean"] * 0.5 + x.sum(), "count": h.state["count"] + 1}
     return x * h.state["count"] + h.state["mean"]
 
 
-def record(h: Holder, x: torch.Tensor) -> torch.Tensor:
+def record(h: Holder, x: torch.Tensor) -> Any:
     h.state = Last(h.state.mean + x.sum(), [*h.state.counts[-2:], x.shape[0]])
     return x + h.state.mean + sum(h.state.counts)
 
 
-def frozen(h: Holder, x: torch.Tensor) -> torch.Tensor:
+def frozen(h: Holder, x: torch.Tensor) -> Any:
     h.state = dataclasses.replace(h.state, mean=h.state.mean + x.sum(), count=h.state.count + 2)
     return x + h.state.mean * h.state.count
 
 
-def slots(h: Holder, x: torch.Tensor) -> torch.Tensor:
+def slots(h: Holder, x: torch.Tensor) -> Any:
     h.state = Slotted(h.state.mean * 0.5 + x.sum())
     return x + h.state.mean
 
 
-def pair(h: Holder, x: torch.Tensor) -> torch.Tensor:
+def pair(h: Holder, x: torch.Tensor) -> Any:
     h.state = Pair(h.state.mean + x.sum(), h.state.count + 1)
     return x + h.state.mean * h.state.count
 
 
-def hidden(h: Holder, x: torch.Tensor) -> torch.Tensor:
+def hidden(h: Holder, x: torch.Tensor) -> Any:
     """The state of a recurrent layer."""
     a, b = h.state
     h.state = (torch.tanh(a + x.sum(0)), b + a)
     return x * h.state[0] + h.state[1]
 
 
-def changed(h: Holder, x: torch.Tensor) -> torch.Tensor:
+def changed(h: Holder, x: torch.Tensor) -> Any:
     """The new object is changed before the next step replaces it, and so is the old one."""
     h.state["count"] += 1
     old = h.state
@@ -129,7 +129,7 @@ def returned(h: Holder, x: torch.Tensor) -> Any:
     return before, h.state, before is h.state, x + before["mean"]
 
 
-def aliased(h: Holder, x: torch.Tensor) -> torch.Tensor:
+def aliased(h: Holder, x: torch.Tensor) -> Any:
     """Two names of one object, or of two: both are read, one of them is changed."""
     h.state["count"] += 1
     found = x + h.other["count"] * 10 + h.state["count"]
@@ -139,14 +139,14 @@ def aliased(h: Holder, x: torch.Tensor) -> torch.Tensor:
     return found
 
 
-def kept(h: Holder, x: torch.Tensor) -> torch.Tensor:
+def kept(h: Holder, x: torch.Tensor) -> Any:
     """A list outside keeps all objects that were there."""
     h.seen.append(h.state)
     h.state = {"mean": h.state["mean"] + x.sum(), "count": h.state["count"]}
     return x + h.state["mean"]
 
 
-def keyed(h: Holder, x: torch.Tensor) -> torch.Tensor:
+def keyed(h: Holder, x: torch.Tensor) -> Any:
     """The keys change too: no program serves two steps, but parts around the place do."""
     y = torch.relu(x)
     (key,) = h.state
