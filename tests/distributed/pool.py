@@ -72,14 +72,16 @@ def _work(rank: int, size: int, tasks: Any, results: Any) -> None:
     torch.set_num_threads(1)
     while (task := tasks.get()) is not None:
         function, args, meeting, timeout = task
-        distributed.init_process_group(
-            "gloo", init_method=meeting, rank=rank, world_size=size,
-            timeout=datetime.timedelta(seconds=timeout),
-        )  # fmt: skip
         result, error = None, ""
         try:
+            distributed.init_process_group(
+                "gloo", init_method=meeting, rank=rank, world_size=size,
+                timeout=datetime.timedelta(seconds=timeout),
+            )  # fmt: skip
+            distributed.barrier()  # a rank that ends at once does not cut off one that connects
             result = function(rank, *args)
         except BaseException:
             error = traceback.format_exc()
-        distributed.destroy_process_group()
+        if distributed.is_initialized():
+            distributed.destroy_process_group()
         results.put((rank, result, error))

@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
 import textwrap
@@ -74,6 +76,10 @@ def raises():
 
 def interrupts():
     raise KeyboardInterrupt
+
+
+def waits():
+    import waits
 
 
 def number():
@@ -271,6 +277,35 @@ def test_an_interrupt_is_quiet(call: Any) -> None:
         "",
         "\nanyshape: interrupted\n",
     )
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["export user_model:waits --out x.any", "check waits.py", "bench user_model:waits",
+     "infer user_model:waits"],
+)  # fmt: skip
+def test_a_signal_from_the_terminal_ends_a_command(line: str, folder: Path) -> None:
+    """SIGINT in the middle of the work of the user's code: one line, and the status of shells."""
+    wait = "import sys, time\nprint('waiting', file=sys.stderr, flush=True)\ntime.sleep(100)\n"
+    (folder / "waits.py").write_text(wait)
+    command = [sys.executable, "-m", "anyshape", *line.split()]
+    variables = {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), *sys.path])}
+    with subprocess.Popen(
+        command,
+        cwd=folder,
+        env=variables,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stderr is not None
+        assert process.stderr.readline() == "waiting\n"
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, err.strip()) == (INTERRUPTED, "anyshape: interrupted")
+    assert INTERRUPTED == 130
+    assert "Traceback" not in out
 
 
 # ---------------------------------------------------------------------- the commands

@@ -112,6 +112,75 @@ USES: dict[str, tuple[Callable[[], Any], list[str]]] = {
         lambda: export(twice, (X,)).save("no/such/folder/model.any"),
         ["No such file or directory: no/such/folder", "make the folder first"],
     ),
+    "a compiled class": (
+        lambda: wrong.compile(torch.nn.Linear),
+        ["Linear is a class", "compile(Linear(...))"],
+    ),
+    "a compiled name": (lambda: wrong.compile("twice"), ["not 'twice'", "compile(fn)"]),
+    "keyword arguments in a tuple": (
+        lambda: wrong.export(add, (X,), (X,)),
+        ["kwargs must be a dict, not tuple", '{"name": x}'],
+    ),
+    "a dimension in quotes": (
+        lambda: specified(({"0": "n"},)),
+        ["dimension '0'", "its only dimension is 0, as an int"],
+    ),
+    "a number for a size": (
+        lambda: specified(({0: 5},)),
+        ["x.size(0) is 3 in the example, not 5", "does not vary", "write 3 or None"],
+    ),
+    "two Dims of one name": (
+        lambda: specified(({0: Dim("n", max=5)}, {0: Dim("n", min=7)}), add, (X, X)),
+        ["Dim('n', max=5) and Dim('n', min=7)", "another name than 'n'"],
+    ),
+    "a bound with a point": (
+        lambda: wrong.Dim("n", min=1.5),
+        ["min of Dim 'n' must be an int, not 1.5", "write min=1"],
+    ),
+    "a bound in quotes": (lambda: wrong.Dim("n", max="x"), ["not 'x'", "max=2, or another int"]),
+    "a Dim without a name": (wrong.Dim, ["'name'", "the arguments are name, min, max"]),
+    "a misspelt bound": (
+        lambda: wrong.Dim("n", minimum=2),
+        ["Dim has no argument 'minimum'", "did you mean 'min'?"],
+    ),
+    "a name that is a number": (lambda: wrong.Dim(3), ["must be a str, not 3", 'Dim("batch")']),
+    "an odd example": (
+        lambda: specified(({0: 2 * Dim("n")},)),
+        ["a size of 3 in the example is not 2*n", "4 is for n = 2"],
+    ),
+    "a folder to save to": (
+        lambda: export(twice, (X,)).save("."),
+        ["cannot save to .", "'./model.any'"],
+    ),
+    "a folder to load": (lambda: anyshape.load("."), ["cannot read .", "program.save(path)"]),
+    "a file that is not there": (
+        lambda: anyshape.load("nowhere.any"),
+        ["No such file or directory: nowhere.any", "program.save(path)"],
+    ),
+    "a number to save to": (
+        lambda: wrong.export(twice, (X,)).save(3),
+        ["save takes the path of a file, not int", 'save("model.any")'],
+    ),
+    "a number to report to": (
+        lambda: wrong.export(twice, (X,)).report(3),
+        ["report takes the path of a file, not int", 'report("model.html")'],
+    ),
+    "a marked array": (
+        lambda: wrong.mark_dynamic(np.ones(3), 0),
+        ["takes a tensor, not ndarray", "torch.from_numpy(x)"],
+    ),
+    "a bound of a mark in quotes": (
+        lambda: wrong.mark_dynamic(X, 0, min="2"),
+        ["min of mark_dynamic must be an int, not '2'", "write min=2"],
+    ),
+    "an argument of a method without any": (
+        lambda: wrong.export(twice, (X,)).explain("u9"),
+        ["explain()", "it has no arguments"],
+    ),
+    "one argument too many": (
+        lambda: export(twice, (X,))(X, X),
+        ["takes 1 positional argument, not 2", "twice(x)"],
+    ),
     "inference without a function": (
         lambda: wrong.infer_dynamic_shapes((X,), (X,)),
         ["a function or a module first, not tuple", "infer_dynamic_shapes(fn, (x,), (y,))"],

@@ -42,7 +42,7 @@ def audit_call(fn: Any, entry: Entry, args: Any, kwargs: Any, options: TraceOpti
     """Raise if a trace of this call gives another program than the entry that serves it."""
     if entry.root is not None:
         return
-    call = Arguments.of(fn, args, kwargs, entry.attributes, owned=True)
+    call = Arguments.of(fn, args, kwargs, entry.attributes, owned=True, held=entry.held)
     is_whole = type(entry.captured.tracer) is Tracer
     tracer = Tracer(options=options) if is_whole else _Undecided(Segment(), call.flat, options)
     captured = capture_call(fn, call, entry.choose, tracer)

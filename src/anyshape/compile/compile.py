@@ -103,8 +103,16 @@ def _need_valid(options: Options, disable: Any) -> None:
 
 
 def _compiled(fn: Any, options: Options, disable: bool) -> Any:
-    if not callable(fn) or isinstance(fn, type):
-        raise ArgumentError(f"compile takes a function or a module, not {fn!r}")
+    if isinstance(fn, type):
+        raise ArgumentError(
+            f"compile takes a function or a module, and {fn.__name__} is a class",
+            fix=f"make an object first, as compile({fn.__name__}(...))",
+        )
+    if not callable(fn):
+        raise ArgumentError(
+            f"compile takes a function or a module, not {fn!r}",
+            fix="write compile(fn), without quotes and without calling fn",
+        )
     if disable:
         return fn
     if isinstance(fn, torch.nn.Module):

@@ -203,9 +203,9 @@ class Compiled(Described):
             return self._beyond_limit(args, kwargs)
         if self.options.dynamic is not False:
             self._varying.learn(reasons, self.history)
-        attributes = attributes_of(self.fn)
-        attributes += self._varying.current(attributes)
-        call = Arguments.of(self.fn, args, kwargs, attributes, owned=True)
+        named, held = attributes_of(self.fn), self._varying.held()
+        named += self._varying.current(named)
+        call = Arguments.of(self.fn, args, kwargs, named, owned=True, held=held)
         if any(map(untraceable, call.flat)) and not fullgraph:
             return self._eagerly(args, kwargs)
         if chosen == "eager_then_compile" and not self.stats.calls:
@@ -375,7 +375,7 @@ class Compiled(Described):
             plan = (find_backend(EAGER) if has_effects else self._backend, self.options.fullgraph)
             program = lower_program(captured, *plan, call.frame, name_of(self.fn))
         entry = Entry(
-            captured, call.attributes, watch, choose, self._layouts, program, exact, self._is_part
+            captured, call.places, watch, choose, self._layouts, program, exact, self._is_part
         )
         self.stats.traces += 1
         with self._lock:
@@ -412,7 +412,7 @@ class Compiled(Described):
             return self._extend(entry, flat, args, kwargs, stop, before, deferral)
         tracer = PathTracer(entry.root, flat, stop.answers, stop.frame, self._tracing, deferral)
         tracer.caller_flags = None if before is None else before.flags
-        call = Arguments.of(self.fn, args, kwargs, entry.attributes, owned=True)
+        call = Arguments.of(self.fn, args, kwargs, entry.attributes, owned=True, held=entry.held)
         self.stats.extensions += 1
         try:
             with config.patch(**_HINTS) if entry.choose is _BY_HINT else nullcontext():

@@ -11,7 +11,7 @@ import inspect
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from anyshape.errors import ArgumentError, nearest
+from anyshape.errors import ArgumentError, counted, nearest
 from anyshape.trace.arguments import signature_of
 from anyshape.trace.condition import same_value
 
@@ -71,7 +71,8 @@ class Binding:
         """The arguments by name."""
         order = [p.name for p in self.parameters.values() if p.kind in _POSITIONAL] or self.heads
         if len(args) > len(order):
-            raise self._error(f"takes {len(order)} positional arguments, not {len(args)}")
+            many = counted(len(order), "positional argument", "positional arguments")
+            raise self._error(f"takes {many}, not {len(args)}")
         given = dict(zip(order, args, strict=False))
         for name, value in kwargs.items():
             if name in given:

@@ -91,6 +91,11 @@ def export(  # noqa: PLR0913  each is an option of its own
         )
     if not isinstance(args, tuple):
         raise ArgumentError(f"args must be a tuple, not {type(args).__name__}", fix="write (x,)")
+    if kwargs is not None and not isinstance(kwargs, dict):
+        raise ArgumentError(
+            f"kwargs must be a dict, not {type(kwargs).__name__}",
+            fix='write {"name": x}, and all that is given by position into args',
+        )
     deferred = prefer_deferred_runtime_asserts_over_guards
     for option, value in (("strict", strict), (_DEFERRED, deferred)):
         if type(value) is not bool:

@@ -34,7 +34,7 @@ from anyshape.interop.backend import INDUCTOR, find_backend
 from anyshape.interop.fx_graph import to_fx
 from anyshape.observe.explain import explain
 from anyshape.observe.report.notebook import text_html
-from anyshape.public_call import public
+from anyshape.public_call import need_path, public
 from anyshape.trace import tree
 from anyshape.trace.call_structure import flatten_call
 
@@ -264,6 +264,7 @@ class ExportedProgram(Stateful):
         """Write one HTML file that shows the program: what it accepts, its symbols, guards and
         asserts beside the user's source, its graph by module, and its profile if it has one.
         """
+        need_path("report", path)
         report(self, path)
 
     @public
@@ -330,6 +331,7 @@ class ExportedProgram(Stateful):
     @public
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the program to one file, which `anyshape.load` reads."""
+        need_path("save", path)
         save(self, path)
 
     def __reduce_ex__(self, _protocol: Any) -> Any:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import sys
+import types
 from collections import Counter, OrderedDict, deque
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -85,6 +86,8 @@ def _elements(x: Any, kind: type) -> Level | None:
 @functools.lru_cache(maxsize=4096)
 def is_plain_class(cls: type) -> bool:
     """Whether objects of a class of the user's are their attributes, and nothing else."""
+    if cls is types.SimpleNamespace:
+        return True
     new: Any = cls.__new__
     if new is not object.__new__ or not cls.__flags__ & _HEAP or hasattr(cls, "__del__"):
         return False
@@ -123,7 +126,7 @@ class _Flattening:
         if number is not None:
             return pytree.TreeSpec(Again, number, [])
         found = level(x)
-        if found is not None and found.kind is Members and not calm and _is_large(x):
+        if found is not None and found.kind is Members and not calm and is_large(x):
             found = None
         if found is None:
             if calm:
@@ -164,7 +167,7 @@ def flatten_call(args: tuple[Any, ...], kwargs: dict[str, Any]) -> ArgumentTree:
     return ArgumentTree(walk.pairs, spec, walk.containers, walk.calm)
 
 
-def _is_large(x: Any) -> bool:
+def is_large(x: Any) -> bool:
     """Whether an object has more parts than a call should look at."""
     seen: set[int] = set()
     todo = [x]

@@ -11,6 +11,7 @@ import torch
 from anyshape.torch_compat import pytree
 from anyshape.trace import tree
 from anyshape.trace.argument_tree import flatten_call
+from anyshape.trace.attribute import Places, values_of
 
 if TYPE_CHECKING:
     from collections.abc import Container, Sequence
@@ -23,7 +24,8 @@ _HEAD: Final = re.compile(r"[\[.]")
 class Arguments(NamedTuple):
     """The arguments of one call: in `flat` and `names` the leaves of `args` and `kwargs`, then the
     attributes that are inputs too. `owners` are the containers and objects among the arguments,
-    where a program may change them, and `calm` the places of the attributes of plain objects.
+    where a program may change them, and `calm` the places of the attributes of plain objects. What
+    the places `held` contain is taken apart like further arguments by name.
     """
 
     args: tuple[Any, ...]
@@ -35,6 +37,7 @@ class Arguments(NamedTuple):
     heads: Sequence[str] = ()  # the names of the positional arguments
     owners: Sequence[Any] = ()
     calm: Container[int] = ()
+    held: Sequence[Attribute] = ()
 
     @classmethod
     def of(
@@ -45,23 +48,30 @@ class Arguments(NamedTuple):
         attributes: Sequence[Attribute] = (),
         *,
         owned: bool = False,
+        held: Sequence[Attribute] = (),
     ) -> Arguments:
         """Flatten the arguments of a call of `fn`; `owned` where it may change the containers."""
         owners: list[Any] = []
         calm: set[int] = set()
         if owned:
-            pairs, spec, owners, calm = flatten_call(args, kwargs)
+            named = {**kwargs, **values_of(held)} if held else kwargs
+            pairs, spec, owners, calm = flatten_call(args, named)
         else:
             pairs, spec = tree.flatten_with_path((args, kwargs))
         heads = parameter_names(fn, args)
         names = [_name(path, heads) for path, _ in pairs] + [a.name for a in attributes]
         flat = [leaf for _, leaf in pairs] + [a.value for a in attributes]
-        return cls(args, kwargs, attributes, names, flat, spec, heads, owners, calm)
+        return cls(args, kwargs, attributes, names, flat, spec, heads, owners, calm, held)
 
     @property
     def frame(self) -> list[Any]:
         """All that a program gets: the leaves, then the containers."""
         return [*self.flat, *self.owners]
+
+    @property
+    def places(self) -> Places:
+        """The places outside that are inputs too."""
+        return Places(self.attributes, self.held)
 
     def constants(self, omitted: Container[str]) -> set[int]:
         """The places of leaves that hardly vary: attributes of plain objects, and those of the

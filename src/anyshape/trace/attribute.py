@@ -1,8 +1,11 @@
-"""Places outside the arguments that are inputs of a trace: numbers and tensors."""
+"""Places outside the arguments that are inputs of a trace: numbers, tensors and containers."""
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _MISSING: Final = object()
 
@@ -22,6 +25,20 @@ class Attribute(NamedTuple):
     def value(self) -> Any:
         """What is there now."""
         return entry(self.owner, self.key)
+
+
+class Places(NamedTuple):
+    """The places that are inputs of one program: those of numbers and tensors, and those whose
+    objects are taken apart.
+    """
+
+    attributes: Sequence[Attribute]
+    held: Sequence[Attribute] = ()
+
+
+def values_of(places: Sequence[Attribute]) -> dict[str, Any]:
+    """What is at some places now, by the names of the places."""
+    return {a.name: a.value for a in places}
 
 
 def has_own_items(owner: Any) -> bool:

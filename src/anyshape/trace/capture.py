@@ -253,6 +253,8 @@ def trace_call(
                 if is_held(example):
                     stand_ins[i] = given_wrapper(tracer, stand_ins[i], example)
             args, kwargs = _given(recorder, inputs, arguments, stand_ins[:count])
+            for a in arguments.held:
+                recorder.replace(a.owner, a.key, kwargs.pop(a.name))
             try:
                 result = recorder.hooks.ready(recorder.outside(fn))(*args, **kwargs)
             except Exception as e:

@@ -195,7 +195,8 @@ def _need_outside(name: str) -> None:
 def _dims(name: str, t: object, dim: Any) -> tuple[int, ...]:
     """The dimensions that a call names, counted from the front."""
     if not isinstance(t, torch.Tensor):
-        raise ArgumentError(f"{name} takes a tensor, not {type(t).__name__}")
+        fix = "torch.from_numpy(x)" if type(t).__name__ == "ndarray" else "torch.tensor(x)"
+        raise ArgumentError(f"{name} takes a tensor, not {type(t).__name__}", fix=f"give it {fix}")
     given = tuple(dim) if isinstance(dim, list | tuple) else (dim,)
     odd = [type(d).__name__ for d in given if type(d) is not int]
     if odd:
@@ -219,7 +220,9 @@ def _dims(name: str, t: object, dim: Any) -> tuple[int, ...]:
 
 def _need_size(name: str, argument: str, value: object) -> None:
     if type(value) is not int:
-        raise ArgumentError(f"{argument} of {name} must be an int, not {type(value).__name__}")
+        raise ArgumentError(
+            f"{argument} of {name} must be an int, not {value!r}", fix=f"write {argument}=2, say"
+        )
     if value < 0:
         raise ArgumentError(
             f"{argument} of {name} is {value}", why="a size is not negative", fix="give 0 or more"

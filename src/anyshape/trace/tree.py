@@ -279,7 +279,7 @@ def _unflatten_derived(values: Iterable[Any], context: Any) -> Any:
 
 def empty(kind: Any, context: Any) -> Any:
     """A new container without parts: a list, a dict or a plain object."""
-    return object.__new__(context[0]) if kind is Members else kind()
+    return context[0].__new__(context[0]) if kind is Members else kind()
 
 
 def fill(made: Any, names: Iterable[str], values: Iterable[Any]) -> None:

@@ -89,5 +89,5 @@ def test_a_loaded_program_names_its_positional_arguments(tmp_path: Path) -> None
     export(f, (X,), {"y": Y}).save(tmp_path / "a")
     loaded = anyshape.load(tmp_path / "a")
     assert torch.equal(loaded(y=Y, x=X), f(X, Y))
-    with pytest.raises(ArgumentError, match="1 positional arguments, not 2"):
+    with pytest.raises(ArgumentError, match="1 positional argument, not 2"):
         loaded(X, Y)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from anyshape.env.obligation import Obligation
     from anyshape.interop.backend import Lowered
-    from anyshape.trace.attribute import Attribute
+    from anyshape.trace.attribute import Places
     from anyshape.trace.capture import Captured
     from anyshape.trace.record.owner import Identity
     from anyshape.trace.record.watch import Watch
@@ -41,7 +41,7 @@ class Entry:
     def __init__(
         self,
         captured: Captured,
-        attributes: Sequence[Attribute],
+        places: Places,
         watch: Watch,
         choose: SizeChooser,
         layouts: bool,
@@ -63,10 +63,10 @@ class Entry:
         captured.inputs.release()
         captured.tracer.release()
         self.captured = captured
-        self.attributes = attributes
+        self.attributes, self.held = places
         self.choose = choose
         self.checked = GuardFunction(
-            captured, attributes, watch, self.identity, tensors, layouts=layouts, exact=exact
+            captured, places, watch, self.identity, tensors, layouts=layouts, exact=exact
         )
         self.check = self.checked.run
         self.root: Segment | None = None

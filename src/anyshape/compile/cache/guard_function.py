@@ -18,7 +18,7 @@ from anyshape.expr.boolean import negate
 from anyshape.expr.traverse import names_of, symbols_of
 from anyshape.torch_compat.dynamo import tensor_guards
 from anyshape.trace.argument_tree import Again, flatten_call, is_mutable, parts_of
-from anyshape.trace.attribute import entry, has_own_items
+from anyshape.trace.attribute import entry, has_own_items, values_of
 from anyshape.trace.call_structure import Structure
 from anyshape.trace.codegen import fail, guard_function
 from anyshape.trace.condition import (
@@ -38,7 +38,7 @@ from anyshape.trace.tree import Members
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from anyshape.trace.attribute import Attribute
+    from anyshape.trace.attribute import Attribute, Places
     from anyshape.trace.capture import Captured
     from anyshape.trace.condition import Scope
     from anyshape.trace.inputs import Inputs, Leaf
@@ -122,7 +122,7 @@ class GuardFunction:
     def __init__(
         self,
         captured: Captured,
-        attributes: Sequence[Attribute],
+        places: Places,
         watch: Watch,
         identity: Identity,
         tensors: TensorTest | None,
@@ -130,7 +130,7 @@ class GuardFunction:
         layouts: bool,
         exact: Sequence[Obligation],
     ) -> None:
-        self._attributes = attributes
+        self._attributes, self._held = attributes, held = places
         self._spec = captured.inputs.spec
         self._temporaries = 0
         self._writer = writer = CheckWriter()
@@ -141,16 +141,13 @@ class GuardFunction:
         )
         self.layouts = contract.layouts
         self._containers: list[tuple[str, Any]] = []  # by number, with their kinds
+        if held:
+            named = [f"{a.name!r}: {self._value(a)}" for a in held]
+            writer.lines.append(f"kwargs = {{**kwargs, {', '.join(named)}}}")
         self._take_apart(inputs.spec)
         for a in attributes:
             name = f"x{len(writer.scope.inputs)}"
-            key = repr(a.key) if type(a.key) in LITERAL else writer.scope.name(a.key)
-            owner = writer.scope.name(a.owner)
-            if has_own_items(a.owner):
-                get = writer.scope.fixed("entry", entry)
-                writer.lines.append(f"{name} = {get}({owner}, {key})")
-            else:
-                writer.lines.append(f"{name} = {owner}[{key}]")
+            writer.lines.append(f"{name} = {self._value(a)}")
             writer.scope.inputs.append(name)
         writer.scope.inputs += [name for name, _ in self._containers]
         assert len(writer.scope.inputs) == len(inputs.leaves)
@@ -171,6 +168,15 @@ class GuardFunction:
         self.run: Callable[[Any, Any], list[Any] | int] = self._function()
         self.text = writer.text
         self.conditions = writer.conditions
+
+    def _value(self, a: Attribute) -> str:
+        """The source of what is at a place."""
+        scope = self._writer.scope
+        key = repr(a.key) if type(a.key) in LITERAL else scope.name(a.key)
+        owner = scope.name(a.owner)
+        if has_own_items(a.owner):
+            return f"{scope.fixed('entry', entry)}({owner}, {key})"
+        return f"{owner}[{key}]"
 
     def _test_tensors(
         self, tensors: TensorTest, conditions: Sequence[Condition]
@@ -216,6 +222,7 @@ class GuardFunction:
     def explain(self, number: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Violation:
         """How a call violates the condition with this number."""
         condition = self.conditions[number]
+        kwargs = {**kwargs, **values_of(self._held)}
         pairs, spec, containers, _ = flatten_call(args, kwargs)
         if type(condition) is Structure or spec != self._spec:  # a container in place of a leaf
             return Structure(self._spec).violation((args, kwargs))

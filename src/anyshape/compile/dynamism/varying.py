@@ -5,9 +5,10 @@ first what it was when traced. If an entry is rejected because another number, o
 the same class, is there, the place is an input of later traces: a counter or a cache then has one
 program. Of a tuple of numbers, which is replaced as a whole, the elements are the inputs.
 
-A place that holds another object, as a dictionary that is made anew in every step, is no input.
-Once a function has as many programs as it may, the place is `unsteady`: a trace breaks where it is
-read.
+A place that holds another container or plain object of the same class, as a dictionary that is
+made anew in every step, is an input too: what is `held` there is taken apart like an argument. Any
+other object, or one whose parts keep changing, is no input. Once a function has as many programs as
+it may, its place is `unsteady`: a trace breaks where it is read.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from anyshape.compile.cache.guard_function import Outside
+from anyshape.trace.argument_tree import is_large, level
 from anyshape.trace.attribute import Attribute, Elements, View
 from anyshape.trace.observation import OuterGradients
 from anyshape.trace.record.atom import ATOMS
@@ -41,6 +43,7 @@ class Varying:
         self._places: dict[tuple[int, Any], Attribute] = {}
         self.unsteady: dict[Place, Read] = {} if around is None else around.unsteady
         self._broken: set[Place] = set()  # those of them that this function was traced anew for
+        self._held: dict[Place, tuple[Attribute, Read]] = {}
 
     def learn(self, reasons: Iterable[Reason], history: History) -> None:
         """Add the places that made entries reject a call."""
@@ -52,23 +55,52 @@ class Varying:
                     self._places.setdefault((id(t), _GRAD), Attribute(View(t), _GRAD, name, True))
                 continue
             read = condition.watch.failing() if type(condition) is Outside else None
-            if read is not None and _may_be_input(read):
-                assert type(condition) is Outside
+            if read is None:
+                continue
+            assert type(condition) is Outside
+            if _may_be_input(read):
                 self._add(read, condition.watch.label(read), history)
+            elif _may_be_held(read) and _place(read) not in self.unsteady:
+                self._hold(read, condition.watch.label(read))
 
     def breaks_at(self, reason: Reason) -> bool:
         """Let later traces break at the place that the reason is about; False if they do already,
         or if it holds no object.
         """
         condition = reason.condition
+        if self._held and type(condition) is not Outside:
+            return self._release()
         read = condition.watch.failing() if type(condition) is Outside else None
         if read is None or read.kind not in (ITEM, ATTRIBUTE):
             return False
-        now, place = read.now(), (read.kind, id(read.owner), read.key)
+        now, place = read.now(), _place(read)
         if place in self._broken or now is MISSING or type(now) in ATOMS or _is_input(now):
             return False
         self._broken.add(place)
         self.unsteady.setdefault(place, read)
+        return True
+
+    def _hold(self, read: Read, label: str) -> None:
+        """Let what is at a place be taken apart like an argument, under a name that none has."""
+        place, taken = _place(read), {a.name for a, _ in self._held.values()}
+        if place not in self._held:
+            kind = "variable" if "__builtins__" in _mapping(read.owner) else "attribute"
+            name = f"the {kind} {label}" if label.isidentifier() else label  # arguments have such
+            while name in taken:
+                name += "'"
+            owner = View(read.owner) if read.kind == ATTRIBUTE else read.owner
+            self._held[place] = Attribute(owner, read.key, name, varies=True), read
+
+    def held(self) -> list[Attribute]:
+        """The places whose objects are taken apart, where there is one at the moment."""
+        return [a for a, _ in self._held.values() if _can_be_held(_value(a))]
+
+    def _release(self) -> bool:
+        """Let later traces break where they read objects that were taken apart."""
+        for place, (_, read) in self._held.items():
+            self._broken.add(place)
+            self.unsteady.setdefault(place, read)
+        self._held = {}
         return True
 
     def _add(self, read: Read, name: str, history: History) -> None:
@@ -100,6 +132,25 @@ def _may_be_input(read: Read) -> bool:
         kinds = [type(x) for x in now]
         return kinds == [type(x) for x in read.value] and all(map(_is_number, now))
     return type(now) is type(read.value) and _is_input(now)
+
+
+def _may_be_held(read: Read) -> bool:
+    if read.kind not in (ITEM, ATTRIBUTE) or isinstance(read.owner, torch.Tensor):
+        return False
+    now = read.now()
+    return type(now) is type(read.value) and _can_be_held(now)
+
+
+def _can_be_held(x: Any) -> bool:
+    return level(x) is not None and not is_large(x)
+
+
+def _mapping(x: Any) -> dict[str, Any]:
+    return x if type(x) is dict else {}
+
+
+def _place(read: Read) -> Place:
+    return (read.kind, id(read.owner), read.key)
 
 
 def _is_input(x: Any) -> bool:

@@ -108,8 +108,15 @@ def write_file(path: str | os.PathLike[str], members: Mapping[str, bytes]) -> No
     try:
         replace_file(path, lambda stream: write(stream, members))
     except OSError as e:
-        fix = "make the folder first" if isinstance(e, FileNotFoundError) else ""
+        fix = "make the folder first" if isinstance(e, FileNotFoundError) else _in_folder(path)
         raise SaveError(f"cannot save to {os.fspath(path)}", why=reason_of(e), fix=fix) from e
+
+
+def _in_folder(path: str | os.PathLike[str]) -> str:
+    """What to write where the path of a folder was given; "" for another path."""
+    if not os.path.isdir(path):
+        return ""
+    return f"give the path of a file, such as {os.path.join(os.fspath(path), 'model.any')!r}"
 
 
 # ---------------------------------------------------------------------- reading
@@ -134,7 +141,8 @@ def skim_file(
         with open_to_read(path) as stream:
             return _read(stream, os.fstat(stream.fileno()).st_size, wanted)
     except OSError as e:
-        raise LoadError(f"cannot read {path}", why=reason_of(e), code="AS505") from e
+        fix = "give the path that program.save(path) wrote"
+        raise LoadError(f"cannot read {path}", why=reason_of(e), fix=fix, code="AS505") from e
 
 
 def read(stream: IO[bytes], length: int) -> dict[str, bytes]:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import io
-import os
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from anyshape.errors import ArgumentError, LoadError, text_of
+from anyshape.errors import LoadError, text_of
 from anyshape.export.files import archive, checked
 from anyshape.export.files.decode import decode, wanted_weights
 from anyshape.export.files.stand_in import Classes
-from anyshape.public_call import public
+from anyshape.public_call import need_path, public
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Iterable, Iterator
 
     from anyshape.export.program import ExportedProgram
@@ -37,8 +37,7 @@ def load(
     Raises LoadError for a file that is not a saved program, is damaged, was written by a newer
     version, or needs an op or a device that is not available.
     """
-    if not isinstance(path, str | os.PathLike):
-        raise ArgumentError(f"load takes the path of a file, not {type(path).__name__}")
+    need_path("load", path)
     known = Classes(classes)
     with _only_load_errors(str(path)):
         return _decoded(*archive.skim_file(path, None if weights else _wanted), known)

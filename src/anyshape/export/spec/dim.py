@@ -20,6 +20,7 @@ from anyshape.expr.name import RESERVED
 from anyshape.expr.terms import terms
 from anyshape.expr.text.parse import parse
 from anyshape.expr.traverse import symbols_of
+from anyshape.public_call import public
 
 AUTO: Final = "auto"
 DYNAMIC: Final = "dynamic"
@@ -33,7 +34,9 @@ def need_bounds(what: str, lo: object, hi: object) -> None:
     for name, value in (("min", lo), ("max", hi)):
         if value is not None and type(value) is not int:
             raise ArgumentError(
-                f"{name} of {what} must be an int, not {type(value).__name__}", code="AS222"
+                f"{name} of {what} must be an int, not {value!r}",
+                fix=f"write {name}={_nearest_int(value)}",
+                code="AS222",
             )
         if type(value) is int and value < 0:
             raise ConstraintError(
@@ -45,6 +48,14 @@ def need_bounds(what: str, lo: object, hi: object) -> None:
         raise ConstraintError(
             f"{what}: min={lo} is more than max={hi}", fix=f"write min={hi}, max={lo}"
         )
+
+
+def _nearest_int(value: object) -> str:
+    """The int that was probably meant, as a text."""
+    try:
+        return str(max(0, int(value)))  # type: ignore[call-overload]
+    except (TypeError, ValueError, OverflowError):
+        return "2, or another int"
 
 
 class Hint:
@@ -134,10 +145,13 @@ class Dim(_Algebra):
     STATIC: ClassVar[Hint] = Hint(STATIC)
     UNBACKED: ClassVar[Hint] = Hint(UNBACKED)
 
+    @public
     def __init__(self, name: str, *, min: int | None = None, max: int | None = None) -> None:
         if not isinstance(name, str):
             raise ArgumentError(
-                f"the name of a Dim must be a str, not {type(name).__name__}", code="AS222"
+                f"the name of a Dim must be a str, not {name!r}",
+                fix='write Dim("batch")',
+                code="AS222",
             )
         if not name.isidentifier() or name in RESERVED:
             raise ArgumentError(

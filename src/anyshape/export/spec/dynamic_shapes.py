@@ -198,7 +198,7 @@ class _Reader:
                 if type(d) is not int or not -rank <= d < rank:
                     raise ArgumentError(
                         f"dynamic_shapes of {path} has dimension {d!r}, and {path} has rank {rank}",
-                        fix=_dims(rank),
+                        fix=_dims(rank) if type(d) is int else f"{_dims(rank)}, as an int",
                         code="AS221",
                     )
                 if d % rank in entries:
@@ -264,13 +264,20 @@ class _Reader:
             if (known.min, known.max) == (None, None):
                 self.spec.names[name] = d
                 return
-            raise ConstraintError(f"two different Dims are called {name!r}: {known!r} and {d!r}")
+            raise ConstraintError(
+                f"two different Dims are called {name!r}: {known!r} and {d!r}",
+                why="one name is one size",
+                fix=f"use one Dim for both, or another name than {name!r}",
+            )
 
     def _put(self, leaf: int, d: int | None, entry: Entry, value: int, where: str) -> None:
         if type(entry) is int:
             if entry != value:
                 raise ConstraintError(
-                    f"{where} is {value} in the example, not {entry}", code="AS203"
+                    f"{where} is {value} in the example, not {entry}",
+                    why="a number in dynamic_shapes is a size that does not vary",
+                    fix=f"write {value} or None, or give an example of size {entry}",
+                    code="AS203",
                 )
             return
         if isinstance(entry, Hint | Dim):

@@ -101,7 +101,11 @@ class SizeSymbols:
         _, factor, constant = found
         if (value - constant) % factor or value < constant:
             raise ConstraintError(
-                f"a size of {value} in the example is not {entry.text}", code="AS203"
+                f"a size of {value} in the example is not {entry.text}",
+                why=f"no {name} makes it {value}",
+                fix=f"give an example whose size is {entry.text} for some {name}, as"
+                f" {constant + 2 * factor} is for {name} = 2",
+                code="AS203",
             )
         return (value - constant) // factor
 
