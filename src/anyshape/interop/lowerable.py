@@ -56,6 +56,7 @@ _EAGER_ONLY: Final = frozenset(
         *STATE_CHANGES,
     )
 )
+_REPEATING: Final = ("expand", "expand_as", "broadcast_to", "as_strided", "unfold")
 _DROPOUTS: Final = frozenset((F.dropout, torch.dropout, torch.dropout_))
 _ABOUT_LEAVES: Final = (torch.Tensor.requires_grad_, torch.Tensor.detach_)
 
@@ -80,6 +81,7 @@ def need_lowerable(graph: Graph) -> None:
     _need_exact_floats(graph)
     _need_silent(graph)
     _need_seen_changes(graph)
+    _need_memory_of_its_own(graph)
     for node in graph.nodes:
         func = node.func
         if func in OF_LAYOUTS:
@@ -138,6 +140,32 @@ def _need_seen_changes(graph: Graph) -> None:
     sources = [*graph.inputs, *[value for value, _ in graph.constants]]
     if changed and any(value.meta.requires_grad for value in sources):
         raise _refusal("a tensor is changed through .data, which autograd must not notice")
+
+
+def _need_memory_of_its_own(graph: Graph) -> None:
+    """Refuse a write to memory that another operand views, or that a view repeats. The kernels of
+    eager execution check that, or write one operand after the other; compilers write to copies.
+    """
+    for node in graph.nodes:
+        is_named_so = op_name(node.func).endswith("_")  # its results may be other names of operands
+        is_write = "out" in node.kwargs or ((node.outs is None or is_named_so) and node.args)
+        written = (node.kwargs.get("out", node.args[0]),) if is_write else ()
+        targets = list(values_in(written, {}))
+        operands = values_in(node.args, node.kwargs) if targets else ()
+        others = {v for v in operands if v is not targets[0]}
+        if any(v.root is target.root for target in targets for v in others if v is not target):
+            raise _refusal(f"{op_name(node.func)} writes to memory that another operand views")
+        if any(map(_repeats, targets)):
+            raise _refusal(f"{op_name(node.func)} writes to a view that may repeat its memory")
+
+
+def _repeats(value: Value) -> bool:
+    """Whether a view may have several elements in one place."""
+    while value.node is not None and value.root is not value:
+        if op_name(value.node.func).removeprefix("Tensor.") in _REPEATING:
+            return True
+        (value, *_) = values_in(value.node.args, value.node.kwargs)
+    return False
 
 
 def _changes_after(node: Node) -> bool:

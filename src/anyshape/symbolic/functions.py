@@ -15,7 +15,7 @@ Plain Python values pass through all of them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from anyshape.errors import ArgumentError, RuntimeAssertError, UnsupportedError
 from anyshape.expr.boolean import conj, disj
@@ -160,23 +160,25 @@ def sym_min(*args: Any) -> Any:
 
 
 def largest(operands: list[Any]) -> Any:
-    """Python's `max` of numbers: one of the operands, with its own type when the program runs."""
-    return _one_of(operands, max, sym_max, REAL_MAX)
+    """Python's `max` of numbers: one of the operands, which keeps its class."""
+    return _one_of(operands, max, sym_max)
 
 
 def smallest(operands: list[Any]) -> Any:
-    """Python's `min` of numbers: one of the operands, with its own type when the program runs."""
-    return _one_of(operands, min, sym_min, REAL_MIN)
+    """Python's `min` of numbers: one of the operands, which keeps its class."""
+    return _one_of(operands, min, sym_min)
 
 
-def _one_of(operands: list[Any], plain: Any, symbolic: Any, op: Op) -> Any:
-    numbers = all(isinstance(x, int | float) and not is_numpy(x) for x in operands)
-    env = _env_of(operands)
-    if env is None or not numbers or len(operands) < 2:
+_ALIKE: Final = ({int, SymInt}, {float, SymFloat})
+
+
+def _one_of(operands: list[Any], plain: Any, symbolic: Any) -> Any:
+    """The extremum without asking which one it is, if all are of one class; else that is asked."""
+    kinds = {type(x) for x in operands}
+    is_of_python = any(kinds <= alike for alike in _ALIKE) and not any(map(is_numpy, operands))
+    if not is_of_python or len(operands) < 2 or _env_of(operands) is None:
         return plain(operands)
-    if all(isinstance(x, int) for x in operands):
-        return symbolic(operands)
-    return number(applied(env, op, *[node_of(x, env) for x in operands]), env)
+    return symbolic(operands)
 
 
 def sym_sum(*args: Any) -> Any:
