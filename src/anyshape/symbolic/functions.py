@@ -161,24 +161,32 @@ def sym_min(*args: Any) -> Any:
 
 def largest(operands: list[Any]) -> Any:
     """Python's `max` of numbers: one of the operands, which keeps its class."""
-    return _one_of(operands, max, sym_max)
+    return _one_of(operands, max, sym_max, REAL_MAX)
 
 
 def smallest(operands: list[Any]) -> Any:
     """Python's `min` of numbers: one of the operands, which keeps its class."""
-    return _one_of(operands, min, sym_min)
+    return _one_of(operands, min, sym_min, REAL_MIN)
 
 
 _ALIKE: Final = ({int, SymInt}, {float, SymFloat})
 
 
-def _one_of(operands: list[Any], plain: Any, symbolic: Any) -> Any:
-    """The extremum without asking which one it is, if all are of one class; else that is asked."""
+def _one_of(operands: list[Any], plain: Any, symbolic: Any, op: Op) -> Any:
+    """The extremum without asking which one it is, if all are of one class; else that is asked.
+
+    An integer or a float of which only the run knows which one it is counts as a float until then.
+    """
     kinds = {type(x) for x in operands}
-    is_of_python = any(kinds <= alike for alike in _ALIKE) and not any(map(is_numpy, operands))
-    if not is_of_python or len(operands) < 2 or _env_of(operands) is None:
+    env = _env_of(operands)
+    if env is None or len(operands) < 2 or any(map(is_numpy, operands)):
         return plain(operands)
-    return symbolic(operands)
+    if any(kinds <= alike for alike in _ALIKE):
+        return symbolic(operands)
+    is_known = env.asker.is_concrete or None not in [hint(x) for x in operands]
+    if is_known or not kinds <= {int, SymInt, float, SymFloat}:
+        return plain(operands)
+    return number(applied(env, op, *[node_of(x, env) for x in operands]), env)
 
 
 def sym_sum(*args: Any) -> Any:
