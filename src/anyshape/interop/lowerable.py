@@ -58,6 +58,7 @@ _EAGER_ONLY: Final = frozenset(
         *STATE_CHANGES,
     )
 )
+_REPEATING: Final = ("expand", "expand_as", "broadcast_to", "as_strided", "unfold")
 _DROPOUTS: Final = frozenset((F.dropout, torch.dropout, torch.dropout_))
 _RESIZES: Final = frozenset(
     (torch.Tensor.resize_, torch.Tensor.resize_as_, torch.Tensor.as_strided_, torch.as_strided_)
@@ -87,6 +88,7 @@ def need_lowerable(graph: Graph) -> None:
     _need_seen_changes(graph)
     _need_fresh_casts(graph)
     _need_sizes(graph)
+    _need_memory_of_its_own(graph)
     for node in graph.nodes:
         func = node.func
         if func in OF_LAYOUTS:
@@ -165,6 +167,32 @@ def _need_fresh_casts(graph: Graph) -> None:
     is_second = len(pairs) > len({device for device, _ in pairs})
     if pairs and kept and (is_second or any(v.root.version for v in kept)):
         raise _refusal("autocast keeps a cast of a tensor, which changes or is cast otherwise")
+
+
+def _need_memory_of_its_own(graph: Graph) -> None:
+    """Refuse a write to memory that another operand views, or that a view repeats. The kernels of
+    eager execution check that, or write one operand after the other; compilers write to copies.
+    """
+    for node in graph.nodes:
+        is_named_so = op_name(node.func).endswith("_")  # its results may be other names of operands
+        is_write = "out" in node.kwargs or ((node.outs is None or is_named_so) and node.args)
+        written = (node.kwargs.get("out", node.args[0]),) if is_write else ()
+        targets = list(values_in(written, {}))
+        operands = values_in(node.args, node.kwargs) if targets else ()
+        others = {v for v in operands if v is not targets[0]}
+        if any(v.root is target.root for target in targets for v in others if v is not target):
+            raise _refusal(f"{op_name(node.func)} writes to memory that another operand views")
+        if any(map(_repeats, targets)):
+            raise _refusal(f"{op_name(node.func)} writes to a view that may repeat its memory")
+
+
+def _repeats(value: Value) -> bool:
+    """Whether a view may have several elements in one place."""
+    while value.node is not None and value.root is not value:
+        if op_name(value.node.func).removeprefix("Tensor.") in _REPEATING:
+            return True
+        (value, *_) = values_in(value.node.args, value.node.kwargs)
+    return False
 
 
 def _changes_after(node: Node) -> bool:

@@ -70,6 +70,8 @@ def _apply(sign: str, env: Env, left: Any, right: Any) -> Any:
 def comparison(sign: str, left: Any, right: Any) -> Any:
     """`left sign right` of numbers as a `SymBool`; it asks nothing."""
     env = env_of(left, right)
+    if type(right) is complex and sign in ("==", "!="):
+        right = right.real if right.imag == 0 else float("nan")  # which nothing equals
     x, y = node_of(left, env), node_of(right, env)
     if x is None or y is None:
         return NotImplemented

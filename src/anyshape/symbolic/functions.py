@@ -15,7 +15,7 @@ Plain Python values pass through all of them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from anyshape.errors import ArgumentError, RuntimeAssertError, UnsupportedError
 from anyshape.expr.boolean import conj, disj
@@ -160,22 +160,32 @@ def sym_min(*args: Any) -> Any:
 
 
 def largest(operands: list[Any]) -> Any:
-    """Python's `max` of numbers: one of the operands, with its own type when the program runs."""
+    """Python's `max` of numbers: one of the operands, which keeps its class."""
     return _one_of(operands, max, sym_max, REAL_MAX)
 
 
 def smallest(operands: list[Any]) -> Any:
-    """Python's `min` of numbers: one of the operands, with its own type when the program runs."""
+    """Python's `min` of numbers: one of the operands, which keeps its class."""
     return _one_of(operands, min, sym_min, REAL_MIN)
 
 
+_ALIKE: Final = ({int, SymInt}, {float, SymFloat})
+
+
 def _one_of(operands: list[Any], plain: Any, symbolic: Any, op: Op) -> Any:
-    numbers = all(isinstance(x, int | float) and not is_numpy(x) for x in operands)
+    """The extremum without asking which one it is, if all are of one class; else that is asked.
+
+    An integer or a float of which only the run knows which one it is counts as a float until then.
+    """
+    kinds = {type(x) for x in operands}
     env = _env_of(operands)
-    if env is None or not numbers or len(operands) < 2:
+    if env is None or len(operands) < 2 or any(map(is_numpy, operands)):
         return plain(operands)
-    if all(isinstance(x, int) for x in operands):
+    if any(kinds <= alike for alike in _ALIKE):
         return symbolic(operands)
+    is_known = env.asker.is_concrete or None not in [hint(x) for x in operands]
+    if is_known or not kinds <= {int, SymInt, float, SymFloat}:
+        return plain(operands)
     return number(applied(env, op, *[node_of(x, env) for x in operands]), env)
 
 

@@ -22,6 +22,7 @@ from anyshape.symbolic.numpy_calls import with_shapes
 from anyshape.tensor.current import current
 from anyshape.tensor.index_operand import IndexOperand
 from anyshape.tensor.observed import observed_grad, observed_offset, observed_strides
+from anyshape.tensor.reflected_operator import STRAIGHT, reflected
 from anyshape.tensor.size import plain, product
 from anyshape.tensor.wrapper import WrapperOperand
 from anyshape.torch_compat.aten_op import DATA
@@ -174,12 +175,19 @@ def _observe(t: SymTensor, name: str) -> Any:
     return t._tracer.observations.of(t._tracer, t._value, name)
 
 
+_ABOUT_LEAVES: Final = (torch.Tensor.requires_grad_, torch.Tensor.detach_)
+
+
 def _is_leaf(t: SymTensor) -> bool:
     t._tracer.asked_grad = True
     if not t._meta.requires_grad or hasattr(t, "_leaf"):
         return True
     value = t._value
-    return value.node is None and not value.version and bool(_observe(t, "is_leaf"))
+    if value.node is not None or (value.version and not value.meta.requires_grad):
+        return False  # a result, or an input that requires grad since it was written to
+    if value.version and any(n.func in _ABOUT_LEAVES for n in t._tracer.graph.nodes):
+        raise _untracked("whether an input that is written to is a leaf")
+    return bool(_observe(t, "is_leaf"))
 
 
 def _grad(t: SymTensor) -> Any:
@@ -475,7 +483,8 @@ def _install() -> None:
         found = getattr(torch.Tensor, name)
         if isinstance(found, type):
             continue
-        setattr(SymTensor, name, _method(found, name) if callable(found) else _getter(name))
+        made = _method(found, name) if callable(found) else _getter(name)
+        setattr(SymTensor, name, reflected(name, made) if name in STRAIGHT else made)
 
 
 _install()

@@ -16,6 +16,7 @@ import torch
 from anyshape.env.site import capture as capture_site
 from anyshape.errors import UnsupportedError
 from anyshape.refusal import refused
+from anyshape.symbolic.numpy_scalar import value_of as number_of
 from anyshape.tensor.sym_tensor import SymSize, SymTensor
 from anyshape.torch_compat import pytree
 from anyshape.torch_compat.module_attribute import REGISTRIES
@@ -31,6 +32,8 @@ from anyshape.trace.sequence.sym_list import SymList
 from anyshape.trace.wrapper import is_held, value_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from anyshape.trace.record.recorder import Recorder
     from anyshape.trace.tracer import Tracer
     from anyshape.trace.tree import Level
@@ -82,7 +85,10 @@ class _Exported:
             self.leaves.append(x)
             return _LEAF
         self._need_new(x, found)
-        return pytree.TreeSpec(found.kind, found.context, [self.part(p) for p in found.parts])
+        context = found.context
+        if not _is_lasting(self._recorder, x):
+            context = _settled(self._recorder, context)
+        return pytree.TreeSpec(found.kind, context, [self.part(p) for p in found.parts])
 
     def _level(self, x: Any) -> Level | None:
         """One level of a container, or of an object that the function made."""
@@ -166,7 +172,8 @@ class _Results:
 
     def _part(self, x: Any) -> Any:
         found = self._level(x)
-        if found is not None and self._met[id(x)] > 1 and (found.parts or type(x) is not tuple):
+        is_shared = self._met.get(id(x), 0) > 1 and (type(x) is not tuple or x)
+        if found is not None and (is_shared or not _is_lasting(self._recorder, x)):
             self._recorder.born(x)
             self._recorder.publish(x)
             found = None
@@ -196,6 +203,45 @@ class _Results:
         if recorder.is_born(x) or is_array(x):
             raise _one_object(recorder, x)
         return output_of(self._tracer, x)
+
+
+def _is_lasting(recorder: Recorder, x: Any) -> bool:
+    """Whether what a container has besides its parts is the same in every run."""
+    factory = getattr(x, "default_factory", None) if isinstance(x, dict) else None
+    if type(factory) is types.FunctionType and not recorder.is_outside(factory):
+        return False
+    return not isinstance(x, dict) or _are_lasting(recorder, x)
+
+
+def _are_lasting(recorder: Recorder, keys: Iterable[Any]) -> bool:
+    """Whether keys, which are a part of the structure, are the same objects in every run."""
+    for key in keys:
+        if type(key) in _TRACED_TYPES:
+            return False
+        if isinstance(key, tuple | frozenset):
+            is_named = hasattr(key, "_fields") and not recorder.is_outside(key)
+            if is_named or not _are_lasting(recorder, key):
+                return False
+        elif type(key) not in ATOMS and recorder.is_born(key):
+            return False
+    return True
+
+
+def _settled(recorder: Recorder, x: Any) -> Any:
+    """A structure's keys with the values of the numbers in them, which have been hashed."""
+    kind = type(x)
+    if kind in (SymSize, torch.Size):
+        return torch.Size([_settled(recorder, n) for n in x])
+    if kind is SymTensor:
+        raise _one_object(recorder, x)
+    if kind in SYMBOLIC:
+        return number_of(x)
+    if kind in (list, tuple, frozenset):
+        return kind([_settled(recorder, part) for part in x])
+    is_made = isinstance(x, types.FunctionType | tuple) and not recorder.is_outside(x)
+    if is_made or recorder.is_born(x):
+        raise _one_object(recorder, x)
+    return x
 
 
 def _is_bare_module(x: Any) -> bool:

@@ -24,7 +24,7 @@ from anyshape.tensor.sym_tensor import size_of
 from anyshape.torch_compat import pytree
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     Path = tuple[Any, ...]
 
@@ -265,13 +265,18 @@ def derived(x: Any) -> Level | None:
 
 def _unflatten_derived(values: Iterable[Any], context: Any) -> Any:
     cls, keys, names = context
-    base, parts = _base(cls), list(values)
+    return rederived(cls, [key for _, key in keys or ()], names, list(values))
+
+
+def rederived(cls: Any, keys: Sequence[Any], names: Sequence[str], parts: Sequence[Any]) -> Any:
+    """A new object of a subclass of list or dict, of its items and attributes."""
+    base = _base(cls)
     made = base.__new__(cls)
     count = len(parts) - len(names)
     if base is list:
         list.extend(made, parts[:count])
     else:
-        for (_, key), value in zip(keys, parts, strict=False):
+        for key, value in zip(keys, parts, strict=False):
             base.__setitem__(made, key, value)
     fill(made, names, parts[count:])
     return made

@@ -174,6 +174,11 @@ def outcome(program: str, stand_in: Callable[..., Any]) -> Outcome:
         ("failures/retried_until_it_works", Frozen, "DIFFERENT"),
         ("numbers/fractions_of_sizes", Frozen, "DIFFERENT"),
         ("memory/attribute_of_a_tensor_from_outside", Frozen, "DIFFERENT"),
+        ("size_arithmetic/queue_of_sizes", Frozen, "DIFFERENT"),
+        ("argument_forms/written_and_read", Copies, "DIFFERENT"),
+        ("structures_returned/tuples_of_sizes_as_keys", Remembers, "DIFFERENT"),
+        ("training_objects/schedule_by_steps", Frozen, "DIFFERENT"),
+        ("aliased_writes/argument_through_a_view", Copies, "DIFFERENT"),
     ],
 )
 def test_a_planted_bug_is_found(program: str, stand_in: Any, kind: str) -> None:

@@ -133,10 +133,14 @@ def test_the_larger_of_an_integer_and_a_float(x: int, y: float) -> None:
             made = ours([f, u] if flipped else [u, f])
             assert type(made) is SymFloat
             assert same(evaluate(made.value, {"u0": x, "f0": y}), python(plain))
-            assert hint(ours([y, n] if flipped else [n, y])) == python(plain)
+            assert env.guards == []
+            found = ours([y, n] if flipped else [n, y])
+            assert hint(found) == python(plain)
+            assert (type(found) is float) is (type(python(plain)) is float)
+            asked = len(env.guards)
             double = symbolic([y, n] if flipped else [n, y])
             assert same(hint(double), float(python([float(v) for v in plain])))
-            assert env.guards == []
+            assert len(env.guards) == asked
 
 
 def test_extremes_of_other_operands() -> None:

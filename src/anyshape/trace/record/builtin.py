@@ -54,7 +54,7 @@ from anyshape.trace.record.library import (
 )
 from anyshape.trace.record.meaning import Meanings
 from anyshape.trace.record.number_context import for_decimal
-from anyshape.trace.record.plain_call import PlainCalls
+from anyshape.trace.record.plain_call import PlainCalls, called
 from anyshape.trace.record.read import is_array
 from anyshape.trace.record.repeated_call import call_once
 from anyshape.trace.record.setting import is_setting, setting_calls
@@ -422,7 +422,7 @@ class Builtins:
                 return found
         if issubclass(cls, CONTAINERS) and not hasattr(cls, "_fields"):
             given = [self._containers.iterated(a) for a in given]
-        return self._recorder.born(cls(*given, **named))
+        return self._recorder.born(called(cls, given, named))
 
     # ------------------------------------------------------------------ objects
 

@@ -15,7 +15,6 @@ import torch
 
 from anyshape.torch_compat.aten_op import is_op, qualified_name
 from anyshape.torch_compat.call_frame import APPLY
-from anyshape.torch_compat.pytree import SUPPORTED_NODES
 from anyshape.trace import tree
 from anyshape.trace.execution_modes import WARNING_BLOCKS
 from anyshape.trace.record.atom import HEAP
@@ -142,10 +141,9 @@ def build(kind: Held, content: Any) -> Any:
     return kind.object(given(content))
 
 
-def unflatten(structure: Held, parts: Any) -> Any:
-    """A new container of a kind of `tree.py`."""
-    kind, context = structure.object
-    return SUPPORTED_NODES[kind].unflatten_fn(given(parts), context)
+def derived(kind: Held, keys: Any, names: tuple[str, ...], parts: Any) -> Any:
+    """A new object of a subclass of list or dict, of its items and attributes."""
+    return tree.rederived(kind.object, given(keys), names, given(parts))
 
 
 def new_object(kind: Held) -> Any:
@@ -368,7 +366,7 @@ EFFECTS: Final = frozenset(
         make,
         new_cell,
         set_state,
-        unflatten,
+        derived,
         namespace_of,
         array_like,
         fill,
@@ -413,7 +411,7 @@ def _is_of_user(f: Any) -> bool:
     return getattr(f, "__func__", None) is APPLY or home.partition(".")[0] not in _LIBRARIES
 
 
-MADE: Final = {build, new_object, make, new_cell, set_state, unflatten, namespace_of}
+MADE: Final = {build, new_object, make, new_cell, set_state, derived, namespace_of}
 """The calls that make objects."""
 _NOT_SEEN: Final = {sleep, set_data, *AUTOGRAD_EFFECTS, *WARNING_BLOCKS}  # done at once
 _CHANGES: Final = EFFECTS - COMPUTED - OUTLETS - DRAWS - MADE - _NOT_SEEN

@@ -16,6 +16,7 @@ import torch
 
 from anyshape.trace.record import read as reads
 from anyshape.trace.record.atom import ATOMS, Function
+from anyshape.trace.record.plain_call import called
 from anyshape.trace.record.recipe import Tested
 from anyshape.trace.sequence.list_call import list_total
 from anyshape.trace.sequence.open_call import open_enumerate, open_zip
@@ -172,7 +173,7 @@ class Iterations:
                 keys = [x[0] for x in keys if isinstance(x, tuple | list) and x]
             self._containers.comparisons.hash_all(keys)
         others = {k: self.given(a) if callable(a) else a for k, a in named.items()}
-        result = f(*given, **others)
+        result = called(f, given, others)
         return self._recorder.born(result) if type(result) not in ATOMS else result
 
     def _listed(self, a: Any) -> Any:

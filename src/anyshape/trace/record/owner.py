@@ -229,11 +229,17 @@ class Owners(Reader):
             if isinstance(x, dict):
                 values = [self.operand(part) for part in x.values()]
                 content = tuple(zip(content, values, strict=True))
-            self._make(name, effect.build, Held(make), content)
+            if kind is defaultdict:
+                parts = (self.operand(x.default_factory), content)
+                self._make(name, effect.make, Held(defaultdict), parts)
+            else:
+                self._make(name, effect.build, Held(make), content)
             self._opening.discard(id(x))
         elif (found := tree.derived(x)) is not None:
+            _, keys, names = found.context
+            keys = () if keys is None else tuple([self.operand(key) for _, key in keys])
             parts = tuple([self.operand(part) for part in found.parts])
-            self._make(name, effect.unflatten, Held((found.kind, found.context)), parts)
+            self._make(name, effect.derived, Held(kind), keys, names, parts)
             self._opening.discard(id(x))
         elif (recipe := recipe_of(x)) is not None:
             self._made_by(x, name, recipe)
@@ -408,8 +414,6 @@ def is_plain_object(x: Any) -> bool:
 def _maker(x: Any) -> Any:
     """The constructor of a container like `x` from its content; None for another object."""
     kind = type(x)
-    if kind is defaultdict:
-        return functools.partial(defaultdict, x.default_factory)
     if kind is deque:
         return functools.partial(deque, maxlen=x.maxlen)
     if isinstance(x, tuple) and hasattr(x, "_fields"):
@@ -417,5 +421,5 @@ def _maker(x: Any) -> Any:
     return kind if kind in _BUILT else None
 
 
-_BUILT: Final = (list, dict, set, tuple, frozenset, OrderedDict, bytearray)
+_BUILT: Final = (list, dict, set, tuple, frozenset, OrderedDict, defaultdict, bytearray)
 _FILLED: Final = (list, dict, set, OrderedDict, defaultdict, deque, bytearray)

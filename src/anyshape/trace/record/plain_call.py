@@ -8,6 +8,8 @@ import types
 from collections import Counter, OrderedDict, defaultdict, deque
 from typing import TYPE_CHECKING, Any, Final
 
+from anyshape.symbolic.numpy_scalar import value_of
+from anyshape.trace.graph import SYMBOLIC
 from anyshape.trace.record import read as reads
 from anyshape.trace.record.alone import born_alone, need_copied_by_python
 from anyshape.trace.record.lent import Lent
@@ -93,7 +95,7 @@ class PlainCalls:
         ]
         shared = [a for a in shared if not isinstance(a, type) and not self._recorder.may_write(a)]
         arrays = [(a, a.copy()) for a in shared]
-        held = [f(*given, **others)]
+        held = [called(f, given, others)]
         if getattr(f, "__module__", None) in _PICKLING:
             need_copied_by_python(self._recorder, held[0])
         born_alone(self._recorder, held)
@@ -118,6 +120,26 @@ class PlainCalls:
         if type(result) in _NEW and all(result is not a for a in given):
             return self._recorder.born(result)
         return result
+
+
+def called(f: Any, given: list[Any], others: dict[str, Any]) -> Any:
+    """Call a function; one of C that takes nothing but Python's own numbers gets the values."""
+    try:
+        return f(*given, **others)
+    except TypeError:
+        everything = (*given, *others.values())
+        if not any(type(a) in SYMBOLIC for a in everything) or any(map(_is_used_up, everything)):
+            raise
+    return f(*map(_plain_number, given), **{k: _plain_number(a) for k, a in others.items()})
+
+
+def _is_used_up(a: Any) -> bool:
+    """Whether a call that failed may have taken items from an argument."""
+    return hasattr(type(a), "__next__")
+
+
+def _plain_number(a: Any) -> Any:
+    return value_of(a) if type(a) in SYMBOLIC else a
 
 
 def _is_of_module(f: Any) -> bool:

@@ -14,7 +14,7 @@ import torch
 from anyshape.errors import EffectError
 from anyshape.events import Deviation
 from anyshape.expr.boolean import true
-from anyshape.tensor.sym_tensor import SymTensor
+from anyshape.tensor.sym_tensor import SymSize, SymTensor
 from anyshape.trace.graph import Value, leaves
 from anyshape.trace.record import effect
 from anyshape.trace.record.atom import ATOMS
@@ -56,6 +56,8 @@ def repeat(recorder: Recorder, o: Any, name: str, value: Any, site: Any) -> bool
 def _operand(recorder: Recorder, x: Any) -> Any:
     """A value as an argument of a call of the graph; None if the program cannot make it."""
     kind = type(x)
+    if kind is SymSize:
+        return recorder.compute(effect.size, tuple(x))
     if kind in ATOMS or isinstance(x, torch.Tensor):
         return x
     if kind in (list, tuple) and (recorder.is_born(x) or not recorder.is_outside(x)):

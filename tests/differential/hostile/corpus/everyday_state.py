@@ -2,22 +2,39 @@
 
 from __future__ import annotations
 
-import bisect, collections, copy, enum, functools, heapq, itertools, json, logging, math, operator, random, re, string, struct, sys, types, typing, warnings, dataclasses, contextlib, io, textwrap, datetime, array, statistics, hashlib, base64, zlib, graphlib, inspect, ast, keyword, abc, numbers, queue, tempfile, os, threading
+import array
+import base64
+import bisect
+import collections
+import copy
+import dataclasses
+import datetime
+import graphlib
+import hashlib
+import heapq
+import inspect
+import itertools
+import json
+import logging
+import math
+import numbers
+import os
+import queue
+import re
+import string
+import struct
+import sys
+import tempfile
+import threading
+import types
+import typing
+import warnings
+import zlib
+
 import numpy as np
 import torch
-from torch import nn
-from torch.nn import functional as F
-from tests.differential.hostile.program import (
-    Case,
-    Call,
-    Box,
-    program,
-    vector,
-    leaf,
-    matrix,
-    attribute,
-    item,
-)
+
+from tests.differential.hostile.program import Box, Case, attribute, item, program
 
 
 @program

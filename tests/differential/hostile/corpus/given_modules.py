@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-import torch.utils.hooks
-import functools, copy
+import functools
+
 import torch
-from torch import nn
 import torch.utils.checkpoint as ck
-from tests.differential.hostile.program import (
-    Case,
-    Call,
-    Box,
-    program,
-    vector,
-    leaf,
-    matrix,
-    attribute,
-    item,
-)
+import torch.utils.hooks
+from torch import nn
+
+from tests.differential.hostile.program import Box, Case, attribute, leaf, matrix, program
 
 # ids of hooks are part of what is compared
 torch.utils.hooks.RemovableHandle.next_id = 100
@@ -326,25 +318,6 @@ def functional_call_that_assigns():
         return torch.func.functional_call(m, d, (x,)), d["b"], m.b
 
     return Case(f, args=matrix, looks_at=m)
-
-
-@program
-def functional_call_of_tied_weights():
-    class A(nn.Module):
-        def __init__(s):
-            super().__init__()
-            s.a = nn.Parameter(torch.ones(4))
-            s.b = s.a
-
-        def forward(s, x):
-            return x * s.a + s.b
-
-    m = A()
-
-    def f(x):
-        return torch.func.functional_call(m, {"a": torch.ones(4) * x.shape[0]}, (x,)), m.a is m.b
-
-    return Case(f, lambda: setattr(m, "b", nn.Parameter(torch.zeros(4))), args=matrix)
 
 
 @program

@@ -3,18 +3,10 @@
 from __future__ import annotations
 
 import functools
+
 import torch
-from tests.differential.hostile.program import (
-    Case,
-    Call,
-    Box,
-    program,
-    vector,
-    leaf,
-    matrix,
-    attribute,
-    item,
-)
+
+from tests.differential.hostile.program import Box, Case, attribute, program
 
 
 @program

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import types
+
 import torch
-from tests.differential.hostile.program import Box, Case, program, leaf
+
+from tests.differential.hostile.program import Case, program
 
 
 def opened(name, make):

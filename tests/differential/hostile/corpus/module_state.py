@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-import torch.utils.hooks
-import copy, functools, gc, io, itertools, pickle, weakref, types, math
-import numpy as np
+import copy
+import io
+import pickle
+
 import torch
+import torch.utils.hooks
 from torch import nn
-from torch.nn import functional as F
-from torch.nn.utils import parametrize, parametrizations
-from tests.differential.hostile.program import (
-    Case,
-    Call,
-    Box,
-    program,
-    vector,
-    leaf,
-    matrix,
-    attribute,
-    item,
-)
+from torch.nn.utils import parametrize
+
+from tests.differential.hostile.program import Box, Case, attribute, leaf, matrix, program
 
 
 def seeded(m, s=0):

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-import abc, builtins, collections, contextlib, copy, functools, gc, inspect, io, itertools, math, operator, pickle, random, re, statistics, string, sys, threading, time, traceback, types, typing, warnings, weakref, textwrap, bisect, heapq, array, datetime, uuid, hashlib, json, locale, os, logging, struct, zlib, calendar, graphlib, queue, secrets, unittest.mock
+import abc
+import collections
+import contextlib
+import inspect
+import io
+import itertools
+import operator
+import os
+import random
+import threading
+import traceback
+import typing
+import unittest.mock
+import weakref
+
 import numpy as np
 import torch
 from torch import nn
-from torch.nn import functional as F
-from tests.differential.hostile.program import (
-    Case,
-    Call,
-    Box,
-    program,
-    vector,
-    leaf,
-    matrix,
-    attribute,
-    item,
-)
+
+from tests.differential.hostile.program import Box, Case, attribute, item, matrix, program
 
 
 # --- descriptors

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import abc, asyncio, collections, contextlib, contextvars, copy, dataclasses, enum, fractions, functools, gc, io, itertools, math, operator, pickle, string, threading, types, typing, weakref
-from fractions import Fraction
+import contextvars
+import dataclasses
+import enum
+import functools
+import math
+import typing
 from decimal import Decimal
+from fractions import Fraction
+
 import numpy as np
 import torch
 from torch import nn
-from torch.nn import functional as F
-from tests.differential.hostile.program import (
-    Case,
-    Call,
-    Box,
-    program,
-    vector,
-    leaf,
-    matrix,
-    attribute,
-    item,
-)
+
+from tests.differential.hostile.program import Box, Case, attribute, matrix, program
 
 
 # --- dataclasses with defaults
