@@ -52,7 +52,9 @@ class CompiledModule(torch.nn.Module):
 
     def __new__(cls, original: torch.nn.Module, options: Options) -> CompiledModule:
         """A module of a class that has the special methods of the original's."""
-        return object.__new__(with_methods(cls, special_methods(type(original))))
+        own: Any = cls  # mypy takes a class for one without a hash
+        made: CompiledModule = object.__new__(with_methods(own, special_methods(type(original))))
+        return made
 
     def __init__(self, original: torch.nn.Module, options: Options) -> None:
         own = self.__dict__

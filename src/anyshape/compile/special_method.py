@@ -57,7 +57,7 @@ def special_methods(kind: type) -> tuple[str, ...]:
 
 
 @functools.cache
-def with_methods(cls: type, names: tuple[str, ...]) -> type:
+def with_methods(cls: type, names: tuple[str, ...]) -> Any:
     """A class whose special methods are those of `original`, an entry of each object's dict."""
     if not names:
         return cls
