@@ -7,6 +7,7 @@ process or to a random generator happens once, when they trace, and never again.
 from __future__ import annotations
 
 import dis
+import itertools
 import types
 from typing import TYPE_CHECKING, Any, Final
 
@@ -173,16 +174,16 @@ def _need_memory_of_its_own(graph: Graph) -> None:
     """Refuse a write to memory that another operand views, or that a view repeats. The kernels of
     eager execution check that, or write one operand after the other; compilers write to copies.
     """
-    for node in graph.nodes:
-        is_named_so = op_name(node.func).endswith("_")  # its results may be other names of operands
-        is_write = "out" in node.kwargs or ((node.outs is None or is_named_so) and node.args)
-        written = (node.kwargs.get("out", node.args[0]),) if is_write else ()
-        targets = list(values_in(written, {}))
-        operands = values_in(node.args, node.kwargs) if targets else ()
-        others = {v for v in operands if v is not targets[0]}
-        if any(v.root is target.root for target in targets for v in others if v is not target):
+    for node, after in itertools.zip_longest(graph.nodes, graph.nodes[1:]):
+        if after is not None and after.epoch == node.epoch:  # it changes nothing
+            continue
+        lists = [values_in(a, {}) for a in node.args if type(a) in (list, tuple)]
+        single = set(values_in(node.args, node.kwargs)).difference(*lists)
+        operands = [*single, *itertools.chain(*lists)]  # one of a list may be there twice
+        written = [v for v in operands if v.root.version > node.epoch]
+        if len({v.root for v in written}) < len(written):
             raise _refusal(f"{op_name(node.func)} writes to memory that another operand views")
-        if any(map(_repeats, targets)):
+        if any(map(_repeats, written)):
             raise _refusal(f"{op_name(node.func)} writes to a view that may repeat its memory")
 
 
