@@ -363,7 +363,7 @@ class Compiled(Described):
         exact = exact_conditions(captured) if self.options.on_deviation == "specialize" else ()
         program: Segment | Lowered
         out = None
-        watch = tracer.recorder.finish()
+        outside = tracer.recorder.finish(), tracer.recorder.identity()  # which may refuse
         if isinstance(tracer, PathTracer) and tracer.answers:
             out = tracer.finish(captured.graph.outputs, captured.out_spec)
             self.stats.breaks += tracer.breaks
@@ -375,7 +375,7 @@ class Compiled(Described):
             plan = (find_backend(EAGER) if has_effects else self._backend, self.options.fullgraph)
             program = lower_program(captured, *plan, call.frame, name_of(self.fn))
         entry = Entry(
-            captured, call.places, watch, choose, self._layouts, program, exact, self._is_part
+            captured, call.places, outside, choose, self._layouts, program, exact, self._is_part
         )
         self.stats.traces += 1
         with self._lock:

@@ -161,32 +161,24 @@ def sym_min(*args: Any) -> Any:
 
 def largest(operands: list[Any]) -> Any:
     """Python's `max` of numbers: one of the operands, which keeps its class."""
-    return _one_of(operands, max, sym_max, REAL_MAX)
+    return _one_of(operands, max, sym_max)
 
 
 def smallest(operands: list[Any]) -> Any:
     """Python's `min` of numbers: one of the operands, which keeps its class."""
-    return _one_of(operands, min, sym_min, REAL_MIN)
+    return _one_of(operands, min, sym_min)
 
 
 _ALIKE: Final = ({int, SymInt}, {float, SymFloat})
 
 
-def _one_of(operands: list[Any], plain: Any, symbolic: Any, op: Op) -> Any:
-    """The extremum without asking which one it is, if all are of one class; else that is asked.
-
-    An integer or a float of which only the run knows which one it is counts as a float until then.
+def _one_of(operands: list[Any], plain: Any, symbolic: Any) -> Any:
+    """The extremum without asking which one it is, if all are of one class; else that is asked,
+    because the class of the result, and the dtypes that follow from it, depend on it.
     """
     kinds = {type(x) for x in operands}
-    env = _env_of(operands)
-    if env is None or len(operands) < 2 or any(map(is_numpy, operands)):
-        return plain(operands)
-    if any(kinds <= alike for alike in _ALIKE):
-        return symbolic(operands)
-    is_known = env.asker.is_concrete or None not in [hint(x) for x in operands]
-    if is_known or not kinds <= {int, SymInt, float, SymFloat}:
-        return plain(operands)
-    return number(applied(env, op, *[node_of(x, env) for x in operands]), env)
+    is_alike = any(kinds <= alike for alike in _ALIKE) and not any(map(is_numpy, operands))
+    return symbolic(operands) if is_alike and len(operands) > 1 else plain(operands)
 
 
 def sym_sum(*args: Any) -> Any:

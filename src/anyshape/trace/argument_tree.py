@@ -13,7 +13,7 @@ import dataclasses
 import functools
 import sys
 import types
-from collections import Counter, OrderedDict, deque
+from collections import Counter, OrderedDict, defaultdict, deque
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import torch
@@ -22,11 +22,12 @@ from anyshape.env.site import is_framework
 from anyshape.tensor.sym_tensor import size_of
 from anyshape.torch_compat import pytree
 from anyshape.trace import tree
+from anyshape.trace.record.equality import same
 from anyshape.trace.state.generator_state import another, is_generator
 from anyshape.trace.tree import Level, Members
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from anyshape.trace.tree import Path
 
@@ -237,10 +238,26 @@ def build_call(leaves: list[Any], spec: Any) -> tuple[tuple[Any, ...], dict[str,
     return args, dict(zip(named.context, made, strict=True)), building.containers
 
 
+def is_level(found: Level, spec: Any) -> bool:
+    """Whether a level is one of this structure. Keys of dicts are the same, not only equal."""
+    if found.kind is not spec.type or found.context != spec.context:
+        return False
+    return all(map(same, keys_in(found.kind, found.context), keys_in(spec.type, spec.context)))
+
+
+def keys_in(kind: Any, context: Any) -> Sequence[Any]:
+    """The keys of a dict, by what its level has besides its parts."""
+    if kind is tree.Derived:
+        return [key for _, key in context[1] or ()]
+    if kind is defaultdict:
+        return context[1]  # type: ignore[no-any-return]
+    return context if kind in (dict, OrderedDict) else ()
+
+
 def parts_of(x: Any, spec: Any) -> list[Any]:
     """The parts of a container of this structure; raises `LookupError` for another one."""
     found = level(x)
-    if found is None or found.kind is not spec.type or found.context != spec.context:
+    if found is None or not is_level(found, spec):
         raise LookupError("another container")
     if len(found.parts) != spec.num_children:
         raise LookupError("another number of parts")

@@ -27,7 +27,7 @@ class Containers:
 
     def parts(self, spec: Any, x: Any, found: Level | None) -> list[Any] | None:
         """The parts of `x` in the order of the structure; None if it is another container."""
-        if found is None or found.kind is not spec.type or found.context != spec.context:
+        if found is None or not argument_tree.is_level(found, spec):
             return None
         return found.parts if len(found.parts) == spec.num_children else None
 

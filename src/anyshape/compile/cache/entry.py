@@ -42,7 +42,7 @@ class Entry:
         self,
         captured: Captured,
         places: Places,
-        watch: Watch,
+        outside: tuple[Watch, Identity],
         choose: SizeChooser,
         layouts: bool,
         program: Lowered | Segment,
@@ -55,18 +55,18 @@ class Entry:
         self.has_effects = False
         self.sets_flags = False  # of the process
         self.shows_effects = False  # to code of the user's, before the call has ended
-        self.watch = watch
+        self.watch, identity = outside
         tensors = tensor_test(captured.inputs)
-        self.identity = captured.tracer.recorder.identity()
         if isinstance(program, Segment):  # branches that are traced later may change what is given
-            self.identity = self.identity._replace(apart=True)
+            identity = identity._replace(apart=True)
+        self.identity = identity
         captured.inputs.release()
         captured.tracer.release()
         self.captured = captured
         self.attributes, self.held = places
         self.choose = choose
         self.checked = GuardFunction(
-            captured, places, watch, self.identity, tensors, layouts=layouts, exact=exact
+            captured, places, self.watch, self.identity, tensors, layouts=layouts, exact=exact
         )
         self.check = self.checked.run
         self.root: Segment | None = None

@@ -32,6 +32,7 @@ from anyshape.trace.condition import (
     Violation,
 )
 from anyshape.trace.input_contract import CheckWriter, InputContract
+from anyshape.trace.record.equality import same
 from anyshape.trace.record.read import FAILED, MISSING
 from anyshape.trace.tree import Members
 
@@ -302,8 +303,8 @@ class GuardFunction:
         name = self._writer.scope.name
         keys = list(spec.context)
         test = f"type({x}) is dict and list({x}) == {name(keys)}"
-        if not all(type(key) is str for key in keys):  # 1, 1.0 and True are equal
-            test += f" and list(map(type, {x})) == {name(list(map(type, keys)))}"
+        if not all(type(key) is str for key in keys):  # equal keys may differ
+            test += f" and all(map({name(same)}, {x}, {name(keys)}))"
         self._writer.need(condition, test)
         self._items(x, spec, keys, condition)
 
@@ -321,8 +322,8 @@ class GuardFunction:
         writer = self._writer
         changing = [(name, kind) for name, kind in self._containers if is_mutable(kind)]
         first = len(writer.scope.inputs) - len(self._containers)
-        for number, other, same in identity.compared:
-            writer.need(SameObject(first + number, other, same))
+        for number, other, is_same in identity.compared:
+            writer.need(SameObject(first + number, other, is_same))
         if not changing or not identity.apart:
             return
         for kind in {kind: None for _, kind in changing}:

@@ -21,7 +21,7 @@ import sys
 import threading
 import types
 import weakref
-from collections import OrderedDict, deque
+from collections import OrderedDict, defaultdict, deque
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
@@ -384,8 +384,7 @@ class Builtins:
         if issubclass(cls, type):
             self._calls.classes.made(cls, *args)
         if issubclass(cls, torch.Tensor) or in_package(cls.__module__, "torch"):
-            made = cls(*args, **named)
-            recorder = self._recorder
+            made, recorder = cls(*args, **named), self._recorder
             is_tensor = isinstance(made, torch.Tensor)
             return recorder.tracer.births.note(made) if is_tensor else recorder.born(made)
         module = cls.__module__
@@ -416,12 +415,13 @@ class Builtins:
             for a in map(self._operators.plain, args)
         ]
         if cls is range or cls is slice:
-            numbers = [self._operators.special(a, "__index__") for a in given]
-            given = [a if n is None else n() for a, n in zip(given, numbers, strict=True)]
+            numbers = [(a, self._operators.special(a, "__index__")) for a in given]
+            given = [a if n is None else n() for a, n in numbers]
             if cls is range and (found := open_range(self._recorder.tracer, given)) is not None:
                 return found
         if issubclass(cls, CONTAINERS) and not hasattr(cls, "_fields"):
-            given = [self._containers.iterated(a) for a in given]
+            kept = args[:1] if issubclass(cls, defaultdict) else ()  # the factory
+            given = [*kept, *[self._containers.iterated(a) for a in given[len(kept) :]]]
         return self._recorder.born(called(cls, given, named))
 
     # ------------------------------------------------------------------ objects

@@ -1,8 +1,8 @@
 """When a value that was read is the value that was there: exact equality.
 
 Objects are the same by identity. Numbers and texts are equal with their type and bits, so that
-`1`, `1.0` and `True` differ, and `0.0` and `-0.0`. Tuples and frozen sets of such values are
-compared by what they hold.
+`1`, `1.0` and `True` differ, and `0.0` and `-0.0`. Tuples, also named ones, and frozen sets of such
+values are compared by what they hold.
 """
 
 from __future__ import annotations
@@ -29,8 +29,13 @@ def same(a: Any, b: Any) -> bool:
         return _bits(a) == _bits(b)
     if kind is complex:
         return _bits(a.real) + _bits(a.imag) == _bits(b.real) + _bits(b.imag)
-    if kind is tuple:
+    if kind is tuple or _is_only_a_tuple(kind):
         return len(a) == len(b) and all(map(same, a, b))
     if kind is frozenset:
         return a == b and sorted(map(repr, a)) == sorted(map(repr, b))
     return False
+
+
+def _is_only_a_tuple(kind: type) -> bool:
+    """Whether objects of a class are their items, as those of named tuples are."""
+    return issubclass(kind, tuple) and kind.__eq__ is tuple.__eq__ and not kind.__dictoffset__

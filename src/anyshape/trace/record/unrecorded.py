@@ -1,8 +1,9 @@
 """Functions of the user's without twins: what they name counts as read; none of them may write.
 
 A function without source is known by its code alone. All that it names, and that functions name
-which it names, is noted with everything that it holds. The methods that `dataclass` generates have
-no source either; they write to their object alone.
+which it names, is noted with everything that it holds. What it calls and changes is seen while it
+runs (`surveyed_run.py`). The methods that `dataclass` generates have no source either; they write
+to their object alone.
 """
 
 from __future__ import annotations
@@ -20,17 +21,19 @@ from anyshape.torch_compat.process_flag import read_flags, set_flags
 from anyshape.trace.options import DONE
 from anyshape.trace.record import read as reads
 from anyshape.trace.record.atom import ATOMS, Function
-from anyshape.trace.record.method_name import CHANGING
 from anyshape.trace.record.passive import is_generated
+from anyshape.trace.record.surveyed_run import SurveyedRun, may_be_users
 from anyshape.trace.record.territory import is_twinned
 
 if TYPE_CHECKING:
     from anyshape.trace.record.reader import Reader
 
+_GLOBAL_READS: Final = ("LOAD_GLOBAL", "LOAD_NAME")
 _COROUTINES: Final = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
-_ATTRIBUTES: Final = frozenset(opcode.opmap[name] for name in ("STORE_ATTR", "DELETE_ATTR"))
 _GLOBALS: Final = frozenset(opcode.opmap[name] for name in ("STORE_GLOBAL", "DELETE_GLOBAL"))
-_ITEMS: Final = frozenset(opcode.opmap[name] for name in ("STORE_SUBSCR", "DELETE_SUBSCR"))
+_CHANGING: Final = frozenset(
+    ("setattr", "delattr", "__setattr__", "__delattr__", "__dict__", "vars", "exec", "eval")
+)
 _TO_CLASSES: Final = frozenset(("type", "__class__", "setattr", "delattr"))  # ways to a class
 
 
@@ -41,14 +44,12 @@ def call_unrecorded(recorder: Reader, f: Any, /, *args: Any, **named: Any) -> An
     owner = _owner(f, args)
     if owner is not None and f.__name__ == "__init__" and dataclasses.is_dataclass(owner):
         return _init_dataclass(recorder, owner, f, args, named)
-    survey(recorder, f, (*args, *named.values()))
-    if recorder.options.effects != DONE and _has(f.__code__, _ATTRIBUTES):
-        others = [a for a in args[:1] if type(a) not in ATOMS and not recorder.is_born(a)]
-        if others and not isinstance(others[0], torch.Tensor):
-            raise recorder.refusal(f"{f.__qualname__} has no source, and assigns something")
+    known = survey(recorder, f, (*args, *named.values()))
     given, flags = [recorder.deep(a) for a in args], read_flags()
     try:
-        result = f(*given, **{k: recorder.deep(a) for k, a in named.items()})
+        done = recorder.options.effects == DONE
+        with SurveyedRun(recorder, f, known, survey, writes=done):
+            result = f(*given, **{k: recorder.deep(a) for k, a in named.items()})
         if read_flags() != flags:
             set_flags(flags)
             raise recorder.refusal(f"{f.__qualname__} changes the state of the process")
@@ -58,8 +59,11 @@ def call_unrecorded(recorder: Reader, f: Any, /, *args: Any, **named: Any) -> An
             recorder.forget_classes()
 
 
-def survey(recorder: Reader, f: Any, args: tuple[Any, ...] = ()) -> None:
-    """Note what a function without a twin may read: globals that it names, and its cells."""
+def survey(recorder: Reader, f: Any, args: tuple[Any, ...] = ()) -> set[types.CodeType]:
+    """Note what a function without a twin may read: globals that it names, and its cells.
+
+    The result are the codes of the functions that were looked at.
+    """
     todo, seen = [f], set()
     while todo:
         f = todo.pop()
@@ -74,6 +78,7 @@ def survey(recorder: Reader, f: Any, args: tuple[Any, ...] = ()) -> None:
         if recorder.options.effects != DONE and _owner(f, args) is None:
             held = [x for x in (*values, *args) if _can_change(recorder, x)]
             _need_reader(recorder, f, has_owners=bool(held))
+    return {code for f in seen for code in (f.__code__, *_inner(f.__code__))}
 
 
 def _defaults(recorder: Reader, f: Any) -> list[Any]:
@@ -85,17 +90,15 @@ def _defaults(recorder: Reader, f: Any) -> list[Any]:
 
 def _named(recorder: Reader, f: Any) -> list[Any]:
     """The names outside a function that it refers to, noted as read."""
-    found, todo = [], [f.__code__]
-    while todo:
-        code = todo.pop()
-        for name in code.co_names:
+    found = []
+    for code in (f.__code__, *_inner(f.__code__)):
+        for name in {i.argval for i in dis.get_instructions(code) if i.opname in _GLOBAL_READS}:
             if (id(f.__globals__), name) in recorder._globals:
                 raise recorder.refusal(f"{f.__qualname__} may read {name}, which was assigned")
             if name in f.__globals__:
                 recorder.inputs.pop((reads.ITEM, id(f.__globals__), name), None)
                 value = f.__globals__[name]
                 found.append(recorder.note(reads.ITEM, f.__globals__, name, value))
-        todo += _inner(code)
     for cell in f.__closure__ or ():
         try:
             value = cell.cell_contents
@@ -106,7 +109,9 @@ def _named(recorder: Reader, f: Any) -> list[Any]:
 
 
 def _inner(code: types.CodeType) -> list[types.CodeType]:
-    return [c for c in code.co_consts if isinstance(c, types.CodeType)]
+    """The codes of the functions that a function defines, and of those that these define."""
+    own = [c for c in code.co_consts if isinstance(c, types.CodeType)]
+    return own + [c for outer in own for c in _inner(outer)]
 
 
 def _has(code: types.CodeType, operations: frozenset[int]) -> bool:
@@ -114,22 +119,20 @@ def _has(code: types.CodeType, operations: frozenset[int]) -> bool:
 
 
 def _can_change(recorder: Reader, x: Any) -> bool:
-    """Whether an object is outside and may be changed by its methods, or by items."""
-    kinds = (torch.Tensor, type, types.ModuleType, Function, types.BuiltinFunctionType)
-    return type(x) not in ATOMS and not isinstance(x, kinds) and not recorder.is_born(x)
+    """Whether an object is outside, and it, or what is reached from it, may be changed."""
+    if type(x) in ATOMS or isinstance(x, torch.Tensor) or recorder.is_born(x):
+        return False
+    is_code = isinstance(x, type | types.ModuleType | Function)
+    return may_be_users(x) if is_code else True
 
 
 def _need_reader(recorder: Reader, f: Any, *, has_owners: bool) -> None:
-    """Refuse a function that may write to what it did not make."""
-    todo = [f.__code__]
-    while todo:
-        code = todo.pop()
+    """Refuse a function that assigns variables from around it, or may call what changes objects."""
+    for code in (f.__code__, *_inner(f.__code__)):
         stored = {i.argval for i in dis.get_instructions(code) if i.opname == "STORE_DEREF"}
         writes = _has(code, _GLOBALS) or not stored.isdisjoint(f.__code__.co_freevars)
-        changes = _has(code, _ITEMS) or not CHANGING.isdisjoint(code.co_names)
-        if writes or (has_owners and changes):
+        if writes or (has_owners and not _CHANGING.isdisjoint(code.co_names)):
             raise recorder.refusal(f"{f.__qualname__} has no twin, and may change something")
-        todo += _inner(code)
 
 
 # ---------------------------------------------------------------------- dataclasses

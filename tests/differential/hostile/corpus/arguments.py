@@ -624,6 +624,10 @@ def cycle(x):
     return a
 
 
+def nothing():
+    return 0
+
+
 def new_cache(x):
     c = Cache()
     c.update(x, x * 2, 0)
@@ -640,6 +644,7 @@ def objects(x):
 result("set_and_frozen_set", lambda x: ({1, 2}, frozenset((x.shape[0], 7)), x))
 result("bytes_made", lambda x: (bytearray(b"ab"), b"ab", x))
 result("deque_made", lambda x: collections.deque([x, 1], maxlen=4))
+result("default_dict_of_a_function", lambda x: collections.defaultdict(nothing, {"a": x}))
 result("default_dict_made", lambda x: collections.defaultdict(list, {"a": x}))
 result("ordered_dict_made", lambda x: collections.OrderedDict(b=x, a=x + 1))
 result("array_made", lambda x: (np.arange(3) * 2, x))

@@ -1,5 +1,6 @@
 """Values that are equal and not the same: types, signs, bits, fields that `__eq__` ignores."""
 
+import collections
 import decimal
 import fractions
 
@@ -23,6 +24,9 @@ class Tagged:
 
     def scale(self, x):
         return x * self.k
+
+
+Pair = collections.namedtuple("Pair", ["a", "b"])
 
 
 def with_value(name, first, *others, use):
@@ -130,6 +134,23 @@ with_argument("argument_in_a_tuple", (1,), (1.0,), (True,), use=lambda x, k: (x 
 with_argument("argument_in_a_dict", {"k": 1}, {"k": 1.0}, use=lambda x, k: (x * k["k"], k["k"]))
 with_argument("argument_key", {1: 2.0}, {1.0: 2.0}, {True: 2.0}, use=lambda x, k: (x * k[1], *k))
 with_argument("argument_equal_objects", Tagged(2.0), Tagged(3.0), use=lambda x, k: x * k.k)
+with_argument(
+    "argument_equal_objects_as_keys",
+    {Tagged(2.0): 1},
+    {Tagged(3.0): 1},
+    use=lambda x, k: x * next(iter(k)).k,
+)
+with_argument("argument_keys_with_signs", {0.0: 1}, {-0.0: 1}, use=lambda x, k: x / next(iter(k)))
+with_argument(
+    "argument_tuples_as_keys", {(1, 2): 1}, {(1.0, 2): 1}, use=lambda x, k: (x, next(iter(k)))
+)
+with_argument(
+    "argument_named_tuples_as_keys",
+    {Pair(1, 2): 1},
+    {Pair(1, 3): 1},
+    {Pair(True, 3): 1},
+    use=lambda x, k: (x * next(iter(k)).b, next(iter(k)).a),
+)
 with_argument("argument_string", "a", "b", use=lambda x, k: x if k == "a" else -x)
 with_argument("argument_none", None, 2.0, use=lambda x, k: x if k is None else x * k)
 with_argument("argument_nan", float("nan"), 1.0, use=lambda x, k: x * k)

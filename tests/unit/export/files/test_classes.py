@@ -201,6 +201,10 @@ def test_dicts_in_any_order() -> None:
         program(OrderedDict(turned), e=torch.zeros(2), c=torch.ones(2))
 
 
+def _zero() -> int:
+    return 0
+
+
 def test_default_dicts(tmp_path: Path) -> None:
     def f(d: Any) -> Any:
         return defaultdict(list, {"sum": d["x"] + d["x"], "rest": [d["x"]]})
@@ -211,9 +215,12 @@ def test_default_dicts(tmp_path: Path) -> None:
     assert type(result) is defaultdict
     assert result.default_factory is list
     assert torch.equal(result["sum"], torch.full((2,), 2.0))
-    program = export(lambda x: defaultdict(lambda: 0, {"x": x + 1}), (torch.ones(2),))
+    program = export(lambda x: defaultdict(_zero, {"x": x + 1}), (torch.ones(2),))
+    assert program(torch.ones(2))["y"] == 0
     with pytest.raises(UnsupportedError, match="defaultdict"):
         program.save(tmp_path / "b")
+    with pytest.raises(UnsupportedError, match="returns a function that it made"):
+        export(lambda x: defaultdict(lambda: 0, {"x": x + 1}), (torch.ones(2),))
 
 
 def test_a_context_that_has_no_form_in_a_file(tmp_path: Path) -> None:

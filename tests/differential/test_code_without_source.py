@@ -1,0 +1,166 @@
+"""Functions that have no source, as those that `exec` makes: what they call and change is seen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+import anyshape
+
+MODES: list[dict[str, Any]] = [{"dynamic": None}, {"dynamic": True}, {"dynamic": "unbacked"}]
+
+
+class Counting:
+    """An object of a class that has a source."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.log: list[int] = []
+
+    def __call__(self, x: torch.Tensor) -> torch.Tensor:
+        self.log.append(x.shape[0])
+        return x + 1
+
+    def step(self, x: torch.Tensor) -> torch.Tensor:
+        self.count += 1
+        return x * self.count
+
+    @property
+    def scale(self) -> float:
+        self.log.append(0)
+        return 2.0
+
+
+class Model(nn.Module):
+    """A module that keeps what it was given."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.log: list[int] = []
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.log.append(x.shape[0])
+        return x * 2
+
+
+NAMES = """
+class Cached:
+    cache = {}
+    hits = 0
+
+    @classmethod
+    def positions(cls, n):
+        if n in cls.cache:
+            cls.hits += 1
+        else:
+            cls.cache[n] = torch.arange(n) * 2.0
+        return cls.cache[n]
+
+class Child(Cached):
+    pass
+
+class Point:
+    def __init__(self, a):
+        self.a = a
+
+    def total(self):
+        return self.a.sum()
+
+class State:
+    n = 0
+
+def called(x):
+    called.calls = getattr(called, "calls", 0) + 1
+    return x * called.calls
+"""
+
+WRITERS = {
+    "items of a dict of a class": "Child.cache[x.shape[0]] = 1; return x + len(Child.cache)",
+    "a class method": "return x + Child.positions(x.shape[0]), Child.hits, Cached.hits",
+    "an attribute of a class": "Child.hits += 1; return x * Child.hits",
+    "an attribute of an object": "STATE.n += 1; return x * STATE.n",
+    "an attribute by name": "setattr(STATE, 'n', STATE.n + 1); return x * STATE.n",
+    "the dict of an object": "vars(STATE)['n'] = STATE.n + 1; return x * STATE.n",
+    "an attribute of a function": "return called(x)",
+    "a list": "LOG.append(x.shape[0]); return x + len(LOG)",
+    "a list only": "LOG.append(x.shape[0]); return x",
+    "a list by another name": "known = LOG; known.append(1); return x",
+    "an object that is called": "return COUNTING(x)",
+    "a method": "return COUNTING.step(x)",
+    "a property": "return x * COUNTING.scale",
+    "a method below an attribute": "return HOLDER.held.step(x)",
+    "a method in a lambda": "return (lambda t: COUNTING.step(t))(x)",
+    "a method in a comprehension": "return [COUNTING.step(t) for t in (x, x)]",
+    "a module": "return MODEL(x)",
+}
+READERS = {
+    "an item of a tensor": "y = torch.zeros_like(x); y[:] = x + 1; return y",
+    "an object of its own": "p = Point(x); p.a = p.a + 1; return p.total()",
+    "a list of its own": "parts = []; parts.append(x); return torch.cat(parts)",
+    "a method that reads": "return Point(x).total()",
+}
+
+
+def space() -> dict[str, Any]:
+    """The names that a program without source uses, made anew."""
+    names: dict[str, Any] = {"torch": torch, "__name__": "without_source"}
+    exec(NAMES, names)
+    holder = type("Holder", (), {"held": Counting()})()
+    given = {"COUNTING": Counting(), "HOLDER": holder, "MODEL": Model(), "LOG": []}
+    return {**names, **given, "STATE": names["State"]()}
+
+
+def made(body: str) -> tuple[Any, dict[str, Any]]:
+    """A function of this body, and its names."""
+    names = space()
+    exec(f"def f(x):\n    {body}", names)
+    names["called"] = names["called"].__class__(names["called"].__code__, names, "called")
+    return names["f"], names
+
+
+def state(names: dict[str, Any]) -> Any:
+    """What the programs change."""
+    counting, held, model = names["COUNTING"], names["HOLDER"].held, names["MODEL"]
+    objects = [(o.count, o.log) for o in (counting, held)]
+    classes = [(list(c.cache), c.hits) for c in (names["Cached"], names["Child"])]
+    return (*objects, *classes, model.log, names["STATE"].n, names["LOG"])
+
+
+def results(value: Any) -> list[Any]:
+    """A result as lists and numbers."""
+    parts = value if isinstance(value, list | tuple) else [value]
+    return [p.tolist() if isinstance(p, torch.Tensor) else p for p in parts]
+
+
+@pytest.mark.filterwarnings("ignore::anyshape.errors.AnyshapeWarning")
+@pytest.mark.parametrize("mode", MODES, ids=str)
+@pytest.mark.parametrize("body", [*WRITERS, *READERS])
+def test_it_does_what_eager_does(body: str, mode: dict[str, Any]) -> None:
+    eager, of_eager = made({**WRITERS, **READERS}[body])
+    plain, of_plain = made({**WRITERS, **READERS}[body])
+    compiled = anyshape.compile(plain, **mode)
+    for n in (3, 3, 0, 1, 4, 3, 4):
+        x = torch.ones(n)
+        assert results(compiled(x)) == results(eager(x)), n
+        assert state(of_plain) == state(of_eager), n
+
+
+@pytest.mark.parametrize("body", READERS)
+def test_what_only_reads_is_traced(body: str) -> None:
+    f, _ = made(READERS[body])
+    compiled = anyshape.compile(f, dynamic="unbacked")
+    for n in (3, 0, 1, 4):
+        assert results(compiled(torch.ones(n))) == results(f(torch.ones(n)))
+    assert (compiled.stats.traces, compiled.stats.eager) == (1, 0)
+
+
+@pytest.mark.parametrize("body", WRITERS)
+def test_an_export_is_refused(body: str) -> None:
+    f, names = made(WRITERS[body])
+    before = repr(state(names))
+    with pytest.raises(anyshape.AnyshapeError):
+        anyshape.export(f, (torch.ones(3),))
+    assert repr(state(names)) == before
