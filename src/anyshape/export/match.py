@@ -14,6 +14,7 @@ from anyshape.export.files.stand_in import StandIn
 from anyshape.export.files.structure import foreign
 from anyshape.torch_compat import pytree
 from anyshape.trace.call_structure import Containers
+from anyshape.trace.record.equality import same as exactly
 
 if TYPE_CHECKING:
     from anyshape.trace.tree import Level
@@ -27,8 +28,10 @@ class _Accepted(Containers):
             return same
         kind, context, count = spec.type, spec.context, spec.num_children
         is_same_kind = found is not None and found.kind is kind and len(found.parts) == count
-        if is_same_kind and kind in (dict, OrderedDict) and set(x) == set(context):
-            return [x[key] for key in context]
+        if is_same_kind and kind in (dict, OrderedDict):
+            own = {key: key for key in x}
+            if all(key in own and exactly(own[key], key) for key in context):
+                return [x[key] for key in context]
         of = foreign(kind, context, count)
         if of is None:
             return None

@@ -27,7 +27,7 @@ from anyshape.trace.state.generator_state import another, is_generator
 from anyshape.trace.tree import Level, Members
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
     from anyshape.trace.tree import Path
 
@@ -242,16 +242,27 @@ def is_level(found: Level, spec: Any) -> bool:
     """Whether a level is one of this structure. Keys of dicts are the same, not only equal."""
     if found.kind is not spec.type or found.context != spec.context:
         return False
-    return all(map(same, keys_in(found.kind, found.context), keys_in(spec.type, spec.context)))
+    return _are_same_keys(spec.type, found.context, spec.context)
 
 
-def keys_in(kind: Any, context: Any) -> Sequence[Any]:
-    """The keys of a dict, by what its level has besides its parts."""
-    if kind is tree.Derived:
-        return [key for _, key in context[1] or ()]
-    if kind is defaultdict:
-        return context[1]  # type: ignore[no-any-return]
-    return context if kind in (dict, OrderedDict) else ()
+def has_same_keys(a: Any, b: Any) -> bool:
+    """Whether two equal structures have the same keys."""
+    if not _are_same_keys(a.type, a.context, b.context):
+        return False
+    return not a.num_children or all(map(has_same_keys, a.children(), b.children()))
+
+
+def _are_same_keys(kind: Any, a: Any, b: Any) -> bool:
+    keys = _KEYS.get(kind)
+    return keys is None or all(map(same, keys(a), keys(b)))
+
+
+_KEYS: Final[dict[Any, Callable[[Any], Any]]] = {  # by what a level has besides its parts
+    dict: list,
+    OrderedDict: list,
+    defaultdict: lambda context: context[1],
+    tree.Derived: lambda context: [key for _, key in context[1] or ()],
+}
 
 
 def parts_of(x: Any, spec: Any) -> list[Any]:

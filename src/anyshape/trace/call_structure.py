@@ -95,7 +95,7 @@ def flatten_call(
     `heads` are the names of the positional arguments, "" for those without one.
     """
     flat, actual = tree.flatten((args, kwargs))
-    if actual == spec:
+    if actual == spec and argument_tree.has_same_keys(actual, spec):
         return flat
     walk = _Walk(containers, heads=heads)
     found = walk.call(spec, args, kwargs)
