@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from anyshape.config import config
+from anyshape.torch_compat.dynamo import has_stance
 from anyshape.torch_compat.dynamo import stance as torch_stance
 from anyshape.torch_compat.thread_state import dispatch_mode_depth, saved_tensors_hooks
 from anyshape.torch_compat.torch_function import has_function_mode
@@ -14,7 +15,7 @@ _OURS: Final = {"aot_eager_then_compile": "eager_then_compile"}
 
 def is_ordinary() -> bool:
     """Whether calls are served as usual, and nothing is audited."""
-    return config.is_ordinary() and torch_stance() == "default"
+    return config.is_ordinary() and not has_stance()
 
 
 def stance() -> str:

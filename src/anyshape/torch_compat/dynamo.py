@@ -54,6 +54,14 @@ def stance() -> str:
     return "default" if found is None else str(found.stance)
 
 
+def has_stance() -> bool:
+    """Whether `stance` is another than the default; every call of a compiled function asks."""
+    try:
+        return sys.modules[_FRAMES]._stance.stance != "default"  # type: ignore[no-any-return]
+    except (KeyError, AttributeError):  # not imported, or another thread imports it
+        return False
+
+
 def original_of(f: Any) -> Any:
     """The function that TorchDynamo has wrapped, as by `torch.compile`; None for other functions.
 

@@ -14,6 +14,7 @@ import copy
 import itertools
 import linecache
 import math
+import re
 import weakref
 from bisect import bisect_right
 from importlib import import_module
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from anyshape.trace.inputs import Bind
 
 _LITERAL: Final = (int, bool, str, type(None))
+_WORD: Final = re.compile(r"\w+")
 _INDENT: Final = "    "
 
 
@@ -98,9 +100,8 @@ class Program:
         checks = _checks(asserts, {bind.name for bind in self._binds}, graph)
         self.scope["asserts"] = checks.asserts
         last = self._last_uses()
-        lines = [f"{value} = flat[{self._slots[value]}]" for value in graph.inputs]
-        lines += [f"{bind.name} = {bind.text()}" for bind in self._binds]
-        lines += checks.first()
+        given = [f"{value} = flat[{self._slots[value]}]" for value in graph.inputs]
+        lines = checks.first()
         for value, tensor in graph.constants:
             self.scope[str(value)] = tensor
         restores = False
@@ -113,6 +114,7 @@ class Program:
             lines += checks.after(place, node)
         lines += checks.last()
         lines.append(f"return [{', '.join(map(self._output, graph.outputs))}]")
+        lines = [*given, *_needed(self._binds, lines), *lines]
         if restores and self._restores:
             self.scope["keep_modes"] = keep_modes
             lines = ["with keep_modes():", *(_INDENT + line for line in lines)]
@@ -248,6 +250,18 @@ class Program:
         name = f"o{len(self.scope)}"
         self.scope[name] = a
         return name
+
+
+def _needed(binds: Sequence[Bind], lines: Sequence[str]) -> list[str]:
+    """The lines that bind symbols which other lines have."""
+    words = set(_WORD.findall("\n".join(lines)))
+    found = []
+    for bind in reversed(binds):
+        if bind.name in words:
+            text = bind.text()
+            words.update(_WORD.findall(text))
+            found.append(f"{bind.name} = {text}")
+    return found[::-1]
 
 
 def _checks(

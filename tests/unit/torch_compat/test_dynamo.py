@@ -70,9 +70,12 @@ def test_functions_that_torch_disables_lazily():
 
 def test_the_stance_of_the_compiler():
     assert dynamo.stance() == "default"
+    assert not dynamo.has_stance()
     with torch.compiler.set_stance("force_eager"):
         assert dynamo.stance() == "force_eager"
+        assert dynamo.has_stance()
     assert dynamo.stance() == "default"
+    assert not dynamo.has_stance()
 
 
 def test_global_state_sees_a_setting():
