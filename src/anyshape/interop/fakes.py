@@ -27,6 +27,7 @@ from anyshape.torch_compat.fake_tensor import (
     ShapeEnv,
     general_paths,
     int_oo,
+    without_cache,
 )
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ def make_fakes(captured: Captured, flat: list[Any], hints: Mapping[str, Any]) ->
 def new_mode() -> Any:
     """A mode for fake tensors over symbols of its own, in which no size is taken to be 0 or 1."""
     shape_env = ShapeEnv(specialize_zero_one=False, duck_shape=False)
-    return FakeTensorMode(shape_env=shape_env, allow_non_fake_inputs=True)
+    return without_cache(FakeTensorMode(shape_env=shape_env, allow_non_fake_inputs=True))
 
 
 def make_symbol(env: Env, shape_env: ShapeEnv, name: str, hint: Any) -> Any:

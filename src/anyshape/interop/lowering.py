@@ -22,7 +22,11 @@ from anyshape.interop.regions.program import RegionProgram
 from anyshape.interop.runtime_wrapper import RuntimeWrapper
 from anyshape.interop.size_guards import GuardSorter, taken_guards
 from anyshape.torch_compat.fake_kernel import enable_python_dispatcher
-from anyshape.torch_compat.fake_tensor import TracingContext, tracing
+from anyshape.torch_compat.fake_tensor import (
+    PendingUnbackedSymbolNotFound,
+    TracingContext,
+    tracing,
+)
 from anyshape.trace.execution_modes import keep_modes
 
 if TYPE_CHECKING:
@@ -41,6 +45,8 @@ def lower_graph(captured: Captured, backend: Backend, flat: list[Any]) -> Lowere
 
     The first attempt uses hints that differ from the values of the call. If a guard that results
     from them does not hold for the call, the program is compiled again with the values as hints.
+    An attempt assumes the general case about sizes; if torch makes a size for it that it cannot
+    name, the hints answer instead, and each answer is a premise.
     """
     need_lowerable(captured.graph)
     need_plain_tensors(captured.tracer)
@@ -50,10 +56,10 @@ def lower_graph(captured: Captured, backend: Backend, flat: list[Any]) -> Lowere
     wrapper.check_early(flat)
     hints = choose_hints(captured, flat, wrapper.early)
     try:
-        lowered, broken = _lower(captured, wrapper, backend, flat, hints)
+        lowered, broken = _attempt(captured, wrapper, backend, flat, hints)
         if broken is not None:
             hints = actual_hints(captured, flat)
-            lowered, broken = _lower(captured, wrapper, backend, flat, hints)
+            lowered, broken = _attempt(captured, wrapper, backend, flat, hints)
         if broken is not None:
             raise UnsupportedError(broken)
     except Exception as e:
@@ -64,7 +70,7 @@ def lower_graph(captured: Captured, backend: Backend, flat: list[Any]) -> Lowere
     return lowered
 
 
-def _lower(
+def _attempt(
     captured: Captured,
     wrapper: RuntimeWrapper,
     backend: Backend,
@@ -72,12 +78,30 @@ def _lower(
     hints: dict[str, Any],
 ) -> tuple[Lowered, str | None]:
     """The lowered program, and a guard that fails for this call."""
+    try:
+        return _lower(captured, wrapper, backend, flat, hints)
+    except PendingUnbackedSymbolNotFound:
+        return _lower(captured, wrapper, backend, flat, hints, by_hints=True)
+
+
+def _lower(
+    captured: Captured,
+    wrapper: RuntimeWrapper,
+    backend: Backend,
+    flat: list[Any],
+    hints: dict[str, Any],
+    *,
+    by_hints: bool = False,
+) -> tuple[Lowered, str | None]:
+    """One attempt. If it is `by_hints`, each answer that torch gets about sizes is a premise."""
     fakes = make_fakes(captured, flat, hints)
+    if by_hints:
+        fakes = fakes._replace(may_be_single=False)
     guards = LoweringGuards(captured, flat, fakes, wrapper.storage.whole)
     broken = guards.first_failure(flat)
     if broken is not None:
         raise UnsupportedError(broken)
-    sorter = GuardSorter(captured, known=is_of_torch(backend))
+    sorter = GuardSorter(captured, known=is_of_torch(backend) and not by_hints)
 
     def compile_one(module: GraphModule, given: Fakes, failures: AssertFailures) -> Any:
         with keep_modes():

@@ -16,6 +16,7 @@ from torch.fx.experimental import _config
 from torch.fx.experimental.symbolic_shapes import (
     SYMPY_INTERP,
     DimDynamic,
+    PendingUnbackedSymbolNotFound,
     ShapeEnv,
     compute_unbacked_bindings,
 )
@@ -30,6 +31,7 @@ __all__ = [
     "ConstantSource",
     "DimDynamic",
     "FakeTensorMode",
+    "PendingUnbackedSymbolNotFound",
     "PythonPrinter",
     "ShapeEnv",
     "TracingContext",
@@ -38,12 +40,15 @@ __all__ = [
     "guard_place",
     "int_oo",
     "tracing",
+    "without_cache",
 ]
 
 # - `ShapeEnv` makes torch's symbols: `create_symbol(hint, source, DimDynamic.DYNAMIC, ...)` with a
 #   `ConstantSource` for its name, `constrain_symbol_range` with `int_oo` for no bound, and
 #   `create_symintnode`. Its `guards` are what a compiler found out about them.
 # - `FakeTensorMode(shape_env=...)` makes tensors without data over these symbols.
+# - `PendingUnbackedSymbolNotFound` is raised where an op made a size that no result shows. Before
+#   torch 2.12 a slice in the general case makes one, and loses it if it is a view of an input.
 # - `tracing(TracingContext(mode))` is how a compiler finds the mode, and where AOTAutograd leaves
 #   the strides of the outputs.
 # - `compute_unbacked_bindings(shape_env, result)` names the symbols that an op has made, which
@@ -61,6 +66,16 @@ def general_paths() -> AbstractContextManager[Any]:
         backed_size_oblivious=True
     )
     return patched
+
+
+def without_cache(mode: FakeTensorMode) -> FakeTensorMode:
+    """The mode, which keeps no results of ops for later ones.
+
+    Keeping one checks it against what it would be made from, which costs more than the op itself
+    where sizes are symbols, and asks whether they are 1.
+    """
+    mode.cache_enabled = False
+    return mode
 
 
 def guard_place(guard: Any) -> str:

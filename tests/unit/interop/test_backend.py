@@ -8,9 +8,12 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch.fx.experimental import _config
+from torch.fx.experimental.symbolic_shapes import PendingUnbackedSymbolNotFound
 
 import anyshape
 from anyshape.errors import ArgumentError, BackendError, RuntimeAssertError
+from anyshape.interop import lowering
 from anyshape.interop.backend import Lowered, find_backend, lower
 from anyshape.interop.lowering_guards import LoweringGuards
 from anyshape.trace import capture
@@ -209,6 +212,31 @@ def test_a_guard_of_the_lowering_that_the_call_breaks_is_lowered_anew_for_the_ca
     program = lowered(lambda x, y: (x + 1, y + 1), torch.randn(5), torch.randn(5), backend=nosy)
     assert asked == [False, True]  # the guard failed for the call, so it was compiled for it
     assert refusal(program, torch.randn(5), torch.randn(6))
+
+
+def test_sizes_that_torch_cannot_name_are_decided_by_hints(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(lowering, "is_of_torch", lambda _: True)  # then layouts are no premises
+    general: list[bool] = []
+
+    def unable(module: torch.fx.GraphModule, examples: list[Any]) -> Any:
+        general.append(_config.backed_size_oblivious)
+        if general[-1]:
+            raise PendingUnbackedSymbolNotFound("u7")
+        assert examples[-1].shape[0] >= 2  # as a compiler asks about the bounds of a slice
+        return module.forward
+
+    def f(x: Any) -> Any:
+        return x[2:] * 2
+
+    known = lowered(f, torch.randn(6), backend=unable)
+    assert general == [True, False]
+    for n in (4, 5, 7):
+        x = torch.randn(n)
+        assert torch.equal(served(known, x)[0], f(x))
+    for n in (0, 1, 2, 3):  # what was asked is a premise, not a choice of a layout
+        assert "x.size(0)" in refusal(known, torch.randn(n))
 
 
 def test_the_suite_finds_guards_that_are_not_checked(

@@ -102,3 +102,15 @@ def test_guard_place_names_the_function_that_asked():
     asked = "test_guard_place_names_the_function_that_asked in test_fake_tensor.py"
     assert [ft.guard_place(guard) for guard in env.guards] == [asked]
     assert ft.guard_place(None) == ""
+
+
+def test_a_mode_without_cache_keeps_nothing(shape_env):
+    n = symbol(shape_env)
+    before = ft.FakeTensorMode.cache_info()
+    mode = ft.without_cache(ft.FakeTensorMode(shape_env=shape_env, allow_non_fake_inputs=True))
+    with mode:
+        x = torch.empty_strided([n, 2], [2, 1])
+        for _ in range(3):
+            assert (x.t() @ x).shape == (2, 2)
+    after = ft.FakeTensorMode.cache_info()
+    assert (after.hits, after.misses, after.size) == (before.hits, before.misses, before.size)
