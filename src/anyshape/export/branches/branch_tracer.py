@@ -346,9 +346,11 @@ class BranchTracer(SegmentTracer):
         self._find_rounds(self.tree.points[-1], ROUNDS if self._walker is None else FEW)
 
     def _find_rounds(self, last: Waypoint, count: int) -> None:
-        """End the path if a loop differs in so many rounds in numbers alone."""
+        """End the path if a loop differs in so many rounds in numbers alone, which are not all
+        symbols yet.
+        """
         tree, at = self.tree, last.state.at
-        if at in tree.unrolled or at in tree.widenings:
+        if at in tree.unrolled:
             return
         rounds = [
             p
@@ -356,7 +358,8 @@ class BranchTracer(SegmentTracer):
             if p.state.at == at and p.form == last.form and comes_before(p, last.path)
         ]
         if len(rounds) >= count:
-            tree.wanted = widening_of(at, [p.numbers for p in rounds], count, self)
+            known = tree.widenings.get(at)
+            tree.wanted = widening_of(at, [p.numbers for p in rounds], count, self, known)
             if tree.wanted is not None:
                 raise self.end()
 

@@ -74,23 +74,32 @@ def _text(n: Any, tracer: BranchTracer) -> Any:
 
 
 def widening_of(
-    at: Any, rounds: Sequence[Texts], count: int, tracer: BranchTracer
+    at: Any,
+    rounds: Sequence[Texts],
+    count: int,
+    tracer: BranchTracer,
+    before: Widening | None = None,
 ) -> Widening | None:
-    """What differs between so many rounds of a loop; None where nothing can be widened."""
+    """What differs between so many rounds of a loop, besides what did `before`; None where nothing
+    more can be widened.
+    """
     grown = _grown(rounds)
     rounds = [{place: n for place, n in r.items() if not place.is_below(grown)} for r in rounds]
     last = rounds[-1]
     rounds = [r for r in rounds if r.keys() == last.keys()]
     if len(rounds) < count:
         return None
-    changes = []
+    changes = {c.place: c for c in before.changes} if before is not None else {}
+    known = len(changes)
     for place, n in last.items():
+        if place in changes:
+            continue
         seen = [r[place] for r in rounds]
         if any(x != n or type(x) is not type(n) for x in seen):
             if None in seen:
                 return None
-            changes.append(Change(place, seen[0], _step(seen, tracer)))
-    return Widening(at, tuple(changes)) if changes else None
+            changes[place] = Change(place, seen[0], _step(seen, tracer))
+    return Widening(at, tuple(changes.values())) if len(changes) > known else None
 
 
 def _grown(rounds: Sequence[Texts]) -> set[Place]:
@@ -138,9 +147,10 @@ def widen(
     """
     now = {place: _simple(n, tracer) for place, n in carried.numbers.items()}
     changes = [c for c in widening.changes if c.place in now]
-    if len(changes) < len(widening.changes) or not _are_respelled(
-        changes, carried, tracer, references
-    ):
+    if len(changes) < len(widening.changes):
+        return
+    changes = [c for c in changes if not _is_empty(c.place, carried)]
+    if not _are_respelled(changes, carried, tracer, references):
         return
     new: dict[Place, Any] = {}
     steady = [c for c in changes if c.step and _is_integer(now[c.place]) and not apart]
@@ -165,6 +175,14 @@ def widen(
             else:
                 new[c.place] = tracer.mint_float(same_number, (n,))
     carried.replace(tracer, new)
+
+
+def _is_empty(place: Place, carried: Carried) -> bool:
+    """Whether it is the length of a list to which no round has added: what it will hold is open,
+    and rounds in which it stays empty differ in the other numbers alone.
+    """
+    owner = carried.owner(place) if place.is_size else None
+    return type(owner) is list and not owner
 
 
 def _are_respelled(

@@ -11,6 +11,7 @@ import ast
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final
 
+from anyshape.trace.twin.comprehension import Comprehensions
 from anyshape.trace.twin.function_body import function_body
 from anyshape.trace.twin.hook import BINARY, COMPARED, HOOKS, UNARY, hashed, hook, hook_itself
 from anyshape.trace.twin.pattern import Patterns
@@ -46,13 +47,16 @@ class Rewrite(ast.NodeTransformer):
         self._cells: list[set[str]] = [set()]  # nonlocal names of the outermost function
         self._depth = 0
         self._count = 0
+        self._comprehensions = Comprehensions(self, self._temporary)
         self._patterns = Patterns(self.visit, self._told, self._temporary)
 
     def statements(self, body: list[ast.stmt]) -> list[ast.stmt]:
         """The statements of a body."""
         made: list[ast.stmt] = []
         for statement in body:
-            new = self.visit(statement)
+            with self._comprehensions.before() as defined:
+                new = self.visit(statement)
+            made += defined
             made += new if isinstance(new, list) else [new]
         return made
 
@@ -165,27 +169,21 @@ class Rewrite(ast.NodeTransformer):
         n.values = values
         return hook("born", n)
 
-    def _made(self, n: Any) -> Any:
+    def visit_Set(self, n: ast.Set) -> Any:
         self.generic_visit(n)
+        is_plain = all(isinstance(e, ast.Constant) for e in n.elts)
+        return hook("born", n) if is_plain else hook("new_set", ast.List(n.elts, _LOAD))
+
+    def visit_ListComp(self, n: Any) -> Any:
+        return self._comprehensions.made(n)
+
+    visit_SetComp: Any = visit_ListComp
+    visit_DictComp: Any = visit_ListComp
+
+    def visit_GeneratorExp(self, n: ast.GeneratorExp) -> Any:
+        with self._comprehensions.no_place():
+            self.generic_visit(n)
         return hook("born", n)
-
-    def _hashes(self, n: Any) -> Any:
-        self.generic_visit(n)
-        if isinstance(n, ast.Set) and all(isinstance(e, ast.Constant) for e in n.elts):
-            return hook("born", n)
-        match n:
-            case ast.Set():
-                return hook("new_set", ast.List(n.elts, _LOAD))
-            case ast.SetComp():
-                return hook("new_set", ast.ListComp(n.elt, n.generators))
-        pairs = ast.ListComp(ast.Tuple([n.key, n.value], _LOAD), n.generators)
-        return hook("new_dict", pairs)
-
-    visit_ListComp: Any = _made
-    visit_Set: Any = _hashes
-    visit_SetComp: Any = _hashes
-    visit_DictComp: Any = _hashes
-    visit_GeneratorExp: Any = _made
 
     def visit_comprehension(self, n: ast.comprehension) -> Any:
         if n.is_async:
@@ -448,16 +446,18 @@ class Rewrite(ast.NodeTransformer):
         self._need_local(n.name)
         n.decorator_list = [hook("ready", self.visit(d)) for d in n.decorator_list]
         self._defaults(n.args)
-        self._enter()
-        n.body = function_body(n, self.statements)
-        self._leave()
+        self.enter()
+        with self._comprehensions.within(is_class=False):
+            n.body = function_body(n, self.statements)
+        self.leave()
         return n
 
     def visit_Lambda(self, n: ast.Lambda) -> Any:
         self._defaults(n.args)
-        self._enter()
-        n.body = self.visit(n.body)
-        self._leave()
+        self.enter()
+        with self._comprehensions.no_place():
+            n.body = self.visit(n.body)
+        self.leave()
         return n
 
     def visit_ClassDef(self, n: ast.ClassDef) -> Any:
@@ -470,11 +470,12 @@ class Rewrite(ast.NodeTransformer):
             about = {None: "class_options", "metaclass": "metaclass"}.get(keyword.arg)
             keyword.value = given if about is None else hook(about, given)
         named = {x.id for s in n.body for x in ast.walk(s) if isinstance(x, ast.Name)}
-        self._enter()
+        self.enter()
         owner, self._owner = self._owner, n.name
-        n.body = [*self.statements(n.body), ast.Expr(hook("class_body"))]
+        with self._comprehensions.within(is_class=True):
+            n.body = [*self.statements(n.body), ast.Expr(hook("class_body"))]
         self._owner = owner
-        self._leave()
+        self.leave()
         names = [ast.Constant(name) for name in sorted({*named, HOOKS})]
         return [ast.copy_location(ast.Expr(hook("prefetch", *names)), n), n]
 
@@ -482,12 +483,12 @@ class Rewrite(ast.NodeTransformer):
         args.defaults = [self.visit(d) for d in args.defaults]
         args.kw_defaults = [None if d is None else self.visit(d) for d in args.kw_defaults]
 
-    def _enter(self) -> None:
+    def enter(self) -> None:
         self._outer.append(set())
         self._cells.append(set())
         self._depth += 1
 
-    def _leave(self) -> None:
+    def leave(self) -> None:
         self._outer.pop()
         self._cells.pop()
         self._depth -= 1

@@ -250,13 +250,53 @@ def ordered(x: torch.Tensor) -> Any:
     return down, found, places, greatest, min(places), sum(places), total, sorted(places)[0]
 
 
+def chosen(x: torch.Tensor) -> Any:
+    """A list to which the first rounds may add nothing."""
+    large = []
+    for c in x[x > -1].tolist():
+        if c > 0:
+            large.append(c)
+    return large
+
+
+def chosen_rows(x: torch.Tensor) -> Any:
+    """The same in a function that reads a variable around it."""
+    scale = x.sum()
+
+    def scaled(rows: Any) -> Any:
+        out = []
+        for row in rows:
+            if row > 0:
+                out.append(row * scale)
+        return out
+
+    return scaled(x[x > -1])
+
+
+def comprehended(x: torch.Tensor) -> Any:
+    """A comprehension of rows of which only data knows how many there are."""
+    kept = [c for c in torch.unique_consecutive(x.round()) if c != 0]
+    return torch.stack(kept) if kept else x
+
+
+def comprehended_twice(x: torch.Tensor) -> Any:
+    """One of `zip` that is the operand of a call, and one that is returned."""
+    numbers = x[x > 0].tolist()
+    total = sum([i * j for i, j in zip(numbers, numbers, strict=False)])
+    return total, [i + 1 for i in numbers]
+
+
 SEQUENCES = ({0: Dim("t", min=1), 1: Dim("b")},) * 2
 FROM_ONE = ({0: Dim("n", min=1)},)
 LISTS: dict[str, Case] = {
     "crf": Case(ConditionalRandomField(4), _emissions, (None, None), [13]),
-    "crf_batch": Case(ConditionalRandomField(3), _batch, ({1: Dim("b")}, {1: Dim("b")}), [21]),
-    "crf_both": Case(ConditionalRandomField(3), _sequences, SEQUENCES, [43]),
+    "crf_batch": Case(ConditionalRandomField(3), _batch, ({1: Dim("b")}, {1: Dim("b")}), [15]),
+    "crf_both": Case(ConditionalRandomField(3), _sequences, SEQUENCES, [39]),
     "ordered": Case(ordered, one_tensor, FIRST, [9]),
+    "chosen": Case(chosen, one_tensor, FIRST, [19]),
+    "chosen_rows": Case(chosen_rows, one_tensor, FIRST, [19]),
+    "comprehended": Case(comprehended, one_tensor, FIRST, [21]),
+    "comprehended_twice": Case(comprehended_twice, one_tensor, FIRST, [15]),
     "rows": Case(rows, one_tensor, FIRST, [7]),
     "every_row": Case(every_row, one_tensor, FIRST, [9]),
     "repeated": Case(repeated, one_tensor, FIRST, [5]),
@@ -270,7 +310,7 @@ LISTS: dict[str, Case] = {
     "taken_back": Case(taken_back, one_tensor, FIRST, [15]),
     "changed_in_place": Case(changed_in_place, one_tensor, FIRST, [5]),
     "parts": Case(parts, one_tensor, FIRST, [5]),
-    "as_tensor": Case(as_tensor, one_tensor, FIRST, [19]),
+    "as_tensor": Case(as_tensor, one_tensor, FIRST, [21]),
     "identical": Case(identical, one_tensor, FIRST, [7]),
     "generated": Case(generated, _ids, FROM_ONE, [9], 1),
 }
