@@ -26,6 +26,7 @@ from anyshape.tensor.reflected_operator import STRAIGHT, reflected
 from anyshape.tensor.size import plain, product
 from anyshape.tensor.wrapper import WrapperOperand
 from anyshape.torch_compat.aten_op import DATA
+from anyshape.torch_compat.call_frame import overridable
 from anyshape.torch_compat.tensor_subclass import (
     CONSTRUCTORS,
     IS_PARAMETER,
@@ -111,7 +112,7 @@ class SymTensor(torch.Tensor):
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        return current().call(func, args, kwargs or {})
+        return current().call(overridable(func), args, kwargs or {})
 
     @classmethod
     def __torch_dispatch__(  # type: ignore[override]  # torch's stub leaves the function out

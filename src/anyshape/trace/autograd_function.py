@@ -143,6 +143,8 @@ def _forward(tracer: Tracer, cls: Any, args: tuple[Any, ...]) -> tuple[Any, Any]
     if recorder is not None:
         recorder.born(ctx)
         recorder.outside(cls)
+        for name in ("backward", "vjp"):  # which a program for one of torch's compilers contains
+            recorder.lookup(cls, name)
     method = (lambda _, name: getattr(cls, name)) if recorder is None else recorder.hooks.method
     with torch.no_grad():
         if cls.setup_context is _UNSET:
