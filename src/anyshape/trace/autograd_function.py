@@ -248,7 +248,7 @@ class _Whole:
         recorder = self._tracer.recorder
         if isinstance(x, torch.Tensor) or type(x) in ATOMS or recorder is None:
             return x
-        if type(x) in _CONTAINERS:
+        if type(x) is tuple or (type(x) in _CONTAINERS and not recorder.is_outside(x)):
             parts = x.values() if type(x) is dict else x
             found = [self._operand(part) for part in parts]
             if all(a is b for a, b in zip(found, parts, strict=True)):

@@ -108,12 +108,13 @@ class Attributes:
             found = self.in_tensors.attribute(t, name, self.calls)
             if found is not MISSING:
                 return found
-        value = getattr(t, name)
-        if type(t) is not SymTensor and not callable(value) and not self.recorder.is_born(t):
+        value = getattr(t, name, MISSING)
+        if type(t) is not SymTensor and not self.recorder.is_born(t):
             self.recorder.outside(t)
-            if type(value) in ATOMS or isinstance(value, torch.Tensor):
+            is_part = type(value) in ATOMS or isinstance(value, torch.Tensor)
+            if value is MISSING or name in vars(t) or (is_part and not callable(value)):
                 self.recorder.note(reads.ATTRIBUTE, t, name, value)
-        return value
+        return getattr(t, name) if value is MISSING else value
 
     def _of_module(self, m: Any, name: str) -> Any:
         value = own_name(self.recorder, m, name)
