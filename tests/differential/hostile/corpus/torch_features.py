@@ -185,7 +185,10 @@ def custom_op_with_state():
     def _(x):
         return torch.empty_like(x)
 
-    return Case(lambda x: stateful(x), *item(state, "k", 3.0), looks_at=state)
+    name = "hostile_features"
+    return Case(
+        lambda x: getattr(torch.ops, name).stateful(x), *item(state, "k", 3.0), looks_at=state
+    )
 
 
 @program
