@@ -75,13 +75,15 @@ class AnyshapeError(_Told):
     `what`, `why` and `fix` are the parts of the text; `why` and `fix` may be empty. `is_refusal` if
     eager execution would not raise it. `can_break` if the graph may break there: what raises it may
     run as Python, between two pieces of the function. `is_once` if only this call cannot be traced,
-    because it makes what the next ones use. `code` is the kind of failure: that of the class, or
-    another one that the class has.
+    because it makes what the next ones use. `asks_history` if it asks for what autograd notes of a
+    tensor, which torch's compilers do not keep: such a function is not cut for them. `code` is the
+    kind of failure: that of the class, or another one that the class has.
     """
 
     code = "AS901"
     is_refusal = False
     can_break = True
+    asks_history = False
     is_once = False
 
 

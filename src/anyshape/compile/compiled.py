@@ -90,9 +90,9 @@ class Compiled(Described):
         self._outdated: list[Reason] = []  # what other processes told, until the next call
         self._varying = Varying(around)
         self._is_part = around is not None  # of a function in pieces
-        self._cuts = Cuts(fn, self._part, self.stats)
         self._layouts = False  # whether the layouts of inputs are part of every check
         self._backend = find_backend(*options.lowering)
+        self._cuts = Cuts(fn, self._part, self.stats, lowers=not self._backend.is_plain)
         self._policy = Policy(options.dynamic, self.history)
         self._form = CallForm(fn)
         self._lock = threading.RLock()
@@ -486,7 +486,7 @@ class Compiled(Described):
             self.recompilations = []
             self.eager_because = None
             self.stats = Stats()
-            self._cuts = Cuts(self.fn, self._part, self.stats)
+            self._cuts = Cuts(self.fn, self._part, self.stats, lowers=self._cuts.lowers)
             self.history = self._new_history()
             self._outdated = []
             self._policy = Policy(self.options.dynamic, self.history)

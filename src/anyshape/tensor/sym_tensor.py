@@ -26,6 +26,7 @@ from anyshape.tensor.reflected_operator import STRAIGHT, reflected
 from anyshape.tensor.size import plain, product
 from anyshape.tensor.wrapper import WrapperOperand
 from anyshape.torch_compat.aten_op import DATA
+from anyshape.torch_compat.call_frame import overridable
 from anyshape.torch_compat.tensor_subclass import (
     CONSTRUCTORS,
     IS_PARAMETER,
@@ -111,7 +112,7 @@ class SymTensor(torch.Tensor):
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        return current().call(func, args, kwargs or {})
+        return current().call(overridable(func), args, kwargs or {})
 
     @classmethod
     def __torch_dispatch__(  # type: ignore[override]  # torch's stub leaves the function out
@@ -183,8 +184,10 @@ def _is_leaf(t: SymTensor) -> bool:
     if not t._meta.requires_grad or hasattr(t, "_leaf"):
         return True
     value = t._value
-    if value.node is not None or (value.version and not value.meta.requires_grad):
-        return False  # a result, or an input that requires grad since it was written to
+    if value.node is not None:  # a result; one that was made as a leaf says so
+        return value.node.kwargs.get("requires_grad") is True
+    if value.version and not value.meta.requires_grad:
+        return False  # an input that requires grad since it was written to
     if value.version and any(n.func in _ABOUT_LEAVES for n in t._tracer.graph.nodes):
         raise _untracked("whether an input that is written to is a leaf")
     return bool(_observe(t, "is_leaf"))
@@ -209,22 +212,24 @@ def _set_grad(t: SymTensor, value: Any) -> None:
 
 def _grad_fn(t: SymTensor) -> None:
     if not _is_leaf(t):
-        raise _untracked("grad_fn of a traced tensor")
+        raise _untracked("grad_fn of a traced tensor", of_history=True)
 
 
 def _base(t: SymTensor) -> None:
     value = t._value
     if value.root is not value or (value.node is None and _observe(t, "is a view")):
-        raise _untracked("the base of a view")
+        raise _untracked("the base of a view", of_history=True)
 
 
-def _untracked(what: str) -> UnsupportedError:
+def _untracked(what: str, *, of_history: bool = False) -> UnsupportedError:
     site = capture_site()
-    return refused(
+    error = refused(
         UnsupportedError,
         f"{what} is not tracked" + (f": asked at {site}" if site else ""),
         fix="do not let the program depend on it",
     )
+    error.asks_history = of_history
+    return error
 
 
 def _missing(t: SymTensor, name: str) -> Any:
@@ -462,11 +467,13 @@ def _method(func: Any, name: str) -> Any:
 def _getter(name: str) -> property:
     def get(t: SymTensor) -> Any:
         site = capture_site()
-        raise refused(
+        error = refused(
             UnsupportedError,
             f"the attribute .{name} of a traced tensor" + (f" at {site}" if site else ""),
             why="it is a property of the data, which is not there while tracing",
         )
+        error.asks_history = name in ("_version", "output_nr")
+        raise error
 
     return property(get)
 

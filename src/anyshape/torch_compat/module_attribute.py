@@ -77,6 +77,9 @@ REGISTRATION_HOOKS: Final = (
 )
 """The hooks that run when a buffer, a submodule or a parameter is assigned to any module."""
 
+CALL: Final = torch.nn.Module.__call__
+"""What a module has for its class to be called, unless the user has replaced it."""
+
 CALL_IMPL: Final = torch.nn.Module._call_impl
 """What calling a module runs: the hooks and the forward pass."""
 
@@ -84,7 +87,7 @@ CALL_IMPL: Final = torch.nn.Module._call_impl
 def has_plain_call(m: torch.nn.Module) -> bool:
     """Whether a module is called as modules are: hooks, and its `forward`."""
     kind: Any = type(m)
-    return kind.__call__ is torch.nn.Module.__call__ and kind._call_impl is CALL_IMPL
+    return kind.__call__ is CALL and kind._call_impl is CALL_IMPL
 
 
 def calls_forward(m: torch.nn.Module) -> bool:
@@ -122,7 +125,7 @@ def own_call(kind: Any, call: Any) -> Any:
     if not issubclass(kind, torch.fx.GraphModule) or call.__name__ != "call_wrapped":
         return call
     wrapper: Any = getattr(kind, "_wrapped_call")  # noqa: B009  not in torch's stubs
-    return torch.nn.Module.__call__ if wrapper.cls_call is None else wrapper.cls_call
+    return CALL if wrapper.cls_call is None else wrapper.cls_call
 
 
 def is_uninitialized(m: torch.nn.Module) -> bool:

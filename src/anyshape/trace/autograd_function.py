@@ -143,6 +143,8 @@ def _forward(tracer: Tracer, cls: Any, args: tuple[Any, ...]) -> tuple[Any, Any]
     if recorder is not None:
         recorder.born(ctx)
         recorder.outside(cls)
+        for name in ("backward", "vjp"):  # which a program for one of torch's compilers contains
+            recorder.lookup(cls, name)
     method = (lambda _, name: getattr(cls, name)) if recorder is None else recorder.hooks.method
     with torch.no_grad():
         if cls.setup_context is _UNSET:
@@ -246,7 +248,7 @@ class _Whole:
         recorder = self._tracer.recorder
         if isinstance(x, torch.Tensor) or type(x) in ATOMS or recorder is None:
             return x
-        if type(x) in _CONTAINERS:
+        if type(x) is tuple or (type(x) in _CONTAINERS and not recorder.is_outside(x)):
             parts = x.values() if type(x) is dict else x
             found = [self._operand(part) for part in parts]
             if all(a is b for a, b in zip(found, parts, strict=True)):

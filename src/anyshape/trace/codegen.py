@@ -43,7 +43,7 @@ from anyshape.trace.assert_order import changes_before
 from anyshape.trace.execution_modes import MODE_CHANGES, WARNING_BLOCKS, keep_modes
 from anyshape.trace.graph import SYMBOLIC, Name, Node, Value, leaves, op_name, operand_of, values_in
 from anyshape.trace.record.held import Held
-from anyshape.trace.spelling import OPERATORS, method_name, path_of
+from anyshape.trace.spelling import OPERATORS, TORCH, path_of, written_method
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -92,7 +92,7 @@ class Program:
         self._asserts, self._made, self._names = asserts, None, {}
         self.scope = {
             **SCOPE,
-            "torch": torch,
+            "torch": TORCH,
             "fail": fail,
             "defined": defined,
             "numpy_scalar": numpy_scalar,
@@ -174,7 +174,7 @@ class Program:
         args = node.args
         if node.func is getattr:
             return f"{args[0]}.{args[1]}"
-        name = method_name(node.func) if args and type(args[0]) is Value else None
+        name = written_method(node.func) if args and type(args[0]) is Value else None
         if name is not None and not node.kwargs:
             sign = OPERATORS.get(name)
             if sign is not None and type(args[1]) is not SymBool:

@@ -87,6 +87,12 @@ def method_name(func: Any) -> str | None:
     return methods().get(func)
 
 
+def written_method(func: Any) -> str | None:
+    """The name under which a value has a method; None where the user has replaced it."""
+    name = methods().get(func)
+    return name if name is not None and getattr(torch.Tensor, name, None) is func else None
+
+
 def path_of(func: Any) -> str | None:
     """The path of a torch function; None for one from elsewhere."""
     if is_op(func):
@@ -100,5 +106,32 @@ def path_of(func: Any) -> str | None:
     return path
 
 
-paths()  # before any trace, which replaces functions of torch
-methods()
+class Names:
+    """What generated code knows as `torch`, or as a namespace in it: each path gives the function
+    that it stood for when this system was imported, whoever has replaced it since.
+    """
+
+    def __init__(self, real: Any) -> None:
+        self._real = real
+
+    def __getattr__(self, name: str) -> Any:
+        """Dtypes, classes and ops, which have no path of their own."""
+        return getattr(self._real, name)
+
+
+def _torch() -> Names:
+    root = Names(torch)
+    named = {f"torch.Tensor.{name}": func for func, name in methods().items()}
+    for path, func in (*named.items(), *((path, func) for func, path in paths().items())):
+        *spaces, name = path.split(".")[1:]
+        space = root
+        for part in spaces:
+            inner = vars(space).get(part)
+            if inner is None:
+                inner = vars(space)[part] = Names(getattr(space._real, part))
+            space = inner
+        vars(space)[name] = func
+    return root
+
+
+TORCH: Final = _torch()  # before anybody replaces functions of torch

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from torch.overrides import TorchFunctionMode
 
+from anyshape.torch_compat.call_frame import overridable
+
 if TYPE_CHECKING:
     from anyshape.trace.tracer import Tracer
 
@@ -20,4 +22,4 @@ class TraceMode(TorchFunctionMode):
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
-        return self.tracer.call(func, args, kwargs or {})
+        return self.tracer.call(overridable(func), args, kwargs or {})

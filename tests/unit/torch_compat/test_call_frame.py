@@ -63,3 +63,27 @@ def test_apply_is_the_function_behind_every_bound_apply():
     assert found[0][0] is call_frame.APPLY.__code__
     assert found[0][1] is Same
     assert found[0][2][0] is x
+
+
+class Told(torch.Tensor):
+    """A tensor that tells which function it was asked to override."""
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        return call_frame.overridable(func)
+
+
+def test_a_function_that_asks_is_known_where_its_name_was_replaced(monkeypatch):
+    functional = torch.nn.functional
+    relu, told = functional.relu, torch.ones(1).as_subclass(Told)
+    assert relu(told) is relu
+    monkeypatch.setattr(functional, "relu", lambda x, inplace=False: x)
+    assert relu(told) is relu
+    assert torch.relu(told) is torch.relu
+
+
+def test_a_function_of_the_users_that_asks_is_itself():
+    def mine(x):
+        return torch.overrides.handle_torch_function(mine, (x,), x)
+
+    assert mine(torch.ones(1).as_subclass(Told)) is mine

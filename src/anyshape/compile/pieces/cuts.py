@@ -15,9 +15,14 @@ if TYPE_CHECKING:
 
 
 class Cuts:
-    """The pieces of a function, once it was cut. `part` compiles a function that is one of them."""
+    """The pieces of a function, once it was cut. `part` compiles a function that is one of them;
+    `lowers` if that is done by one of torch's compilers.
+    """
 
-    def __init__(self, fn: Any, part: Callable[[Any], Any], stats: Stats) -> None:
+    def __init__(
+        self, fn: Any, part: Callable[[Any], Any], stats: Stats, *, lowers: bool = False
+    ) -> None:
+        self.lowers = lowers
         self.pieces: Pieces | None = None
         self._fn = fn
         self._part = part
@@ -34,6 +39,8 @@ class Cuts:
         """Cut the function where a trace raised an error; False if that is not possible."""
         if not getattr(error, "can_break", True):
             return False
+        if self.lowers and getattr(error, "asks_history", False):
+            return False  # a compiled piece would have given the tensor another history
         return self._keep(lambda: Pieces.at_error(self._fn, error, self._part, about))
 
     def at_question(self, why: str, running: dict[CodeType, int]) -> bool:

@@ -22,7 +22,9 @@ from anyshape.trace.record.module_attribute import lazy_attribute, own_name
 from anyshape.trace.record.own_dict import DELETED, beyond_deleted, show_change
 from anyshape.trace.record.read import MISSING
 from anyshape.trace.record.registration import assign_to_module
+from anyshape.trace.record.special_callable import called_by_class, special_callable
 from anyshape.trace.record.super_attribute import in_super
+from anyshape.trace.record.tensor_class import TensorClass
 from anyshape.trace.record.territory import is_library, is_twinned
 
 if TYPE_CHECKING:
@@ -47,6 +49,7 @@ class Attributes:
         self._in_class = recorder.in_class
         self._described = recorder.described
         self._looking = recorder.own_getters
+        self.in_tensors = TensorClass(recorder)
 
     # ------------------------------------------------------------------ reading
 
@@ -54,6 +57,8 @@ class Attributes:
         """`o.name`."""
         kind = type(o)
         if kind in ATOMS:
+            if kind is SymTensor and name in self.in_tensors.names:
+                return self._of_tensor(o, name)
             return getattr(o, name) if name != "__class__" else type_of(o)
         found = self.known.get((id(o), name), MISSING)
         if found is not MISSING:
@@ -99,12 +104,17 @@ class Attributes:
     def _of_tensor(self, t: torch.Tensor, name: str) -> Any:
         if name in self.recorder.tracer.observations.assigned:
             raise assigned_elsewhere(name)
-        value = getattr(t, name)
-        if type(t) is not SymTensor and not callable(value) and not self.recorder.is_born(t):
+        if name in self.in_tensors.names:
+            found = self.in_tensors.attribute(t, name, self.calls)
+            if found is not MISSING:
+                return found
+        value = getattr(t, name, MISSING)
+        if type(t) is not SymTensor and not self.recorder.is_born(t):
             self.recorder.outside(t)
-            if type(value) in ATOMS or isinstance(value, torch.Tensor):
+            is_part = type(value) in ATOMS or isinstance(value, torch.Tensor)
+            if value is MISSING or name in vars(t) or (is_part and not callable(value)):
                 self.recorder.note(reads.ATTRIBUTE, t, name, value)
-        return value
+        return getattr(t, name) if value is MISSING else value
 
     def _of_module(self, m: Any, name: str) -> Any:
         value = own_name(self.recorder, m, name)
@@ -203,7 +213,8 @@ class Attributes:
             return object.__getattribute__(o, name)  # raises
         fallback = recorder.lookup(type(o), "__getattr__")
         if fallback is not MISSING:
-            return self.calls.ready(fallback)(o, name)
+            look = special_callable(self.calls, o, "__getattr__", fallback)
+            return getattr(o, name) if look is None else look(name)
         return getattr(o, name)
 
     def _own_dict(self, o: Any) -> Any:
@@ -340,12 +351,9 @@ class Attributes:
         if isinstance(o, torch.Tensor):
             self._set_of_tensor(o, name, value)
             return
-        assign = kind.__setattr__
         if kind is decimal.Context:  # on which numbers in C depend
             raise recorder.refusal("a context of decimal numbers is changed")
-        if type(assign) is Function and assign is not _Module.__setattr__:
-            recorder.lookup(kind, "__setattr__")
-            self.calls.ready(assign)(o, name, value)
+        if called_by_class(self.calls, o, "__setattr__", name, value):
             return
         raw = recorder.lookup(kind, name) if not isinstance(o, type) else MISSING
         if type(raw) is property and raw.fset is not None:
@@ -460,8 +468,7 @@ class Attributes:
                 recorder.forget_classes()
             recorder.repeat(o, effect.delete_attribute, name)
             return
-        if type(remove) is Function and remove is not _Module.__delattr__:
-            self.calls.ready(remove)(o, name)
+        if called_by_class(self.calls, o, "__delattr__", name):
             return
         if isinstance(o, torch.Tensor | type | types.ModuleType):
             raise recorder.refusal(f"the attribute {name} is deleted")

@@ -20,6 +20,7 @@ from anyshape.tensor.sym_tensor import SymTensor
 from anyshape.torch_compat.aten_op import is_op
 from anyshape.torch_compat.dynamo import is_allowed_in_graph, is_disabled
 from anyshape.torch_compat.module_attribute import (
+    CALL,
     CALL_IMPL,
     called_after_errors,
     is_uninitialized,
@@ -39,6 +40,7 @@ from anyshape.trace.record.call_hooks import has_hooks
 from anyshape.trace.record.disabled import need_enabled
 from anyshape.trace.record.setting import is_setting
 from anyshape.trace.record.sharded import need_whole
+from anyshape.trace.record.special_callable import special_callable
 from anyshape.trace.record.territory import is_twinned
 from anyshape.trace.twin.twin import is_twin
 from anyshape.trace.wrapper import call_with_wrapper
@@ -83,6 +85,7 @@ class Calls:
         self.operators = operators
         self.classes = classes
         attributes.calls = containers.calls = operators.calls = classes.calls = self
+        self._in_tensors = attributes.in_tensors
         self._untouched: set[Any] = set()  # functions that are called as they are
         self._cached = CachedCalls(self, recorder)
         self._builtins = Builtins(self, recorder)
@@ -100,6 +103,8 @@ class Calls:
         if kind is SymTensor:
             if name == "as_subclass":  # which no mode sees
                 return functools.partial(self._as_subclass, o)
+            if name in self._in_tensors.names:
+                return self.ready(self.attributes.attribute(o, name))
             f = getattr(o, name)
             return f if not self._recorder.shadows else functools.partial(self._shadowed, f)
         if kind in ATOMS:
@@ -186,15 +191,11 @@ class Calls:
         if _is_random(f):
             return self._builtins.draws.of_numpy(f)
         call = getattr(kind, "__call__", None)  # noqa: B004  its class says what to call
-        if type(call) is Function and is_twinned(call.__code__):
-            self._recorder.kind(f)
-            self._recorder.lookup(kind, "__call__")
-            return functools.partial(self.ready(call), f)
-        if kind.__flags__ & HEAP and _is_callable_object(call):
-            self._recorder.kind(f)
-            return self.ready(self._recorder.outside(self._recorder.lookup(kind, "__call__")))
-        if isinstance(call, functools.partial):  # Python 3.13 warns where it is found in a class
-            raise self._recorder.refusal("a functools.partial is called as a method")
+        if kind.__flags__ & HEAP and (type(call) is not Function or is_twinned(call.__code__)):
+            ready = special_callable(self, f, "__call__")
+            if ready is not None:
+                self._recorder.kind(f)
+                return ready
         if in_package(kind.__module__, "torch") or isinstance(f, torch.Tensor):
             return f if not self._recorder.shadows else functools.partial(self._shadowed, f)
         if isinstance(f, weakref.ref):
@@ -258,7 +259,7 @@ class Calls:
             return functools.partial(substitute, m)
         if type(f) is not Function:
             return functools.partial(self.ready(f), owner)
-        if f is _CALL and issubclass(type(owner), _Module):
+        if f is CALL and issubclass(type(owner), _Module):
             return self._called(owner, self._recorder.kind(owner))
         ready = self.ready(f)
         return ready.__get__(owner) if type(ready) is Function else functools.partial(ready, owner)
@@ -302,7 +303,7 @@ class Calls:
         kind = recorder.kind(m)
         if kind not in recorder.forwards:
             call = own_call(kind, recorder.lookup(kind, "__call__"))
-            if call is not _Module.__dict__["__call__"]:
+            if call is not CALL:
                 ready = functools.partial(self.ready(call), m)
                 return functools.partial(call_module, recorder.tracer, m, ready)
         return self._called(m, kind)
@@ -403,13 +404,6 @@ def _is_random(f: Any) -> bool:
     return in_package(str(home), "numpy.random")
 
 
-def _is_callable_object(call: Any) -> bool:
-    """Whether what a class has for `__call__` is an object without a binding of its own."""
-    kind = type(call)
-    return callable(call) and not hasattr(kind, "__get__") and not isinstance(call, type)
-
-
 _direct: dict[int, Any] = {}  # functions of modules that every trace calls as they are, by id
 _AUTOCAST: Final = "autocast_instance"  # in the closure of a function that torch has decorated
-_CALL: Final = _Module.__call__
 _COMPILED: Final = "_compiled_call_impl"  # what `Module.compile` has put before the forward pass

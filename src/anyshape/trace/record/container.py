@@ -22,7 +22,7 @@ from anyshape.trace.record.atom import ATOMS, CONTAINERS, SYMBOLIC, Function
 from anyshape.trace.record.comparison import Comparisons
 from anyshape.trace.record.container_method import ContainerMethods
 from anyshape.trace.record.held import Held
-from anyshape.trace.record.live import Driven, steps
+from anyshape.trace.record.live import Driven, checked_iterator, steps
 from anyshape.trace.record.lookup import equal_key, found_among
 from anyshape.trace.record.read import MISSING
 from anyshape.trace.record.view import VIEWS, Proxy, Views
@@ -315,8 +315,11 @@ class Containers:
 
     def _driven(self, iterator: Any) -> Any:
         """What an `__iter__` of the user's gave: an iterator of the user's is moved on by twins."""
+        checked_iterator(iterator)
         step = self._special(iterator, "__next__")
-        return iterator if step is None else Driven(iterator, step)
+        if step is not None:
+            return Driven(iterator, step)
+        return self.iterated(iterator) if self._recorder.is_outside(iterator) else iterator
 
     def looped(self, o: Any) -> Any:
         """The iterable of a loop over `o` whose body may change `o`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import functools
 import sys
 from typing import TYPE_CHECKING, Any, Final
@@ -69,6 +70,12 @@ class Hooks:
             recorder.set_cell(real, value)
         return value
 
+    def importing(self) -> None:
+        """An import comes, which Python leaves to a builtin."""
+        own = vars(builtins)
+        if self.recorder.note(reads.ITEM, own, "__import__", own["__import__"]) is not _IMPORT:
+            raise self.recorder.refusal("builtins.__import__ was replaced")
+
     def imported(self, *names: str) -> None:
         """Modules were imported."""
         for name in names:
@@ -94,6 +101,7 @@ class Hooks:
                 space[name]
 
 
+_IMPORT: Final = builtins.__import__
 _PLACES: Final = {
     name: place
     for place, owner in enumerate(

@@ -16,6 +16,7 @@ import torch
 
 from anyshape.trace.record import read as reads
 from anyshape.trace.record.atom import ATOMS, Function
+from anyshape.trace.record.live import checked_iterator
 from anyshape.trace.record.plain_call import called
 from anyshape.trace.record.recipe import Tested
 from anyshape.trace.sequence.list_call import list_total
@@ -128,7 +129,7 @@ class Iterations:
             return self._recorder.born(iter(self._calls.ready(o), *sentinel))
         method = self._operators.special(o, "__iter__")
         if method is not None:
-            return _iterator(method())
+            return checked_iterator(method())
         return self._recorder.born(iter(self._containers.looped(o)))
 
     def _next(self, o: Any, *default: Any) -> Any:
@@ -283,10 +284,3 @@ class _Ordered:
 
     def __lt__(self, other: _Ordered) -> bool:
         return bool(self._operators.truth(self._operators.lt(self._key, other._key)))
-
-
-def _iterator(found: Any) -> Any:
-    """What an `__iter__` of the user's gave, checked as Python checks it."""
-    if not hasattr(type(found), "__next__"):
-        raise TypeError(f"iter() returned non-iterator of type {type(found).__name__!r}")
-    return found

@@ -73,6 +73,13 @@ class Driven:
         return ("driven", self.iterator)
 
 
+def checked_iterator(found: Any) -> Any:
+    """What an `__iter__` of the user's gave, checked as Python checks it."""
+    if not hasattr(type(found), "__next__"):
+        raise TypeError(f"iter() returned non-iterator of type {type(found).__name__!r}")
+    return found
+
+
 class Unchanged:
     """A loop over a container that may not change its size meanwhile, or over a view of it."""
 

@@ -35,6 +35,7 @@ from anyshape.trace.record.eager_error import call_of, eager_class
 from anyshape.trace.record.number_context import for_decimal
 from anyshape.trace.record.read import is_array
 from anyshape.trace.record.setting import is_setting
+from anyshape.trace.record.special_callable import special_callable
 from anyshape.trace.record.text import Deferred
 from anyshape.trace.record.word import Words, word, wrapped
 
@@ -85,7 +86,8 @@ class Operations:
             return None
         if kind.__flags__ & HEAP and not isinstance(o, torch.nn.Module):
             self._recorder.kind(o)
-            self._recorder.lookup(kind, name)
+            method = self._recorder.lookup(kind, name)
+            return special_callable(self.calls, o, name, method)
         method = getattr(kind, name, None)
         if type(method) is not Function:
             return None

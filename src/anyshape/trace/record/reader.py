@@ -20,7 +20,7 @@ from anyshape.errors import EffectError, UnsupportedError
 from anyshape.refusal import refused
 from anyshape.trace.attribute import Elements
 from anyshape.trace.options import DONE, REFUSED
-from anyshape.trace.record import depth, garbage, read_log
+from anyshape.trace.record import depth, garbage, read_log, tensor_class
 from anyshape.trace.record import read as reads
 from anyshape.trace.record.atom import ATOMS, CONTAINERS, HEAP, SYMBOLIC, Function
 from anyshape.trace.record.memory import need_unwritten
@@ -335,14 +335,11 @@ class Reader:
     def finish(self) -> Watch:
         """The state besides its arguments that the program depends on, after the trace."""
         for _, tensor in self.tracer.graph.constants:
-            self.reads[reads.META, id(tensor), None] = (
-                reads.META,
-                tensor,
-                None,
-                reads.meta_of(tensor),
-            )
-        for context in contexts_of(self.tracer.env, self._outside.values(), self._born.values()):
-            self._log(reads.CALL, context, (), context())
+            found = (reads.META, tensor, None, reads.meta_of(tensor))
+            self.reads[reads.META, id(tensor), None] = found
+        contexts = contexts_of(self.tracer.env, self._outside.values(), self._born.values())
+        for asked in (tensor_class.count, *contexts):
+            self._log(reads.CALL, asked, (), asked())
         unfolding = Unfolding(self.reads.values(), self._born, self.inputs)
         return Watch(unfolding.places, unfolding.origin)
 
@@ -409,6 +406,8 @@ class Reader:
             self._outside[id(real)] = real
             return self.note(reads.ITEM, real, name, real[name])
         self._log(reads.ABSENT, real, name, MISSING)
+        if name not in vars(builtins):
+            self._log(reads.ABSENT, vars(builtins), name, MISSING)
         return self.note(reads.ITEM, vars(builtins), name, vars(builtins)[name])
 
     def cell(self, real: types.CellType, name: str) -> types.CellType:

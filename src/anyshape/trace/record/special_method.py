@@ -26,6 +26,9 @@ def special_method(calls: Calls, f: Any, owner: Any) -> Any:
     method itself will do.
     """
     attributes, name = calls.attributes, f.__name__
+    if name in ("__iter__", "__next__") and hasattr(type(owner), "__next__"):
+        owner = attributes.recorder.outside(owner)
+        return functools.partial(calls.ready(next), owner) if name == "__next__" else lambda: owner
     match name:
         case "__getattribute__":
             return functools.partial(attributes.plain, owner)
@@ -33,8 +36,6 @@ def special_method(calls: Calls, f: Any, owner: Any) -> Any:
             return functools.partial(attributes.assign, owner)
         case "__delattr__":
             return functools.partial(attributes.remove, owner)
-        case "__next__":
-            return functools.partial(calls.ready(next), owner)
         case "__get__" if type(owner) is types.FunctionType:
             return f  # it makes a method, and looks at neither the object nor the class
     if name in _WAYS and type(owner) in _DESCRIPTORS:

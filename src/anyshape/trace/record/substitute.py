@@ -12,6 +12,8 @@ import sys
 from types import MethodType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from anyshape.env.site import in_package
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
@@ -51,19 +53,22 @@ class Substitutes:
         return key in _makers
 
 
-def _maker(substitute: Any, places: dict[int, int]) -> Maker:
-    """A function from the parts of a trace to its substitute."""
-    if type(substitute) is MethodType and id(substitute.__self__) in places:
-        place, name = places[id(substitute.__self__)], substitute.__func__.__name__
-        return lambda parts: getattr(parts[place], name)
-    if type(substitute) is functools.partial:
-        call = _maker(substitute.func, places)
-        named = substitute.keywords
-        args = [_argument(a, places) for a in substitute.args]
-        return lambda parts: functools.partial(call(parts), *[a(parts) for a in args], **named)
-    return lambda _: substitute
-
-
-def _argument(x: Any, places: dict[int, int]) -> Maker:
+def _maker(x: Any, places: dict[int, int]) -> Maker:
+    """A function from the parts of a trace to a substitute, or to an argument of a partial."""
     place = places.get(id(x))
-    return (lambda _: x) if place is None else lambda parts: parts[place]
+    if place is not None:
+        return lambda parts: parts[place]
+    if type(x) is MethodType and id(x.__self__) in places:
+        owner, name = places[id(x.__self__)], x.__func__.__name__
+        return lambda parts: getattr(parts[owner], name)
+    if type(x) is functools.partial:
+        call = _maker(x.func, places)
+        args = [_maker(a, places) for a in x.args]
+        named = {k: _maker(a, places) for k, a in x.keywords.items()}
+        return lambda parts: functools.partial(
+            call(parts), *[a(parts) for a in args], **{k: a(parts) for k, a in named.items()}
+        )
+    held = type(x.__self__ if type(x) is MethodType else x)
+    if in_package(held.__module__, "anyshape"):
+        raise TypeError(f"a {held.__name__} belongs to one trace, and is no part of it")
+    return lambda _: x

@@ -429,12 +429,13 @@ class Rewrite(ast.NodeTransformer):
         for a in n.names:
             self._need_local(a.asname or a.name.partition(".")[0])
         names = [ast.Constant(a.name) for a in n.names]
-        return [n, ast.copy_location(ast.Expr(hook("imported", *names)), n)]
+        asked = ast.copy_location(ast.Expr(hook("importing")), n)
+        return [asked, n, ast.copy_location(ast.Expr(hook("imported", *names)), n)]
 
     def visit_ImportFrom(self, n: ast.ImportFrom) -> Any:
         if any(a.name == "*" for a in n.names):
             raise NoTwinError
-        made: list[ast.stmt] = [n]
+        made: list[ast.stmt] = [ast.copy_location(ast.Expr(hook("importing")), n), n]
         for a in n.names:
             self._need_local(a.asname or a.name)
             value = ast.Name(a.asname or a.name, _LOAD)

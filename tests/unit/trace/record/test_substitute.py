@@ -6,6 +6,7 @@ import functools
 import sys
 from typing import Any
 
+import pytest
 import torch
 
 from anyshape.trace.record import substitute
@@ -26,6 +27,7 @@ class Part:
         yield len, self.method
         yield abs, functools.partial(self.method)
         yield print, functools.partial(given, self, "word")
+        yield sum, functools.partial(given, self.method, word=functools.partial(self.method))
         yield max, min
 
 
@@ -38,8 +40,21 @@ def test_substitutes_are_those_of_the_trace_that_asks(monkeypatch: Any) -> None:
         assert table.get(id(len))() is part
         assert table.get(id(abs))() is part
         assert table.get(id(print))(1) == (part, "word", (1,))
+        first_word, last, _ = table.get(id(sum))()
+        assert first_word() is part
+        assert last() is part
         assert table.get(id(max)) is min
         assert table.get(id(min)) is None
+
+
+def test_an_object_of_one_trace_that_is_no_part_is_an_error(monkeypatch: Any) -> None:
+    monkeypatch.setattr(substitute, "_makers", {})
+    monkeypatch.setattr(substitute, "_seen", [0])
+    part, other = Part(), recorder_for(Tracer())
+    for found in (functools.partial(given, other), functools.partial(given, word=other.note)):
+        substitute._seen[0] = 0
+        with pytest.raises(TypeError, match="belongs to one trace"):
+            Substitutes((part,), lambda found=found: [(len, found)])
 
 
 def test_no_substitute_of_one_trace_refers_to_another() -> None:
