@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from anyshape.cli.output import Output
+from anyshape.cli.place import last_line, raised_by
 from anyshape.cli.schema import ERROR, INTERRUPTED, SUCCESS
 from anyshape.errors import AnyshapeError, AnyshapeWarning, nearest
 from anyshape.version import __version__
@@ -106,4 +107,11 @@ def _run(output: Output, arguments: list[str]) -> int:
         if output.debug:
             traceback.print_exc()
         output.error(error)
+        return ERROR
+    except Exception as error:
+        if last_line(error) is None:  # it is no error of the user's program
+            raise
+        if output.debug:
+            traceback.print_exc()
+        output.error(raised_by("the program", error))
         return ERROR
