@@ -236,6 +236,12 @@ class RecompileLimitError(AnyshapeError, RuntimeError):
 
     code = "AS401"
 
+    @classmethod
+    def of(cls, name: str, count: int, why: str, fix: str) -> RecompileLimitError:
+        """The error of a function that was compiled so often that it may not be again."""
+        times = counted(count, "time", "times")
+        return cls(f"{name} was compiled {times}, which is its limit", why=why, fix=fix)
+
 
 class AuditError(AnyshapeError, RuntimeError):
     """A compiled program is not what its function does now: something was read and not guarded."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 from anyshape.errors import ArgumentError, nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 _ENDINGS: Final = {"report": ".html"}  # of the files that functions write
 
@@ -31,7 +31,7 @@ def public(function: F) -> F:
         except TypeError as e:
             if e.__traceback__ is None or e.__traceback__.tb_next is not None:
                 raise  # it is not the call itself that failed
-            error = _refusal(function, kwargs, str(e))
+            error = _refusal(function, args, kwargs, str(e))
         raise error
 
     return cast("F", call)
@@ -39,18 +39,45 @@ def public(function: F) -> F:
 
 def need_path(name: str, path: object) -> None:
     """Raise for what cannot be the path of a file; `name` is the function that was given it."""
-    if not isinstance(path, str | os.PathLike):
+    if not isinstance(path, str | os.PathLike) or not os.fspath(path):
+        given = "an empty text" if path == "" else type(path).__name__
         raise ArgumentError(
-            f"{name} takes the path of a file, not {type(path).__name__}",
+            f"{name} takes the path of a file, not {given}",
             fix=f'write {name}("model{_ENDINGS.get(name, ".any")}")',
         )
 
 
-def _refusal(function: Callable[..., Any], named: dict[str, Any], said: str) -> ArgumentError:
+def need_bool(name: str, value: object) -> None:
+    """Raise for the value of an option that is either on or off."""
+    if type(value) is not bool:
+        raise ArgumentError(f"{name} is True or False, not {value!r}")
+
+
+def need_one_of(name: str, value: object, valid: Sequence[str]) -> None:
+    """Raise for the value of an option that is none of the valid ones."""
+    if value not in valid:
+        raise ArgumentError(
+            f"{name} cannot be {value!r}",
+            fix=f"{nearest(value, valid)}use one of {', '.join(map(repr, valid))}",
+        )
+
+
+def need_number(name: str, value: object, count: int) -> None:
+    """Raise for what is not the number of one of `count` things, which `name` is a word for."""
+    if type(value) is not int or not 0 <= value < count:
+        last = "0" if count == 1 else f"0 to {count - 1}"
+        raise ArgumentError(f"there is no {name} {value!r}", fix=f"give {last}")
+
+
+def _refusal(
+    function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any], said: str
+) -> ArgumentError:
     name = function.__name__
-    if name == "__init__":
-        name = function.__qualname__.split(".")[-2]
-        said = said.replace(f"{name}.__init__()", name)
+    if name in ("__init__", "__call__"):  # users write the name of the class, or the object
+        owner = function.__qualname__.split(".")[-2]
+        written = owner if name == "__init__" else repr(args[0])
+        said = said.replace(f"{owner}.{name}()", written)
+        name = written
     parameters = [p for p in signature(function).parameters if p != "self"]
     there = f"the arguments are {', '.join(parameters)}" if parameters else "it has no arguments"
     unknown = [k for k in named if k not in parameters]

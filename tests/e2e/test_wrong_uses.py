@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,6 +30,14 @@ def twice(x: Any) -> Any:
 
 def add(x: Any, y: Any) -> Any:
     return x + y
+
+
+async def later(x: Any) -> Any:
+    return x * 2
+
+
+def rows(x: Any) -> Any:
+    yield from x
 
 
 def specified(spec: Any, fn: Any = twice, args: Any = (X,)) -> Any:
@@ -185,6 +194,104 @@ USES: dict[str, tuple[Callable[[], Any], list[str]]] = {
         lambda: wrong.infer_dynamic_shapes((X,), (X,)),
         ["a function or a module first, not tuple", "infer_dynamic_shapes(fn, (x,), (y,))"],
     ),
+    "a coroutine": (
+        lambda: export(later, (X,)),
+        ["later is a coroutine", "without async and yield"],
+    ),
+    "a generator": (lambda: export(rows, (X,)), ["rows is a generator", "without async and yield"]),
+    "a name to export": (lambda: wrong.export("twice", (X,)), ["not str", "export(fn, (x,))"]),
+    "a dict of arguments": (
+        lambda: wrong.export(twice, {"x": X}),
+        ["args must be a tuple, not dict", "the dict as kwargs"],
+    ),
+    "an option that is no bool": (
+        lambda: wrong.export(twice, (X,), draft=3),
+        ["draft is True or False, not 3"],
+    ),
+    "a misspelt choice": (
+        lambda: wrong.export(twice, (X,), control_flow="rais"),
+        ["cannot be 'rais'", "did you mean 'raise'?", "'tree', 'raise'"],
+    ),
+    "a misspelt bound of a hint": (
+        lambda: wrong.Dim.DYNAMIC(minimum=1),
+        ["Dim.DYNAMIC has no argument 'minimum'", "did you mean 'min'?"],
+    ),
+    "a Dim times a float": (
+        lambda: wrong.Dim("n") * 1.5,
+        ["n * 1.5 is not a size", "+ - * // %", "n // 2"],
+    ),
+    "a string plus a Dim": (lambda: "a" + wrong.Dim("n"), ["'a' + n is not a size"]),
+    "half a Dim": (lambda: wrong.Dim("n") / 2, ["a quotient of n and 2", "n // 2"]),
+    "a power of a Dim": (lambda: wrong.Dim("n") ** 2, ["a power of n and 2", "n * n"]),
+    "a compared Dim": (
+        lambda: wrong.Dim("n") < 3,
+        ["n cannot be compared with 3", 'Dim("n", min=2, max=64)'],
+    ),
+    "a name with a minus": (
+        lambda: specified(({0: "batch-size"},)),
+        ["'batch - size'", 'write "batch_size"'],
+    ),
+    "a spec for text": (
+        lambda: specified((None, "k"), lambda x, k: x, (X, "a")),
+        ["k is a str", "write None"],
+    ),
+    "a NumPy integer for an int": (
+        lambda: specified((None, Dim.DYNAMIC), lambda x, k: x * k, (X, 2))(X, np.int64(4)),
+        ["k is int64", "give int(k)"],
+    ),
+    "a misspelt argument of a program": (
+        lambda: export(add, (X, X))(x=X, yy=X),
+        ["add has no argument 'yy'", "did you mean 'y'?", "add(x, y)"],
+    ),
+    "nothing to verify": (lambda: export(twice, (X,)).verify(), ["no calls", "verify((x,), (y,))"]),
+    "a number to compare with": (
+        lambda: export(twice, (X,)).verify(X, eager=3),
+        ["eager must be a function, not int"],
+    ),
+    "no such variant": (lambda: export(twice, (X,)).to_fx(variant=7), ["no variant 7", "give 0"]),
+    "no such segment": (lambda: export(twice, (X,)).to_fx(segment=3), ["no segment 3"]),
+    "no such variant for torch": (
+        lambda: export(twice, (X,)).to_torch(variant=-1),
+        ["no variant -1", "give 0"],
+    ),
+    "an empty path": (lambda: anyshape.load(""), ["not an empty text", 'load("model.any")']),
+    "a device that is not there": (
+        lambda: export(torch.nn.Linear(3, 2), (X,)).to("cudaa"),
+        ["'cudaa' is not a device", '"cpu"'],
+    ),
+    "a misspelt device": (
+        lambda: wrong.export(torch.nn.Linear(3, 2), (X,)).to(devise="cpu"),
+        ["to has no argument 'devise'", "did you mean 'device'?"],
+    ),
+    "a path of weights": (
+        lambda: wrong.export(torch.nn.Linear(3, 2), (X,)).load_state_dict("w.pt"),
+        ["a mapping, not str", 'torch.load("weights.pt")'],
+    ),
+    "a call that does not fit": (
+        lambda: anyshape.infer_dynamic_shapes(twice, (X,), (X, X)),
+        ["call 1 does not fit the function", "it takes (x)"],
+    ),
+    "a number to report a compiled function to": (
+        lambda: wrong.compile(twice).report(3),
+        ["report takes the path of a file, not int"],
+    ),
+    "a marked list": (lambda: wrong.mark_dynamic([X], 0), ["not list", "mark each tensor"]),
+    "a dimension of NumPy": (lambda: wrong.mark_dynamic(X, np.float64(0)), ["not np.float64(0.0)"]),
+    "the name of an op": (
+        lambda: anyshape.register_rule("aten::relu"),
+        ["not 'aten::relu'", "register_rule(torch.ops.aten.relu)"],
+    ),
+    "a rule that is none": (
+        lambda: wrong.register_rule(torch.ops.aten.relu)(3),
+        ["a rule is a function, not 3"],
+    ),
+    "the largest of texts": (lambda: anyshape.sym_max(3, "a"), ["sym_max takes numbers, not str"]),
+    "the smallest of tensors": (lambda: anyshape.sym_min(X, 3), ["sym_min takes numbers, not Te"]),
+    "a size that is no bool": (
+        lambda: wrong.ShapeEnv().backed(4, size="no"),
+        ["size is True or False, not 'no'"],
+    ),
+    "an argument of a ShapeEnv": (lambda: wrong.ShapeEnv(3), ["ShapeEnv takes 1 positional"]),
 }
 
 
@@ -192,6 +299,33 @@ USES: dict[str, tuple[Callable[[], Any], list[str]]] = {
 def test_a_wrong_use_is_told(name: str) -> None:
     call, parts = USES[name]
     assert lacks(said(call), *parts) == []
+
+
+def methods(kind: type) -> dict[str, Any]:
+    found = {n: getattr(kind, n) for n in dir(kind) if not n.startswith("_")}
+    return {f"{kind.__name__}.{n}": f for n, f in found.items() if callable(f)}
+
+
+PUBLIC: dict[str, Any] = {
+    **{n: getattr(wrong, n) for n in wrong.__all__ if not isinstance(getattr(wrong, n), type)},
+    **methods(anyshape.ShapeEnv),
+}
+
+
+@pytest.mark.parametrize("name", [n for n, f in PUBLIC.items() if callable(f)])
+def test_an_unknown_keyword_is_told(name: str) -> None:
+    text = said(lambda: PUBLIC[name](no_such_argument=1))
+    assert (
+        lacks(text, f"{name.rsplit('.', maxsplit=1)[-1]} has no argument 'no_such_argument'") == []
+    )
+
+
+def test_a_backend_that_returns_no_function_is_told() -> None:
+    compiled = anyshape.compile(twice, backend=lambda graph, inputs: None)  # type: ignore[arg-type, return-value]
+    with warnings.catch_warnings(record=True) as caught:  # torch's own too
+        warnings.simplefilter("always")
+        assert torch.equal(compiled(X), twice(X))
+    assert any("it returned None, not a function" in str(w.message) for w in caught)
 
 
 def test_eager_refuses_the_operands_too() -> None:

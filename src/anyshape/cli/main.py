@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from anyshape.cli.interrupt import kept_interrupts
 from anyshape.cli.output import Output
+from anyshape.cli.place import last_line, raised_by
 from anyshape.cli.schema import ERROR, INTERRUPTED, SUCCESS
 from anyshape.errors import AnyshapeError, AnyshapeWarning, nearest
 from anyshape.version import __version__
@@ -91,7 +93,8 @@ def _brief(show: Callable[..., None]) -> Callable[..., None]:
 
 def _run(output: Output, arguments: list[str]) -> int:
     try:
-        status: Any = anyshape.main(arguments, "anyshape", obj=output, standalone_mode=False)
+        with kept_interrupts():
+            status: Any = anyshape.main(arguments, "anyshape", obj=output, standalone_mode=False)
         return SUCCESS if status is None else int(status)
     except click.ClickException as error:  # the command line is wrong
         error.show()
@@ -106,4 +109,11 @@ def _run(output: Output, arguments: list[str]) -> int:
         if output.debug:
             traceback.print_exc()
         output.error(error)
+        return ERROR
+    except Exception as error:
+        if last_line(error) is None:  # it is no error of the user's program
+            raise
+        if output.debug:
+            traceback.print_exc()
+        output.error(raised_by("the program", error))
         return ERROR

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import click
 
+from anyshape.cli.place import raised_by
 from anyshape.errors import AnyshapeError, ArgumentError
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from anyshape.cli.output import Output
 
 _MEMBERS: Final = ("fn", "args", "kwargs", "dynamic_shapes", "calls")
+_KINDS: Final = {"args": (tuple, list), "kwargs": (dict,), "calls": (list, tuple)}
+_EXAMPLES: Final = {"args": "(x,)", "kwargs": '{"x": x}', "calls": "[(x,), (y,)]"}
 _FORMS: Final = "return (fn, args), (fn, args, dynamic_shapes), or a dict of " + ", ".join(_MEMBERS)
 
 
@@ -58,11 +61,7 @@ def read_target(text: str, output: Output) -> Target:
     except (AnyshapeError, click.ClickException):
         raise
     except Exception as e:
-        raise ArgumentError(
-            f"{text} raised {type(e).__name__}",
-            why=f"{e}{_at(e)}",
-            fix="--debug shows the traceback",
-        ) from e
+        raise raised_by(text, e) from e
     return _read(text, made)
 
 
@@ -102,8 +101,15 @@ def _read(text: str, made: Any) -> Target:
     unknown = [key for key in made if key not in _MEMBERS]
     if unknown:
         raise ArgumentError(f"{text} returned a dict with {unknown[0]!r}", fix=_FORMS)
-    example = Call(tuple(made.get("args") or ()), dict(made.get("kwargs") or {}))
-    calls = [_call(text, call) for call in made.get("calls") or ()]
+    given = {key: value for key, value in made.items() if value is not None}
+    for key, kinds in _KINDS.items():
+        if not isinstance(given.setdefault(key, kinds[0]()), kinds):
+            raise ArgumentError(
+                f"{text} returned {key} that is a {type(given[key]).__name__}",
+                fix=f"give a {kinds[0].__name__}, as in {_EXAMPLES[key]}",
+            )
+    example = Call(tuple(given["args"]), given["kwargs"])
+    calls = [_call(text, call) for call in given["calls"]]
     return Target(made["fn"], example, made.get("dynamic_shapes"), calls)
 
 
@@ -116,10 +122,3 @@ def _call(text: str, call: Any) -> Call:
         f"{text} returned a call that is a {type(call).__name__}",
         fix="a call is a tuple of arguments, or a dict of keyword arguments",
     )
-
-
-def _at(e: Exception) -> str:
-    from anyshape.cli.place import last_line
-
-    found = last_line(e)
-    return "" if found is None else f", at {found[0]}:{found[1]}"

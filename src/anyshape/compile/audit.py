@@ -14,6 +14,7 @@ import torch
 from anyshape.compile.tree.trace_path import PathTracer
 from anyshape.config import config
 from anyshape.errors import AuditError
+from anyshape.public_call import public
 from anyshape.trace.arguments import Arguments
 from anyshape.trace.capture import capture_call
 from anyshape.trace.path.segment import Segment
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 
 @contextmanager
+@public
 def audit() -> Iterator[None]:
     """Audit every call of compiled functions in the body of a `with` block.
 

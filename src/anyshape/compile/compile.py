@@ -13,7 +13,7 @@ from anyshape.compile.options import Options
 from anyshape.errors import ArgumentError
 from anyshape.export.program import ExportedProgram
 from anyshape.interop.backend import find_backend
-from anyshape.public_call import public
+from anyshape.public_call import need_bool, need_one_of, public
 from anyshape.torch_compat.dynamo import is_disabled
 
 if TYPE_CHECKING:
@@ -89,15 +89,11 @@ def compile(  # noqa: PLR0913  each is an option of its own
 def _need_valid(options: Options, disable: Any) -> None:
     """Raise for an option that does not exist."""
     recompile_limit, on_deviation = options.recompile_limit, options.on_deviation
-    for name, value in (("fullgraph", options.fullgraph), ("disable", disable)):
-        if type(value) is not bool:
-            raise ArgumentError(f"{name} is True or False, not {value!r}")
+    need_bool("fullgraph", options.fullgraph)
+    need_bool("disable", disable)
     if recompile_limit is not None and (type(recompile_limit) is not int or recompile_limit < 1):
         raise ArgumentError(f"recompile_limit is a number of at least 1, not {recompile_limit!r}")
-    if on_deviation not in _DEVIATIONS:
-        raise ArgumentError(
-            f"on_deviation cannot be {on_deviation!r}", fix=f"one of {', '.join(_DEVIATIONS)}"
-        )
+    need_one_of("on_deviation", on_deviation, _DEVIATIONS)
     if options.mode is not None or options.settings is not None:
         find_backend(*options.lowering)
 

@@ -241,13 +241,13 @@ class Compiled(Described):
 
     def _beyond_limit(self, args: Any, kwargs: Any) -> Any:
         about = most_frequent(self.recompilations)
-        what = f"{name_of(self.fn)} was compiled {len(self.entries)} times, which is its limit"
-        limit = RecompileLimitError(what, why=about.text, fix=about.fix)
+        count = len(self.entries)
+        limit = RecompileLimitError.of(name_of(self.fn), count, about.text, about.fix)
         if self.options.fullgraph:
             raise limit
         if about.is_object and self._cuts.at_error(limit, about.place):
             return self._in_pieces(args, kwargs)
-        self._give_up(f"{what}; what keeps failing: {about}")
+        self._give_up(f"{limit.what}; what keeps failing: {about}")
         return self._eagerly(args, kwargs)
 
     def _give_up(self, why: str) -> None:

@@ -84,7 +84,10 @@ def _expression(site: Site | None) -> ast.expr | None:
     if site is None:
         return None
     source = _by_columns(site) if site.origin is None else ""
-    for text in _statements(source or site.text):
+    source = source or site.text
+    if not source.strip():  # code without a file
+        return None
+    for text in _statements(source):
         try:
             (statement,) = ast.parse(text).body
         except (SyntaxError, ValueError):

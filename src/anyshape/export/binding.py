@@ -82,7 +82,7 @@ class Binding:
                 raise self._error(f"takes the argument {name!r} by position")
             if name not in (*order, *self.names) and self.has_no(name):
                 known = [*order, *self.names]
-                raise self._error(f"has no argument {name!r}", fix=nearest(name, known))
+                raise self._error(f"has no argument {name!r}", meant=nearest(name, known))
             given[name] = value
         return given
 
@@ -108,10 +108,10 @@ class Binding:
         kinds = {p.kind for p in self.parameters.values()}
         return name not in self.parameters and inspect.Parameter.VAR_KEYWORD not in kinds
 
-    def _error(self, what: str, fix: str = "") -> ArgumentError:
+    def _error(self, what: str, fix: str = "", meant: str = "") -> ArgumentError:
         call = ", ".join([*self.heads, *(f"{name}=..." for name in self.names)])
         usage = f"call it as {self.program}({call})"
-        return ArgumentError(f"{self.program} {what}", fix=f"{fix or usage}", code="AS301")
+        return ArgumentError(f"{self.program} {what}", fix=f"{meant}{fix or usage}", code="AS301")
 
 
 def _parameters(function: Any) -> dict[str, inspect.Parameter]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, final
 
 from anyshape.config import config
 from anyshape.env.site import warn
-from anyshape.errors import AnyshapeWarning, RecompileLimitError
+from anyshape.errors import AnyshapeWarning, RecompileLimitError, counted
 from anyshape.interop.backend import lower_program
 from anyshape.interop.example import example_hints, flat_example
 from anyshape.interop.stance import is_watched, stance
@@ -85,7 +85,8 @@ class CompiledCode:
             raise RecompileLimitError(what, why="; ".join(why) or "it is the first call")
         if len(made) >= config.recompile_limit:
             self._ends.add(part)
-            told = f"{self._name} was compiled {len(made)} times, which is its limit; other calls"
+            times = counted(len(made), "time", "times")
+            told = f"{self._name} was compiled {times}, which is its limit; other calls"
             warn(AnyshapeWarning(f"{told} run as plain Python: {why[-1]}", code="AS702"))
             return None
         return self._lower(part, frame)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from inspect import isasyncgenfunction, iscoroutinefunction, isgeneratorfunction
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
@@ -28,7 +29,7 @@ from anyshape.export.state.state import state_of
 from anyshape.observe import wanted
 from anyshape.observe.profile import Profiled
 from anyshape.observe.progress import Progress
-from anyshape.public_call import public
+from anyshape.public_call import need_bool, need_one_of, public
 from anyshape.trace.arguments import signature_of
 from anyshape.trace.record.scratch import need_unread
 
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
 
 _DEVIATION: Final = ("follow", "raise")
 _CONTROL_FLOW: Final = ("tree", "raise")
-_DEFERRED: Final = "prefer_deferred_runtime_asserts_over_guards"
 
 
 @public
@@ -83,23 +83,36 @@ def export(  # noqa: PLR0913  each is an option of its own
     `program.to_torch()` has modules there that are called as the original ones, and can be swapped.
     """
     if not callable(fn):
-        raise ArgumentError(f"export takes a function or a module, not {type(fn).__name__}")
+        raise ArgumentError(
+            f"export takes a function or a module, not {type(fn).__name__}",
+            fix="write export(fn, (x,)), without quotes and without calling fn",
+        )
+    if iscoroutinefunction(fn) or isgeneratorfunction(fn) or isasyncgenfunction(fn):
+        raise ArgumentError(
+            f"export takes a function that returns its results, and {_name(fn)} is a"
+            f" {'generator' if isgeneratorfunction(fn) else 'coroutine'}",
+            fix="export the function that computes, without async and yield",
+        )
     if isinstance(fn, type) and issubclass(fn, torch.nn.Module):
         raise ArgumentError(
             f"export takes a module, and {fn.__name__} is a class of modules",
             fix=f"make a module first, as {fn.__name__}(...)",
         )
     if not isinstance(args, tuple):
-        raise ArgumentError(f"args must be a tuple, not {type(args).__name__}", fix="write (x,)")
+        raise ArgumentError(
+            f"args must be a tuple, not {type(args).__name__}",
+            fix="write (), and the dict as kwargs" if isinstance(args, dict) else "write (x,)",
+        )
     if kwargs is not None and not isinstance(kwargs, dict):
         raise ArgumentError(
             f"kwargs must be a dict, not {type(kwargs).__name__}",
             fix='write {"name": x}, and all that is given by position into args',
         )
     deferred = prefer_deferred_runtime_asserts_over_guards
-    for option, value in (("strict", strict), (_DEFERRED, deferred)):
-        if type(value) is not bool:
-            raise ArgumentError(f"{option} is True or False, not {value!r}")
+    need_bool("allow_partial", allow_partial)
+    need_bool("draft", draft)
+    need_bool("strict", strict)
+    need_bool("prefer_deferred_runtime_asserts_over_guards", deferred)
     wanted.follow_environment()
     allowed = allow_partial or deferred
     kept = paths_of(preserve_module_call_signature)
@@ -157,14 +170,8 @@ class Request(NamedTuple):
 
     def need_valid(self) -> None:
         """Raise for an option that does not exist."""
-        if self.on_deviation not in _DEVIATION:
-            raise ArgumentError(
-                f"on_deviation cannot be {self.on_deviation!r}", fix="use follow or raise"
-            )
-        if self.control_flow not in _CONTROL_FLOW:
-            raise ArgumentError(
-                f"control_flow cannot be {self.control_flow!r}", fix="use tree or raise"
-            )
+        need_one_of("on_deviation", self.on_deviation, _DEVIATION)
+        need_one_of("control_flow", self.control_flow, _CONTROL_FLOW)
 
 
 def build(

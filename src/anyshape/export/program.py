@@ -34,7 +34,7 @@ from anyshape.interop.backend import INDUCTOR, find_backend
 from anyshape.interop.fx_graph import to_fx
 from anyshape.observe.explain import explain
 from anyshape.observe.report.notebook import text_html
-from anyshape.public_call import need_path, public
+from anyshape.public_call import need_number, need_path, public
 from anyshape.trace import tree
 from anyshape.trace.call_structure import flatten_call
 
@@ -273,7 +273,11 @@ class ExportedProgram(Stateful):
         variants needs the number of one, and a variant of several segments that of a segment. The
         module of a variant without branches checks its guards; that of a segment does not.
         """
+        if variant is not None:
+            need_number("variant", variant, len(self.variants))
         chosen = self._variant("a graph") if variant is None else self.variants[variant]
+        if segment is not None:
+            need_number("segment", segment, len(chosen.parts))
         names = {id(tensor): name for name, tensor in self.state.items()}
         root = next((c.class_name for c in self.module_calls if c.path == ""), "")
         if len(chosen.parts) == 1 and not segment:

@@ -18,6 +18,7 @@ from anyshape.env.site import warn
 from anyshape.errors import AnyshapeWarning, ArgumentError
 from anyshape.export.branches.branching import Branching
 from anyshape.interop.fx_graph import warn_of_outlets
+from anyshape.public_call import need_number
 from anyshape.torch_compat.call_frame import APPLY
 from anyshape.trace.codegen import guard_function
 
@@ -78,9 +79,7 @@ def _class_name(program: ExportedProgram) -> str:
 
 
 def _numbered(program: ExportedProgram, variant: int) -> Captured:
-    if type(variant) is not int or not 0 <= variant < len(program.variants):
-        count = len(program.variants)
-        raise ArgumentError(f"{program.name} has no variant {variant!r}", why=f"it has {count}")
+    need_number("variant", variant, len(program.variants))
     return program.variants[variant]
 
 

@@ -64,6 +64,13 @@ def verify(program: ExportedProgram, calls: Sequence[Any], eager: Any) -> Report
     eager = eager if eager is not None else program.function
     if eager is None:
         raise ArgumentError("verify needs a function to compare with", fix="pass eager=fn")
+    if not callable(eager):
+        raise ArgumentError(f"eager must be a function, not {type(eager).__name__}")
+    if not calls:
+        raise ArgumentError(
+            "verify has no calls to compare",
+            fix="write verify((x,), (y,)), one tuple for each call",
+        )
     rows = []
     for i, call in enumerate(calls):
         args = call if isinstance(call, tuple) else (call,)

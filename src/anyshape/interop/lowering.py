@@ -129,4 +129,7 @@ def _compile(
     with fakes.general, tracing(TracingContext(fakes.mode)):
         with fakes.mode, enable_python_dispatcher():
             Examples(module, fakes).run(*fakes.inputs())
-        return compiler(module, fakes.inputs(), **settings)
+        made = compiler(module, fakes.inputs(), **settings)
+    if not callable(made):
+        raise TypeError(f"it returned {made!r:.80}, not a function")
+    return made

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Final
 
 import torch
 
@@ -279,12 +279,17 @@ def unflatten(x: Any, dim: Any, sizes: Any) -> Any:
 # ---------------------------------------------------------------------- dimensions of size 1
 
 
+_ALL: Final = object()  # torch takes no None for all dimensions here
+
+
 @rule("squeeze", view=True)
-def squeeze(x: Any, dim: Any = None) -> Any:
+def squeeze(x: Any, dim: Any = _ALL) -> Any:
     """Without the dimensions of size 1; a dimension of undecided size stays."""
+    if dim is None:
+        raise TypeError("a dimension is no None")
     meta = meta_of(x)
     rank = len(meta.shape)
-    candidates = dims_of(dim, rank) if rank else ()
+    candidates = dims_of(None if dim is _ALL else dim, rank) if rank else ()
     dropped = tuple([d for d in candidates if is_one(meta.shape[d])])
     for d in candidates:
         if d not in dropped and type(meta.shape[d]) is SymInt:

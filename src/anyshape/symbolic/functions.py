@@ -22,6 +22,7 @@ from anyshape.expr.boolean import conj, disj
 from anyshape.expr.constructor import choice, extremum
 from anyshape.expr.node import Expr
 from anyshape.expr.table.op_real import REAL_MAX, REAL_MIN
+from anyshape.public_call import public
 from anyshape.refusal import refused
 from anyshape.symbolic.definedness import applied
 from anyshape.symbolic.numpy_scalar import NumpyBool, NumpyInt
@@ -50,11 +51,13 @@ def _condition(value: object, function: str) -> Any:
     )
 
 
+@public
 def guard_or_false(condition: Truth) -> bool:
     """The truth of the condition; False where only the run could tell."""
     return _guard_or(_condition(condition, "guard_or_false"), False)
 
 
+@public
 def guard_or_true(condition: Truth) -> bool:
     """The truth of the condition; True where only the run could tell."""
     return _guard_or(_condition(condition, "guard_or_true"), True)
@@ -66,6 +69,7 @@ def _guard_or(condition: Any, fallback: bool) -> bool:
     return condition.env.guard_or(condition.condition, fallback)
 
 
+@public
 def statically_known_true(condition: Truth) -> bool:
     """Whether the condition is proved; records nothing."""
     condition = _condition(condition, "statically_known_true")
@@ -74,6 +78,7 @@ def statically_known_true(condition: Truth) -> bool:
     return bool(condition)
 
 
+@public
 def statically_known_false(condition: Truth) -> bool:
     """Whether the opposite of the condition is proved; records nothing."""
     condition = _condition(condition, "statically_known_false")
@@ -82,6 +87,7 @@ def statically_known_false(condition: Truth) -> bool:
     return not condition
 
 
+@public
 def check(condition: Truth, message: str | Callable[[], str] | None = None) -> None:
     """State that the condition holds: a fact from here on, an error at run time when it fails."""
     condition = _condition(condition, "check")
@@ -94,6 +100,7 @@ def check(condition: Truth, message: str | Callable[[], str] | None = None) -> N
         raise RuntimeAssertError(text or "a checked condition does not hold")
 
 
+@public
 def hint(value: Any, fallback: Any = None) -> Any:
     """A likely value of a symbolic number, for heuristics: never guarded, never a proof."""
     kind = type(value)
@@ -121,6 +128,15 @@ def _env_of(values: Iterable[object]) -> Env | None:
     return None
 
 
+def _need_numbers(name: str, operands: list[Any]) -> None:
+    for operand in operands:
+        if not isinstance(operand, int | float | SymBool) and not is_numpy(operand):
+            raise ArgumentError(
+                f"{name} takes numbers, not {type(operand).__name__}",
+                fix="give it ints, floats, sizes such as x.shape[0], or one list of them",
+            )
+
+
 def _flat(args: tuple[Any, ...]) -> list[Any]:
     """The operands of a call that takes them one by one or as one list."""
     if len(args) == 1 and isinstance(args[0], list | tuple):
@@ -134,6 +150,7 @@ def _extremum(args: tuple[Any, ...], name: str, plain: Any, pick: Any, op: Op) -
         raise ArgumentError(f"{name} needs at least one operand")
     env = _env_of(operands)
     if env is None:
+        _need_numbers(name, operands)
         return plain(operands)
     nodes = [node_of(o, env) for o in operands]
     if None in nodes:
@@ -149,11 +166,13 @@ def _extremum(args: tuple[Any, ...], name: str, plain: Any, pick: Any, op: Op) -
     return number(reals[0] if len(reals) == 1 else applied(env, op, *reals), env)
 
 
+@public
 def sym_max(*args: Any) -> Any:
     """The largest operand, without asking which one it is; a float if one of them is."""
     return _extremum(args, "sym_max", max, extremum.maximum, REAL_MAX)
 
 
+@public
 def sym_min(*args: Any) -> Any:
     """The smallest operand, without asking which one it is; a float if one of them is."""
     return _extremum(args, "sym_min", min, extremum.minimum, REAL_MIN)
@@ -181,27 +200,31 @@ def _one_of(operands: list[Any], plain: Any, symbolic: Any) -> Any:
     return symbolic(operands) if is_alike and len(operands) > 1 else plain(operands)
 
 
+@public
 def sym_sum(*args: Any) -> Any:
     """The sum of the operands, one by one or as one list; 0 for none."""
     total: Any = 0
-    for operand in _flat(args):
-        if not isinstance(operand, int | float | SymBool):
-            raise ArgumentError(f"sym_sum takes numbers, not {type(operand).__name__}")
+    operands = _flat(args)
+    _need_numbers("sym_sum", operands)
+    for operand in operands:
         total = total + operand
     return total
 
 
+@public
 def sym_not(condition: Truth) -> Any:
     """The opposite, without asking."""
     condition = _condition(condition, "sym_not")
     return ~condition if type(condition) is SymBool else not condition
 
 
+@public
 def sym_and(*args: Any) -> Any:
     """Whether all operands hold, without asking."""
     return _junction(args, "sym_and", all, conj)
 
 
+@public
 def sym_or(*args: Any) -> Any:
     """Whether some operand holds, without asking."""
     return _junction(args, "sym_or", any, disj)
@@ -215,6 +238,7 @@ def _junction(args: tuple[Any, ...], name: str, plain: Any, junction: Any) -> An
     return SymBool(junction(env.pool, [condition_of(o, env) for o in operands]), env)
 
 
+@public
 def sym_ite(condition: Truth, then: Any, otherwise: Any) -> Any:
     """`then` where the condition holds, else `otherwise`, without asking."""
     condition = _condition(condition, "sym_ite")

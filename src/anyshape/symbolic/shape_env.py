@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from anyshape.env import Env
 from anyshape.errors import ArgumentError
+from anyshape.public_call import need_bool, public
 from anyshape.symbolic.number_asker import NumberAsker
 from anyshape.symbolic.operand import expr_of
 from anyshape.symbolic.sym_bool import SymBool, condition_of
@@ -30,9 +31,11 @@ class ShapeEnv:
 
     __slots__ = ("env",)
 
+    @public
     def __init__(self) -> None:
         self.env = Env(NumberAsker())
 
+    @public
     def backed(
         self,
         hint: int,
@@ -45,9 +48,11 @@ class ShapeEnv:
         """A new backed integer with the value `hint` while tracing; a size unless `size=False`."""
         _need_int("hint", hint)
         _need_bounds(min, max)
+        need_bool("size", size)
         e = self.env.backed(hint, source=_text(source), min=min, max=max, size=size)
         return SymInt(e, self.env)
 
+    @public
     def unbacked(
         self,
         *,
@@ -61,19 +66,24 @@ class ShapeEnv:
         if hint is not None:
             _need_int("hint", hint)
         _need_bounds(min, max)
+        need_bool("size", size)
+        need_bool("size", size)
         e = self.env.unbacked(source=_text(source), size=size, min=min, max=max, hint=hint)
         return SymInt(e, self.env)
 
+    @public
     def backed_float(self, hint: float, *, source: str | None = None) -> SymFloat:
         """A new float with the value `hint` while tracing."""
         if not isinstance(hint, float):
             raise ArgumentError(f"hint is a float, not {type(hint).__name__}")
         return SymFloat(self.env.real(hint, source=_text(source)), self.env)
 
+    @public
     def unbacked_float(self, *, source: str | None = None) -> SymFloat:
         """A new float that only the run knows."""
         return SymFloat(self.env.real(source=_text(source)), self.env)
 
+    @public
     def prove(self, condition: SymBool | bool) -> Verdict:
         """Whether a condition always holds, never, or neither is known; records nothing."""
         b = condition_of(condition, self.env)
@@ -81,6 +91,7 @@ class ShapeEnv:
             raise ArgumentError(f"prove takes a SymBool, not {type(condition).__name__}")
         return self.env.prove(b)
 
+    @public
     def simplify(self, value: Any) -> Any:
         """The same value in fewer words: an `int` or `bool` where it is constant."""
         condition = condition_of(value, self.env)
@@ -95,6 +106,7 @@ class ShapeEnv:
         e = self.env.simplify(e)
         return e.c if e.is_const else SymInt(e, self.env)
 
+    @public
     def range_of(self, value: Any) -> Interval:
         """The smallest known interval that holds all values."""
         e = None if condition_of(value, self.env) else expr_of(value, self.env)

@@ -15,7 +15,7 @@ import torch
 
 from anyshape.env.site import capture as capture_site
 from anyshape.env.site import is_asked_by_user
-from anyshape.errors import UnsupportedError
+from anyshape.errors import ArgumentError, UnsupportedError
 from anyshape.events import OpCall, listeners
 from anyshape.refusal import refused
 from anyshape.symbolic.numpy_calls import with_shapes
@@ -338,7 +338,9 @@ def _size(t: SymTensor, dim: Any = None) -> Any:
 
 def _dim(t: SymTensor, dim: Any) -> Any:
     rank = len(t._meta.shape)
-    dim = int(dim)  # which guards a symbolic one
+    if type(dim) is bool or not hasattr(dim, "__index__"):
+        raise ArgumentError(f"a dimension is an int, not {dim!r:.80}", code="AS123")
+    dim = operator.index(dim)  # which guards a symbolic one
     if not -rank <= dim < rank:
         raise IndexError(
             f"Dimension out of range (expected to be in range of [{-rank}, {rank - 1}], got {dim})"

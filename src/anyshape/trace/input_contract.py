@@ -221,6 +221,8 @@ def _error(condition: Condition, flat: Sequence[Any]) -> AnyshapeError:
     elif type(condition) is StaticSize:
         dim = condition.dim
         fix = f'to let it vary, give dimension {dim} a name in dynamic_shapes, as {{{dim}: "n"}}'
+    elif violation.wrong_type and violation.expected in ("int", "float", "bool"):
+        fix = f"give {violation.expected}({violation.place}), or export with such an example"
     elif type(condition) is SameValue:
         fix = f"export a program for each value of {condition.leaf.name}"
         if type(condition.leaf.example) is int:

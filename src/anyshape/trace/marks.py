@@ -195,13 +195,17 @@ def _need_outside(name: str) -> None:
 def _dims(name: str, t: object, dim: Any) -> tuple[int, ...]:
     """The dimensions that a call names, counted from the front."""
     if not isinstance(t, torch.Tensor):
-        fix = "torch.from_numpy(x)" if type(t).__name__ == "ndarray" else "torch.tensor(x)"
-        raise ArgumentError(f"{name} takes a tensor, not {type(t).__name__}", fix=f"give it {fix}")
+        numbers = "torch.from_numpy(x)" if type(t).__name__ == "ndarray" else "torch.tensor(x)"
+        is_numbers = isinstance(t, int | float) or type(t).__name__ == "ndarray"
+        raise ArgumentError(
+            f"{name} takes a tensor, not {type(t).__name__}",
+            fix=f"give it {numbers}" if is_numbers else "mark each tensor that the function gets",
+        )
     given = tuple(dim) if isinstance(dim, list | tuple) else (dim,)
-    odd = [type(d).__name__ for d in given if type(d) is not int]
+    odd = [d for d in given if type(d) is not int]
     if odd:
         raise ArgumentError(
-            f"a dimension of {name} must be an int, not {odd[0]}",
+            f"a dimension of {name} must be an int, not {odd[0]!r:.80}",
             fix="give an int, or a list or tuple of them",
         )
     rank = t.dim()

@@ -109,3 +109,9 @@ def test_the_variable_of_a_number(line: str, name: str, monkeypatch: pytest.Monk
     code = compiled("x = 1\n")
     monkeypatch.setitem(origins, code.co_filename, {1: Origin("user.py", 7, "f", line)})
     assert assigned_name(Site(code, 2)) == name
+
+
+def test_code_without_a_file_asks_nothing_that_is_known() -> None:
+    code = compile("if n > 3:\n    pass\n", "<no file>", "exec")
+    asks = [i.offset for i in dis.get_instructions(code) if i.opname.startswith("POP_JUMP")]
+    assert [written_condition(Site(code, offset), is_tensor=True) for offset in asks] == [""]

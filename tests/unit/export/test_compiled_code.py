@@ -193,7 +193,7 @@ def test_the_limit_is_told() -> None:
     with torch.no_grad():
         compiled = program.compile(backend="aot_eager")
     with anyshape.config.patch(recompile_limit=1):
-        with pytest.warns(AnyshapeWarning, match="compiled 1 times, which is its limit"):
+        with pytest.warns(AnyshapeWarning, match="compiled 1 time, which is its limit"):
             found = compiled(rows(3))
         assert torch.equal(found, model(rows(3)))
         assert torch.equal(compiled(rows(4)), model(rows(4)))

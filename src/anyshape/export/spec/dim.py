@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import torch
 
@@ -22,10 +22,15 @@ from anyshape.expr.text.parse import parse
 from anyshape.expr.traverse import symbols_of
 from anyshape.public_call import public
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 AUTO: Final = "auto"
 DYNAMIC: Final = "dynamic"
 STATIC: Final = "static"
 UNBACKED: Final = "unbacked"
+_WHY: Final = "a Dim is a name for a size, computed with ints and other Dims by + - * // %"
+_WRITE: Final = "write 2 * n, n * n, n // 2 or the like for a Dim n"
 _UNBOUNDED: Final = 2**62  # torch writes infinity as a number beyond this
 
 
@@ -69,6 +74,7 @@ class Hint:
         self.min = min
         self.max = max
 
+    @public
     def __call__(self, min: int | None = None, max: int | None = None) -> Hint:
         """The same with bounds."""
         if self.kind == STATIC:
@@ -82,6 +88,15 @@ class Hint:
         return f"Dim.{self.kind.upper()}" + (f"({', '.join(bounds)})" if bounds else "")
 
 
+def _refusing(said: str, fix: str) -> Callable[[_Algebra, object], Derived]:
+    """A method for an operator that sizes do not have; `said` tells what `{0}` and `{1}` are in."""
+
+    def refuse(self: _Algebra, other: object) -> Derived:
+        raise ArgumentError(said.format(self, other), why=_WHY, fix=fix, code="AS222")
+
+    return refuse
+
+
 class _Algebra:
     """Arithmetic that builds expressions of named sizes."""
 
@@ -93,8 +108,10 @@ class _Algebra:
         elif isinstance(other, _Algebra):
             text, dims = f"({other})", other.dims
         else:
-            refused: Any = NotImplemented  # Python asks the other operand, then raises
-            return refused  # type: ignore[no-any-return]  # not part of the type of an operator
+            left, right = (repr(other), self) if swap else (self, repr(other))
+            raise ArgumentError(
+                f"{left} {sign} {right} is not a size", why=_WHY, fix=_WRITE, code="AS222"
+            )
         mine = f"({self})"
         left, right = (text, mine) if swap else (mine, text)
         return Derived(f"{left} {sign} {right}", {**self.dims, **dims})
@@ -133,6 +150,15 @@ class _Algebra:
 
     def __rmod__(self, other: int | _Algebra) -> Derived:
         return self._join("%", other, swap=True)
+
+    def __neg__(self) -> Derived:
+        return self._join("-", 0, swap=True)
+
+    __truediv__ = __rtruediv__ = _refusing("a quotient of {0} and {1} is not a size", _WRITE)
+    __pow__ = __rpow__ = _refusing("a power of {0} and {1} is not a size", _WRITE)
+    __lt__ = __le__ = __gt__ = __ge__ = _refusing(
+        "{0} cannot be compared with {1}", 'give it bounds, as Dim("n", min=2, max=64)'
+    )
 
 
 class Dim(_Algebra):

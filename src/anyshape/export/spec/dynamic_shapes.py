@@ -185,7 +185,9 @@ class _Reader:
                 if type(value) is not int and not plain:
                     kind = type(value).__name__
                     raise ArgumentError(
-                        f"{path} is a {kind}, which cannot be {entry!r}", code="AS221"
+                        f"{path} is a {kind}, which cannot be {entry!r}",
+                        fix="write None: sizes of tensors, ints, floats and bools can be dynamic",
+                        code="AS221",
                     )
                 self._put(self.count, None, entry, value, path)
         self.count += 1

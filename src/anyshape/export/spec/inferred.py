@@ -46,7 +46,13 @@ def infer_dynamic_shapes(
                 f"call {i} is a {type(call).__name__}",
                 fix="give a tuple of arguments, or a dict of keyword arguments",
             )
-        given = signature.bind(**call) if isinstance(call, dict) else signature.bind(*call)
+        try:
+            given = signature.bind(**call) if isinstance(call, dict) else signature.bind(*call)
+        except TypeError as e:
+            names = ", ".join(signature.parameters)
+            raise ArgumentError(
+                f"call {i} does not fit the function: {e}", fix=f"it takes ({names})", code="AS301"
+            ) from None
         bound.append(given.arguments)
     for i, arguments in enumerate(bound[1:], 1):
         if [*arguments] != [*bound[0]]:

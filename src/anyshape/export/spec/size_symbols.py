@@ -7,6 +7,7 @@ occurrence is a relation of the input contract.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from anyshape.errors import ConstraintError
@@ -93,9 +94,11 @@ class SizeSymbols:
     def _solved(self, name: str, entry: Derived, value: int) -> int:
         found = linear_in(entry.text, entry.dims)
         if found is None:
+            as_one = "_".join(re.findall(r"\w+", entry.text))
             raise ConstraintError(
                 f"{name} occurs only in {entry.text!r}, which cannot be solved for it",
-                fix=f"name {name} itself as the size of some dimension",
+                fix=f"name {name} itself as the size of some dimension, or write"
+                f' "{as_one}" if that is one name',
                 code="AS203",
             )
         _, factor, constant = found

@@ -55,9 +55,15 @@ class Target(NamedTuple):
         ):
             raise ArgumentError(f"to takes a floating-point dtype, not {dtype}")
         try:
-            return cls(None if device is None else torch.device(device), dtype)
-        except (RuntimeError, TypeError) as e:
-            raise ArgumentError(f"{device!r} is not a device") from e
+            found = None if device is None else torch.device(device)
+            torch.empty(0, device=found)
+            return cls(found, dtype)
+        except (RuntimeError, TypeError, AssertionError) as e:
+            raise ArgumentError(
+                f"{device!r} is not a device of this machine",
+                why=str(e).splitlines()[0],
+                fix='write "cpu", "cuda:0" or the like',
+            ) from e
 
     def convert(self, x: Any) -> Any:
         """A leaf of the arguments: tensors are moved, and floating-point ones converted."""

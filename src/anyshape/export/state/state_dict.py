@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import torch
@@ -12,7 +13,7 @@ from anyshape.export.state.state import Form
 from anyshape.export.state.storage import allocated, overlapping
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from anyshape.export.state.state import Entry, State
 
@@ -95,10 +96,12 @@ def need_apart(state: State, replaced: Mapping[int, torch.Tensor]) -> None:
 
 def _read(given: Any) -> dict[str, torch.Tensor]:
     """The tensors of a state dict, by name."""
-    try:
-        found = {name: given[name] for name in given}
-    except Exception as e:
-        raise ArgumentError(f"a state dict is a mapping, not {type(given).__name__}") from e
+    if not isinstance(given, Mapping):
+        raise ArgumentError(
+            f"a state dict is a mapping, not {type(given).__name__}",
+            fix='give model.state_dict(), or torch.load("weights.pt")',
+        )
+    found = {name: given[name] for name in given}
     wrong = [n for n, t in found.items() if type(n) is not str or not isinstance(t, torch.Tensor)]
     if wrong:
         raise ArgumentError(

@@ -13,6 +13,7 @@ from anyshape.export.state.hierarchy import ProgramModule
 from anyshape.export.state.naming import BUFFER, NON_PERSISTENT_BUFFER, PARAMETER
 from anyshape.export.state.signature import GraphSignature, signature_of
 from anyshape.export.state.state_dict import IncompatibleKeys, change_of
+from anyshape.public_call import public
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -45,6 +46,7 @@ class Stateful:
         found = [(e.name, e.tensor.detach()) for e in self.state.entries if e.is_saved]
         return OrderedDict(found)
 
+    @public
     def load_state_dict(
         self, state_dict: Mapping[str, torch.Tensor], strict: bool = True, assign: bool = False
     ) -> IncompatibleKeys:
@@ -87,6 +89,7 @@ class Stateful:
         """
         return ProgramModule(self)  # type: ignore[arg-type]  # the only subclass
 
+    @public
     def to(
         self,
         *args: Any,

@@ -55,7 +55,8 @@ def add_program(
         row |= {"range": str(always[name]) if is_one else interval}
         symbols.append(row | {"place": report.place(s.site)})
     modules = _Modules()
-    graphs = [_graph(report, modules, part, graph) for part, graph in parts]
+    inputs = {leaf.value: leaf.name for leaf in captured.inputs.leaves if leaf.value}
+    graphs = [_graph(report, modules, part, graph, inputs) for part, graph in parts]
     report.programs.append(
         {"title": title, "symbols": symbols, "graphs": graphs, "modules": modules.rows}
     )
@@ -94,8 +95,11 @@ class _Modules:
         return known
 
 
-def _graph(report: ReportData, modules: _Modules, title: str, graph: Graph) -> dict[str, Any]:
-    inputs = [[str(v), "input", str(v.meta)] for v in graph.inputs]
+def _graph(
+    report: ReportData, modules: _Modules, title: str, graph: Graph, names: dict[Value, str]
+) -> dict[str, Any]:
+    words = {v: f"input {names[v]}" if v in names else "input" for v in graph.inputs}
+    inputs = [[str(v), words[v], str(v.meta)] for v in graph.inputs]
     inputs += [[str(v), "constant", str(v.meta)] for v, _ in graph.constants]
     rows = [_node(report, modules, node) for node in graph.nodes]
     return {

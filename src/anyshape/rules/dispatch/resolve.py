@@ -7,6 +7,7 @@ tracer, 4. torch's own meta kernel over our numbers (`bridge.py`), 5. `Unsupport
 from __future__ import annotations
 
 import functools
+import sys
 import types
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from anyshape.env.site import capture as capture_site
-from anyshape.errors import ArgumentError, ShapeError, UnsupportedError
+from anyshape.errors import AnyshapeError, ArgumentError, ShapeError, UnsupportedError
 from anyshape.refusal import refused
 from anyshape.rules.dispatch.as_number import MAKERS, METHODS, as_numbers, need_sizes, with_dtype
 from anyshape.rules.dispatch.autocast import cast_operands
@@ -168,7 +169,7 @@ def _by_name(func: Any, name: str) -> functools.partial[Any] | None:
 # ---------------------------------------------------------------------- the forms of a row
 
 _WRONG_ARGUMENT: Final = (TypeError, ArgumentError, AttributeError)
-_MISFIT: Final = object()  # the signature of the rule does not accept the call
+_MISFIT: Final = object()  # the rule is not made for the call
 
 
 def _call(found: Rule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -185,13 +186,23 @@ def _call_reordered(found: Rule, args: tuple[Any, ...], kwargs: dict[str, Any]) 
     """Retry a call that raised: in the current order of arguments if it uses a deprecated one, or
     with numbers for what stands for them.
 
-    Called while the error of the rule is handled. If nothing changes: return _MISFIT if the
-    signature of the rule does not accept the call, else raise the error again.
+    Called while the error of the rule is handled.
     """
     other = reordered(found.name, args, kwargs) or as_numbers(args, kwargs, tensors=False)
     if other is not None:
-        return found.function(*other[0], **other[1])
-    if takes(found.function, args, kwargs):
+        args, kwargs = other
+        try:
+            return found.function(*args, **kwargs)
+        except _WRONG_ARGUMENT:
+            return _refused_again(found, args, kwargs)
+    return _refused_again(found, args, kwargs)
+
+
+def _refused_again(found: Rule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Raise an error of ours again if the signature of the rule accepts the call; else _MISFIT, so
+    that torch is asked: an error of Python's comes from an argument that no rule is made for.
+    """
+    if isinstance(sys.exception(), AnyshapeError) and takes(found.function, args, kwargs):
         raise  # noqa: PLE0704  what the rule raised
     return _MISFIT
 
@@ -244,7 +255,7 @@ def _run_sized(found: Rule, tracer: Any, func: Any, args: Any, kwargs: Any) -> A
 
 
 def _run_misfit(found: Rule, tracer: Any, func: Any, args: Any, kwargs: Any) -> Any:
-    """The next rung, for a call that the signature of the rule does not accept.
+    """The next rung, for a call that the rule is not made for.
 
     If torch rejects the call too, the caller made a mistake; else the rule is out of date.
     """

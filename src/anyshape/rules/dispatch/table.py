@@ -15,6 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from anyshape.errors import ArgumentError
+from anyshape.public_call import public
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,6 +54,7 @@ def rule(
     return add
 
 
+@public
 def register_rule(op: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """A decorator for the shape rule of your own op.
 
@@ -68,9 +70,19 @@ def register_rule(op: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]
     ...     return x.new_empty(2 * x.shape[0], *x.shape[1:])
     """
     if not callable(op):
-        raise ArgumentError(f"register_rule takes an op, which is callable, not {op!r}")
+        named = isinstance(op, str) and "::" in op
+        usual = ".".join(op.split("::")) if named else "mylib.twice"
+        raise ArgumentError(
+            f"register_rule takes an op, which is callable, not {op!r}",
+            fix=f"write register_rule(torch.ops.{usual})",
+        )
 
     def add(function: Callable[..., Any]) -> Callable[..., Any]:
+        if not callable(function):
+            raise ArgumentError(
+                f"a rule is a function, not {function!r}",
+                fix="write @register_rule(op) above the function",
+            )
         USER[op] = Rule(getattr(op, "__name__", str(op)), function)
         for forget in _callbacks:
             forget()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -43,8 +44,10 @@ def shape_of(x: Any) -> tuple[Any, ...]:
 
 def dim_of(dim: Any, rank: int) -> Any:
     """A dimension counted from the front; a scalar counts as one-dimensional."""
+    if type(dim) is bool:
+        raise TypeError("a dimension is no bool")  # torch is asked, which takes it for few ops
     if type(dim) is not int:
-        dim = int(dim)
+        dim = operator.index(dim)
     bound = rank or 1
     if not -bound <= dim < bound:
         raise DimError(

@@ -207,11 +207,11 @@ def test_a_saved_tensor_takes_its_marks_along() -> None:
 # ---------------------------------------------------------------------- what is refused
 
 REFUSED = [
-    (mark_dynamic, (0.0,), {}, ArgumentError, "must be an int, not float"),
-    (mark_dynamic, (True,), {}, ArgumentError, "must be an int, not bool"),
-    (mark_dynamic, ("0",), {}, ArgumentError, "must be an int, not str"),
-    (mark_dynamic, (None,), {}, ArgumentError, "must be an int, not NoneType"),
-    (maybe_mark_dynamic, ([0, None],), {}, ArgumentError, "must be an int, not NoneType"),
+    (mark_dynamic, (0.0,), {}, ArgumentError, "must be an int, not 0.0"),
+    (mark_dynamic, (True,), {}, ArgumentError, "must be an int, not True"),
+    (mark_dynamic, ("0",), {}, ArgumentError, "must be an int, not '0'"),
+    (mark_dynamic, (None,), {}, ArgumentError, "must be an int, not None"),
+    (maybe_mark_dynamic, ([0, None],), {}, ArgumentError, "must be an int, not None"),
     (mark_dynamic, (3,), {}, DimError, "dimension 3 of a tensor with 3"),
     (mark_unbacked, ([1, -4],), {}, DimError, "dimension -4 of a tensor with 3"),
     (mark_static, (5,), {}, DimError, "use -3 to 2"),

@@ -100,6 +100,7 @@ def test_report_of_an_exported_program(program: Any, tmp_path: Path) -> None:
     shown = dict(map(tuple, data["files"][file]["lines"]))
     assert shown[line].strip() == "if y.size(0) > 5:"
     graph = data["programs"][0]["graphs"][0]
+    assert graph["inputs"][0] == ["i0", "input x", "float32[s0, 4]"]
     module, op, text, metas, _ = graph["nodes"][0]
     assert op == "linear"
     assert "linear" in text
