@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class Cuts:
     """The pieces of a function, once it was cut. `part` compiles a function that is one of them."""
 
-    def __init__(self, fn: Any, part: Callable[[Any], Any], stats: Stats) -> None:
+    def __init__(self, fn: Any, part: Callable[..., Any], stats: Stats) -> None:
         self.pieces: Pieces | None = None
         self._fn = fn
         self._part = part
