@@ -108,6 +108,20 @@ def test_an_input_with_a_history_has_its_gradient() -> None:
         assert found[0][0] is None
 
 
+def test_an_input_that_is_a_parameter_of_the_program_too() -> None:
+    net = Net()
+    other = nn.Parameter(torch.tensor(3.0))
+    program = anyshape.compile(lambda x: (x * 2, net.scale * 3, other * 5), backend="aot_eager")
+    for given in (net.scale, other, net.scale):
+        for used in range(3):
+            found = []
+            for function in (program, program.fn):
+                net.scale.grad = other.grad = None
+                function(given)[used].backward()
+                found.append([net.scale.grad, other.grad])
+            assert same(*found), used
+
+
 def test_an_update_leaves_what_got_no_gradient() -> None:
     """Weights of a head that no loss uses do not decay."""
     eager = Net()

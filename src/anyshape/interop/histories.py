@@ -95,7 +95,11 @@ class Histories:
 
     def _watch(self, results: Sequence[Any], args: Sequence[Any]) -> None:
         tensors = {v: args[place] for v, place in self._given.items()} | self._constants
-        edges = {_edge(x): v for v, x in tensors.items() if x.requires_grad}
+        edges: dict[Any, frozenset[Value]] = {}  # an input and a constant may be one tensor
+        for v, x in tensors.items():
+            if x.requires_grad:
+                edge = _edge(x)
+                edges[edge] = edges.get(edge, frozenset()) | {v}
         flows: dict[int, frozenset[Value]] = {}  # by the results of the node
         node: Any = None
         for place, own in self._outputs:
@@ -130,7 +134,7 @@ def _edge(x: torch.Tensor) -> tuple[Any, int]:
 def _needed(
     grads: Sequence[Any],
     tangents: Sequence[Any],
-    asked: Sequence[Value | None],
+    asked: Sequence[frozenset[Value] | None],
     flows: dict[int, frozenset[Value]],
 ) -> tuple[Any, ...] | None:
     """The gradients that follow from the tangents that there are, None for the others."""
@@ -139,7 +143,7 @@ def _needed(
         return None
     reached: frozenset[Value] = frozenset().union(*[flows[number] for number in used])
     pairs = zip(grads, asked, strict=True)
-    return tuple([g if v is None or v in reached else None for g, v in pairs])
+    return tuple([g if own is None or own & reached else None for g, own in pairs])
 
 
 def _leaves(outputs: Any) -> list[Value]:
