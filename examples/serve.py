@@ -11,8 +11,9 @@ for all sizes. Nothing is compiled after the start. A worker that is free takes 
 wait, shared with other free workers and up to a limit, as one padded batch: the busier the server,
 the larger the batches.
 
-SIGINT and SIGTERM end the server: it takes no more connections, answers the requests that it has
-read, and ends its workers.
+SIGINT and SIGTERM end the server: it takes no more requests, answers those that it has read, and
+ends its workers. If a worker process dies, its requests are answered with 503, and another process
+takes its place.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ import os
 import signal
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -41,6 +43,8 @@ if TYPE_CHECKING:
 
 LARGEST_BATCH = 32
 LONGEST_BODY = 1 << 20  # bytes
+LONGEST_REQUEST = 4096  # words: attention takes memory for each pair of them
+PATIENCE = 30.0  # seconds for clients that do not read their answers, at the end
 ENGINES = ("anyshape", "inductor", "eager", "torch.compile")
 
 
@@ -138,11 +142,20 @@ def work(setup: Setup, pipe: Connection) -> None:
     with torch.inference_mode():
         run(*padded([[1, 2], [3]]))
         pipe.send("ready")
-        while (requests := pipe.recv()) is not None:
+        while (requests := _received(pipe)) is not None:
             try:
                 pipe.send(run(*padded(requests)).tolist())
             except Exception as e:  # a bad request does not end the worker
                 pipe.send(Failed(str(e)))
+
+
+def _received(pipe: Connection) -> list[list[int]] | None:
+    """The next batch; None at the end, or once the server is gone."""
+    try:
+        found: list[list[int]] | None = pipe.recv()
+    except EOFError:
+        return None
+    return found
 
 
 def padded(requests: list[list[int]]) -> tuple[torch.Tensor, torch.Tensor]:
@@ -158,27 +171,49 @@ class Failed(Exception):
     """A batch that cannot be scored."""
 
 
+class Gone(Exception):
+    """A batch whose worker has died."""
+
+
 class Worker:
     """A worker process, as the server sees it."""
 
     def __init__(self, setup: Setup) -> None:
+        self._setup = setup
+        self.start()
+
+    def start(self) -> None:
+        """Start a process, which says when it is ready."""
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload(["torch", "anyshape"])
         self._pipe, theirs = context.Pipe()
-        self._process = context.Process(target=work, args=(setup, theirs))
+        self._process = context.Process(target=work, args=(self._setup, theirs))
         self._process.start()
         theirs.close()
 
+    def start_again(self) -> None:
+        """Start a process in place of one that has died, and wait until it is ready."""
+        self._pipe.close()
+        self._process.join()
+        self.start()
+        self.answer()
+
     def answer(self) -> Any:
-        """Wait for what the worker sends. `EOFError` if it has ended."""
-        found = self._pipe.recv()
+        """Wait for what the worker sends. `Gone` if it has died."""
+        try:
+            found = self._pipe.recv()
+        except (EOFError, OSError) as e:
+            raise Gone("the worker process has died") from e
         if isinstance(found, Failed):
             raise found
         return found
 
     def ask(self, requests: list[list[int]]) -> Any:
         """The scores of a batch."""
-        self._pipe.send(requests)
+        try:
+            self._pipe.send(requests)
+        except OSError as e:
+            raise Gone("the worker process has died") from e
         return self.answer()
 
     def memory(self) -> dict[str, int]:
@@ -192,9 +227,14 @@ class Worker:
         fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
+    def kill(self) -> None:
+        """Let the process die."""
+        self._process.kill()
+
     def close(self) -> int | None:
         """End the process; its exit code."""
-        self._pipe.send(None)
+        with suppress(OSError):  # it has died
+            self._pipe.send(None)
         self._process.join()
         return self._process.exitcode
 
@@ -214,6 +254,7 @@ class Server:
         self._waiting: asyncio.Queue[tuple[list[int], asyncio.Future[Any]]] = asyncio.Queue()
         self._connections: set[asyncio.StreamWriter] = set()
         self._open = 0  # requests that were read and not answered
+        self._is_ending = False
         self._quiet = asyncio.Condition()
 
     async def start(self, host: str, port: int) -> int:
@@ -230,9 +271,11 @@ class Server:
 
     async def stop(self) -> list[int | None]:
         """Answer what was asked, then end the workers; their exit codes."""
+        self._is_ending = True
         self._server.close()
-        async with self._quiet:
-            await self._quiet.wait_for(lambda: not self._open)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(PATIENCE), self._quiet:
+                await self._quiet.wait_for(lambda: not self._open)
         for connection in self._connections:
             connection.close()
         for loop in self._loops:
@@ -263,9 +306,21 @@ class Server:
                 batch[0][1].set_exception(e)
             for request in batch if len(batch) > 1 else ():  # the others are answered
                 await self._score(worker, [request])
+        except Gone as e:
+            for _, answer in batch:
+                answer.set_exception(e)
+            await self._replace(worker)
         else:
             for (_, answer), scores in zip(batch, found, strict=True):
                 answer.set_result(scores)
+
+    async def _replace(self, worker: Worker) -> None:
+        """Start a worker again until it is ready."""
+        while True:
+            try:
+                return await self._in_thread(worker.start_again)  # type: ignore[no-any-return]
+            except (Gone, OSError):
+                await asyncio.sleep(1.0)
 
     def _in_thread(self, f: Callable[..., Any], *args: Any) -> Any:
         return asyncio.get_running_loop().run_in_executor(self._threads, f, *args)
@@ -275,7 +330,7 @@ class Server:
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._connections.add(writer)
         try:
-            while (request := await _request(reader)) is not None:
+            while not self._is_ending and (request := await _request(reader)) is not None:
                 self._open += 1
                 try:
                     status, content = await self._reply(*request)
@@ -302,12 +357,16 @@ class Server:
             ids = json.loads(body)["ids"]
             if not isinstance(ids, list) or not all(type(i) is int for i in ids):
                 raise ValueError("ids is a list of integers")
+            if len(ids) > LONGEST_REQUEST:
+                raise ValueError(f"there are at most {LONGEST_REQUEST} ids")
             answer = asyncio.get_running_loop().create_future()
             self._waiting.put_nowait((ids, answer))
             self.requests += 1
             return "200 OK", {"scores": await answer}
-        except (ValueError, KeyError, TypeError, Failed) as e:
+        except (ValueError, KeyError, TypeError, RecursionError, Failed) as e:
             return "400 Bad Request", {"error": str(e)}
+        except Gone as e:
+            return "503 Service Unavailable", {"error": str(e)}
 
 
 async def _request(reader: asyncio.StreamReader) -> tuple[str, bytes] | None:

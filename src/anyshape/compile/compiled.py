@@ -21,7 +21,7 @@ from anyshape.compile.dynamism.shared_history import SharedHistory
 from anyshape.compile.dynamism.store import StoredHistory
 from anyshape.compile.dynamism.varying import Varying
 from anyshape.compile.explanation import global_name, name_of
-from anyshape.compile.lowered import lower_segments
+from anyshape.compile.lowered import is_unlowered, lower_segments
 from anyshape.compile.pieces.cuts import Cuts
 from anyshape.compile.traced import Failed, Traced, no_second_run
 from anyshape.compile.tree.trace_path import PathTracer
@@ -48,7 +48,6 @@ from anyshape.trace.inputs import untraceable
 from anyshape.trace.options import REPLAYED, TraceOptions
 from anyshape.trace.path.segment import Segment, Stop, key_of, walk
 from anyshape.trace.record.deferral import Deferral
-from anyshape.trace.record.effect import UNLOWERED
 from anyshape.trace.size_chooser import BACKED, STATIC, EachSize
 from anyshape.trace.state.snapshot import Snapshot
 from anyshape.trace.tracer import Tracer
@@ -307,8 +306,8 @@ class Compiled(Described):
         """The function in pieces, if it cannot be traced whole."""
         return self._cuts.pieces
 
-    def _part(self, fn: Any) -> Compiled:
-        return Compiled(fn, self.options._replace(fullgraph=False), around=self._varying)
+    def _part(self, fn: Any, *, is_plain: bool) -> Compiled:
+        return Compiled(fn, self.options.of_part(is_plain), around=self._varying)
 
     def _in_pieces(self, args: Any, kwargs: Any) -> Any:
         assert self.pieces is not None
@@ -368,11 +367,11 @@ class Compiled(Described):
             out = tracer.finish(captured.graph.outputs, captured.out_spec)
             self.stats.breaks += tracer.breaks
             tracer.deferral.commit()
-            lower_segments(tracer.parts, self._backend)
+            lower_segments(tracer.parts, self._backend, is_part=self._is_part)
             program = tracer.root
         else:
-            has_effects = any(n.func in UNLOWERED for n in captured.graph.nodes)
-            plan = (find_backend(EAGER) if has_effects else self._backend, self.options.fullgraph)
+            stays = is_unlowered(captured.graph, is_part=self._is_part)
+            plan = (find_backend(EAGER) if stays else self._backend, self.options.fullgraph)
             program = lower_program(captured, *plan, call.frame, name_of(self.fn))
         entry = Entry(
             captured, call.places, outside, choose, self._layouts, program, exact, self._is_part
@@ -436,7 +435,7 @@ class Compiled(Described):
             entry.renew(tracer)
         entry.watch.add(tracer.recorder.finish())
         deferral.commit()
-        lower_segments(tracer.parts, self._backend)
+        lower_segments(tracer.parts, self._backend, is_part=self._is_part)
         if tracer.asked_layout and not entry.checked.layouts:
             self._layouts = True
             self._drop(entry)

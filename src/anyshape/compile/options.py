@@ -32,3 +32,8 @@ class Options(NamedTuple):
         if backend is None:
             backend = EAGER if self.mode is None and self.settings is None else INDUCTOR
         return backend, self.mode, self.settings
+
+    def of_part(self, is_plain: bool) -> Options:
+        """The options of a part of a function in pieces; a plain one is not lowered."""
+        part = self._replace(fullgraph=False)
+        return part._replace(backend=EAGER, mode=None, settings=None) if is_plain else part

@@ -13,6 +13,7 @@ from anyshape.interop.backend import Backend, Lowered
 from anyshape.interop.compiler_turn import is_of_torch
 from anyshape.interop.fakes import make_fakes
 from anyshape.interop.hints import actual_hints, choose_hints
+from anyshape.interop.histories import Histories
 from anyshape.interop.inductor import compile_with_inductor
 from anyshape.interop.lowerable import need_lowerable, need_order, need_plain_tensors
 from anyshape.interop.lowering_guards import LoweringGuards
@@ -114,6 +115,8 @@ def _lower(
     made = lower_regions(captured, wrapper, backend, fakes, hints, flat, sorter, compile_one)
     if isinstance(made, str):
         compiled = compile_one(wrapper.module(fakes), fakes, wrapper.failures)
+        histories = Histories(captured, wrapper.outputs)
+        compiled = histories.kept_by(compiled) if histories.differ else compiled
         made = RegionProgram(compiled, sorter.kept(taken_guards(fakes)), [made] if made else [])
     kept = made.guards
     guards.take_premises([guard for guard in kept if guard.premise])

@@ -20,7 +20,7 @@ class Cuts:
     """
 
     def __init__(
-        self, fn: Any, part: Callable[[Any], Any], stats: Stats, *, lowers: bool = False
+        self, fn: Any, part: Callable[..., Any], stats: Stats, *, lowers: bool = False
     ) -> None:
         self.lowers = lowers
         self.pieces: Pieces | None = None

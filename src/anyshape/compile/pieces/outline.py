@@ -28,6 +28,7 @@ _PLAIN: Final = (
     ast.AsyncWith,
 )  # fmt: skip
 _LOAD: Final = ast.Load()
+_GRAPHS: Final = ("create_graph", "retain_graph")
 _FRAMES: Final = frozenset(("_getframe", "currentframe"))
 CALLEE: Final = b"anyshape callee"  # stands for the function that finds what to call
 
@@ -73,6 +74,15 @@ def _names_variables(n: ast.AST) -> bool:
         return True
     is_bare = name in ("dir", "vars") and not n.args
     return isinstance(n.func, ast.Name) and (is_bare or name in ("locals", "eval", "exec"))
+
+
+def keeps_graph(node: ast.AST) -> bool:
+    """Whether a function asks for gradients whose graph is used again. The backward of a compiled
+    program has no derivative, and works in the memory that it was given.
+    """
+    named = [k.value for n in ast.walk(node) if isinstance(n, ast.Call)
+             for k in n.keywords if k.arg in _GRAPHS]  # fmt: skip
+    return not all(isinstance(x, ast.Constant) and not x.value for x in named)
 
 
 def statement_at(node: ast.FunctionDef, line: int, column: int) -> ast.stmt | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import types
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,6 +17,7 @@ from anyshape.compile.pieces.outline import (
     Outline,
     can_cut,
     first_use,
+    keeps_graph,
     marker,
     statement_at,
 )
@@ -44,14 +46,15 @@ class Pieces:
 
     What cannot be traced runs as Python, on real values; `why` and `site` say what and where that
     is. Where the site is not known, the first use of the variable `about` is cut out; else the
-    function is cut in two. The `parts` are the compiled pieces, and what is called between them.
+    function is cut in two. The `parts` are the compiled pieces, and what is called between them;
+    they are plain programs if the function keeps a graph of autograd for another backward pass.
     """
 
     def __init__(
         self,
         fn: Any,
         why: str,
-        make: Callable[[Any], Any],
+        make: Callable[..., Any],
         *,
         site: BreakSite | None = None,
         about: str = "",
@@ -60,15 +63,17 @@ class Pieces:
         self.site = site
         self._fn = fn
         self._about = about
-        self._callees = Callees(make)
         self._pieces: list[Any] = []
         self._target, self._bound = target_of(fn)
         self._code = self._target.__code__
-        self._function = self._cut(self._target, make)
+        node = source_of(self._code)
+        part = functools.partial(make, is_plain=node is not None and keeps_graph(node))
+        self._callees = Callees(part)
+        self._function = self._cut(self._target, part)
 
     @classmethod
     def at_error(
-        cls, fn: Any, error: Exception, make: Callable[[Any], Any], about: str = ""
+        cls, fn: Any, error: Exception, make: Callable[..., Any], about: str = ""
     ) -> Pieces:
         """A function in pieces, cut where its trace raised an error."""
         site = break_site(error, target_of(fn)[0].__code__)
@@ -76,7 +81,7 @@ class Pieces:
 
     @classmethod
     def at_question(
-        cls, fn: Any, why: str, running: dict[CodeType, int], make: Callable[[Any], Any]
+        cls, fn: Any, why: str, running: dict[CodeType, int], make: Callable[..., Any]
     ) -> Pieces:
         """A function in pieces, cut where its twins are."""
         return cls(fn, why, make, site=site_in(running, target_of(fn)[0].__code__))

@@ -261,7 +261,7 @@ def fresh(f: Any) -> Any:
     return f() if f is closure else f
 
 
-def differences(f: Any, make: Any = lambda f: f) -> list[Any]:
+def differences(f: Any, make: Any = lambda f, is_plain: f) -> list[Any]:
     wrong = []
     for site in sites(fresh(f)):
         for a in range(5):
@@ -284,20 +284,20 @@ def test_pieces_of_a_function_that_was_replaced_are_not_current():
         c = tell(log, a)
         return c + b
 
-    made = Pieces(f, "", lambda g: g)
+    made = Pieces(f, "", lambda g, is_plain: g)
     assert made.is_current
     f.__defaults__ = (2,)
     assert not made.is_current
-    made = Pieces(f, "", lambda g: g)
+    made = Pieces(f, "", lambda g, is_plain: g)
     f.__code__ = straight.__code__
     assert not made.is_current
 
 
 @pytest.mark.parametrize("f", [straight, loops, nested], ids=lambda f: f.__qualname__)
 def test_pieces_are_cut_again(f):
-    def again(g):
+    def again(g, is_plain):
         try:
-            return Pieces(g, "", lambda h: h).run
+            return Pieces(g, "", lambda h, is_plain: h).run
         except NotCut:
             return g
 
@@ -318,7 +318,7 @@ def test_a_lost_variable_is_noticed(monkeypatch):
 def test_pieces_hold_what_is_not_the_broken_statement():
     made = []
 
-    def keep(f):
+    def keep(f, is_plain):
         made.append(f)
         return f
 
@@ -335,7 +335,21 @@ def test_generators_are_not_cut():
         yield n
 
     with pytest.raises(NotCut):
-        Pieces(numbers, "", lambda f: f)
+        Pieces(numbers, "", lambda f, is_plain: f)
+
+
+@pytest.mark.parametrize(
+    ("call", "kept"),
+    [
+        ("loss.backward()", False),
+        ("loss.backward(retain_graph=True)", True),
+        ("grad(loss, x, create_graph=asked)", True),
+        ("grad(loss, x, create_graph=False, retain_graph=None)", False),
+        ("loss.backward(inputs=[x])", False),
+    ],
+)
+def test_calls_that_keep_a_graph(call, kept):
+    assert outline.keeps_graph(ast.parse(f"def f():\n    {call}")) is kept
 
 
 def test_names_of_a_statement():
