@@ -17,7 +17,14 @@ from anyshape.domain import INF, NINF
 from anyshape.interop.aten.asserts import Asserts
 from anyshape.interop.aten.calls import CallWriter
 from anyshape.interop.aten.flow import Flow
-from anyshape.interop.aten.higher_order import SCALAR_TENSOR, Graphs, Inner, as_node, outputs_of
+from anyshape.interop.aten.higher_order import (
+    CLONE,
+    SCALAR_TENSOR,
+    Graphs,
+    Inner,
+    as_node,
+    outputs_of,
+)
 from anyshape.interop.aten.memory import memory_of
 from anyshape.interop.aten.symbols import refuse
 from anyshape.interop.aten.writer import AtenWriter
@@ -37,7 +44,6 @@ if TYPE_CHECKING:
 _LIMIT: Final = 200
 _INTEGERS: Final = (int, torch.SymInt)
 _NOT: Final[Any] = torch.ops.aten.logical_not.default
-_CLONE: Final[Any] = torch.ops.aten.clone.default
 
 
 class Ended(NamedTuple):
@@ -319,7 +325,7 @@ class SegmentWriter:
         if not isinstance(x, torch.Tensor):
             return node
         like = writer.fakes.make(x.shape, None, x.dtype, x.device)
-        return writer.emit(_CLONE, (node,), like, memory_format=torch.contiguous_format)
+        return writer.emit(CLONE, (node,), like, memory_format=torch.contiguous_format)
 
     def _test(self, inner: AtenWriter, answer: Any, inside: bool) -> Any:
         node = inner.numbers.test(answer)
