@@ -112,14 +112,15 @@ def apart(writer: AtenWriter, nodes: Sequence[Any], taken: set[fx.Node]) -> list
     found = []
     for node in nodes:
         val = node.meta["val"] if isinstance(node, fx.Node) else None
-        root = memory_of(node) if isinstance(val, torch.Tensor) else None
-        if val is not None and root in taken:
+        if not isinstance(val, torch.Tensor):
+            found.append(node)
+        elif (root := memory_of(node)) not in taken:
+            taken.add(root)
+            found.append(node)
+        else:
             size, stride = list(val.shape), list(val.stride())
             made = writer.fakes.make(size, stride, val.dtype, val.device, own=True)
-            node, root = writer.emit(CLONE, (node,), made), None
-        if root is not None:
-            taken.add(root)
-        found.append(node)
+            found.append(writer.emit(CLONE, (node,), made))
     return found
 
 
@@ -138,7 +139,8 @@ class Graphs:
         for inner in self.all:
             writer = inner.writer
             for node in used:
-                made = writer.take(node)
+                writer.take(node)
+                made = writer.imports[node]
                 if writer.last_placeholder is not made:
                     assert writer.last_placeholder is not None
                     writer.last_placeholder.append(made)
