@@ -40,13 +40,18 @@ class Place(NamedTuple):
 
 
 class DeclaredSizes:
-    """The symbolic sizes of the inputs, whose values in torch's graph are `values`."""
+    """The symbolic sizes of the inputs, whose values in torch's graph are `values`, and the floats
+    among them that vary.
+    """
 
     def __init__(self, program: ExportedProgram, values: Sequence[Any]) -> None:
         self.sizes: dict[Place, SymbolicSize] = {}
+        self.floats: list[Place] = []
         for leaf, value in enumerate(values):
             if isinstance(value, torch.SymInt):
                 self._add(Place(leaf, None), value)
+            elif isinstance(value, torch.SymFloat):
+                self.floats.append(Place(leaf, None))
             elif isinstance(value, torch.Tensor):
                 for d, size in enumerate(value.shape):
                     self._add(Place(leaf, d), size)
@@ -81,6 +86,9 @@ class DeclaredSizes:
             spec.places[place] = where if place.dim is None else f"{where}.size({place.dim})"
             if isinstance(entry, Dim | Derived):
                 spec.names.update(entry.dims)
+        for place in self.floats:
+            spec.entries[place] = Hint(dims.DYNAMIC, None, None)
+            spec.places[place] = places[place.leaf]
         return spec
 
     def _entry(self, size: SymbolicSize) -> Entry:

@@ -48,6 +48,8 @@ def _made(leaf: int, value: Any, sizes: dict[Place, int]) -> Any:
     """An input with a given value in torch's graph: a tensor without data, or a number."""
     if isinstance(value, torch.SymInt):
         return sizes[Place(leaf, None)]
+    if isinstance(value, torch.SymFloat):
+        return value.node.hint if value.node.has_hint() else 0.5
     if not isinstance(value, torch.Tensor):
         return value
     shape = [sizes.get(Place(leaf, d), size) for d, size in enumerate(value.shape)]

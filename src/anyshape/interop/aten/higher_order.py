@@ -10,6 +10,7 @@ import operator
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import torch
+from torch import fx
 from torch.fx import GraphModule
 
 from anyshape.interop.aten.memory import memory_of
@@ -22,8 +23,6 @@ from anyshape.trace.higher_order import run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-    from torch import fx
 
     from anyshape.interop.aten.calls import CallWriter
     from anyshape.interop.aten.writer import AtenWriter
@@ -106,6 +105,25 @@ def outputs_of(writer: AtenWriter, results: Sequence[Any]) -> list[Any]:
     ]
 
 
+def apart(writer: AtenWriter, nodes: Sequence[Any], taken: set[fx.Node]) -> list[Any]:
+    """Operands of one call. Of a tensor that shares memory with one before it, a copy: torch takes
+    no operands that share memory. `taken` has the nodes whose memory is given.
+    """
+    found = []
+    for node in nodes:
+        val = node.meta["val"] if isinstance(node, fx.Node) else None
+        if not isinstance(val, torch.Tensor):
+            found.append(node)
+        elif (root := memory_of(node)) not in taken:
+            taken.add(root)
+            found.append(node)
+        else:
+            size, stride = list(val.shape), list(val.stride())
+            made = writer.fakes.make(size, stride, val.dtype, val.device, own=True)
+            found.append(writer.emit(CLONE, (node,), made))
+    return found
+
+
 class Graphs:
     """The graphs of one call, which get the same placeholders."""
 
@@ -113,18 +131,22 @@ class Graphs:
         self._outer = outer
         self.all: list[Inner] = []
 
-    def operands(self) -> tuple[fx.Node, ...]:
-        """What the graphs use of the graph around them, in one order for all."""
+    def operands(self, given: Sequence[Any] = ()) -> tuple[fx.Node, ...]:
+        """What the graphs use of the graph around them, in one order for all. The call gets the
+        nodes of `given` besides.
+        """
         used = dict.fromkeys([node for inner in self.all for node in inner.writer.imports])
         for inner in self.all:
             writer = inner.writer
             for node in used:
-                made = writer.take(node)
+                writer.take(node)
+                made = writer.imports[node]
                 if writer.last_placeholder is not made:
                     assert writer.last_placeholder is not None
                     writer.last_placeholder.append(made)
                     writer.last_placeholder = made
-        return tuple(used)
+        taken = {memory_of(node) for node in given if isinstance(node, fx.Node)}
+        return tuple(apart(self._outer, [*used], taken))
 
     def attributes(self, names: Sequence[str], *, test: bool = False) -> list[fx.Node]:
         """The graphs as attributes of the one around them; a `test` returns no tuple."""
@@ -164,21 +186,33 @@ class _Call:
             is_test = func is run.while_loop and not i
             inner = self._calls.write_body(body, own, [True] if is_test else keep, self._name)
             self._graphs.all.append(inner)
-        operands = self._graphs.operands()
+        rounds = self._rounds()
+        operands = self._graphs.operands([node for nodes in rounds for node in nodes])
         graphs = self._graphs.attributes(_NAMES[func], test=func is run.while_loop)
         if func is run.cond:
             given: tuple[Any, ...] = (self._node(args[0]), *graphs, operands)
         elif func is run.while_loop:
-            given = (
-                *graphs,
-                tuple([as_node(self._writer, self._writer.arg(x)) for x in args[4]]),
-                operands,
-            )
-        elif func is run.map:
-            given = (*graphs, self._nodes(args[2]), list(operands))
+            given = (*graphs, tuple(rounds[0]), operands)
         else:
-            given = (*graphs, self._nodes(args[2]), self._nodes(args[3]), operands)
+            given = (*graphs, *rounds, list(operands) if func is run.map else operands)
         self._bind(OPERATORS[_OPERATORS[func]], given, keep)
+
+    def _rounds(self) -> list[list[Any]]:
+        """What the rounds of a loop begin with and go over, as lists of nodes."""
+        writer, args = self._writer, self._step.args
+        places: dict[Any, tuple[int, ...]] = {
+            run.while_loop: (4,),
+            run.map: (2,),
+            run.scan: (2, 3),
+        }
+        taken: set[fx.Node] = set()
+        found = []
+        for at in places.get(self._step.func, ()):
+            values = [writer.arg(x) for x in args[at]]
+            is_loop = self._step.func is run.while_loop
+            nodes = [as_node(writer, x) if is_loop else writer.node_arg(x) for x in values]
+            found.append(apart(writer, nodes, taken))
+        return found
 
     def _keep(self, body: Body) -> list[bool]:
         """Which results of the bodies are results of the call. A number that is known is none, but
@@ -195,9 +229,6 @@ class _Call:
 
     def _node(self, x: Any) -> Any:
         return self._writer.node_arg(self._writer.arg(x))
-
-    def _nodes(self, xs: Sequence[Any]) -> list[Any]:
-        return [self._node(x) for x in xs]
 
     def _bind(self, op: Any, args: tuple[Any, ...], keep: Sequence[bool]) -> None:
         """Write the call, and take its results apart."""

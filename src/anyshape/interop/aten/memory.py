@@ -6,6 +6,7 @@ import operator
 from typing import TYPE_CHECKING, Any
 
 from anyshape.torch_compat.aten_op import schema_of
+from anyshape.torch_compat.pre_dispatch import INPLACE_VIEW
 
 if TYPE_CHECKING:
     from torch import fx
@@ -29,6 +30,27 @@ def memory_of(node: fx.Node) -> fx.Node:
         if not given or not hasattr(given[0], "op"):
             return node
         node = given[0]  # type: ignore[assignment]
+
+
+def is_window(node: fx.Node) -> bool:
+    """Whether a node always has the memory of its first operand, whatever was written there since:
+    a view, a part of a list of views, or what an op has written to.
+    """
+    func = node.target
+    if func is operator.getitem:
+        return is_window(node.args[0])  # type: ignore[arg-type]
+    schema = schema_of(func) if node.op == "call_function" else None
+    if schema is None or INPLACE_VIEW in func.tags:  # type: ignore[union-attr]
+        return False
+    is_alias = any(r.alias_info is not None for r in schema.returns)
+    return is_alias and schema.arguments[0].alias_info is not None and hasattr(node.args[0], "op")
+
+
+def changes_views(graph: fx.Graph) -> bool:
+    """Whether a tensor of a graph changes its shape in place, so that a view of it that is made
+    later is another one.
+    """
+    return any(INPLACE_VIEW in getattr(node.target, "tags", ()) for node in graph.nodes)
 
 
 def _shared(schema: Any) -> list[int]:

@@ -55,6 +55,7 @@ _KINDS: Final = {
     NON_PERSISTENT_BUFFER: ("b", InputKind.BUFFER),
     CONSTANT: ("c", InputKind.CONSTANT_TENSOR),
 }
+_PLAIN: Final = (int, float, bool, str, type(None))
 _NUMBERS: Final[dict[Any, Any]] = {
     torch.SymInt: SymIntArgument,
     torch.SymFloat: SymFloatArgument,
@@ -234,6 +235,12 @@ class _Builder:
 
 
 def _output(x: Any) -> OutputSpec:
+    if not isinstance(x, Node) and type(x) not in _PLAIN:
+        raise refuse(
+            f"a result that is {x!r}",
+            why="programs of torch return tensors, numbers and text",
+            fix="keep it out of the result",
+        )
     arg: Any = ConstantArgument("", x)
     if isinstance(x, Node):
         arg = _NUMBERS.get(type(x.meta["val"]), TensorArgument)(x.name)

@@ -16,8 +16,22 @@ import torch
 from anyshape.domain import INF, NINF
 from anyshape.interop.aten.asserts import Asserts
 from anyshape.interop.aten.calls import CallWriter
+from anyshape.interop.aten.changed_memory import (
+    ChangedMemory,
+    changes_of,
+    left_in,
+    share_memory,
+    write_back,
+)
 from anyshape.interop.aten.flow import Flow
-from anyshape.interop.aten.higher_order import SCALAR_TENSOR, Graphs, Inner, as_node, outputs_of
+from anyshape.interop.aten.higher_order import (
+    CLONE,
+    SCALAR_TENSOR,
+    Graphs,
+    Inner,
+    as_node,
+    outputs_of,
+)
 from anyshape.interop.aten.memory import memory_of
 from anyshape.interop.aten.symbols import refuse
 from anyshape.interop.aten.writer import AtenWriter
@@ -37,7 +51,6 @@ if TYPE_CHECKING:
 _LIMIT: Final = 200
 _INTEGERS: Final = (int, torch.SymInt)
 _NOT: Final[Any] = torch.ops.aten.logical_not.default
-_CLONE: Final[Any] = torch.ops.aten.clone.default
 
 
 class Ended(NamedTuple):
@@ -153,7 +166,7 @@ class SegmentWriter:
         graphs = Graphs(writer)
         sides: list[Ended] = []
         for choice in (True, False):
-            inner = AtenWriter(writer.symbols, writer)
+            inner = _graph_in(writer)
             with inner.recording():
                 sides.append(self._stretch(inner, branch.targets[choice], list(frame), join))
             graphs.all.append(Inner(inner, []))
@@ -162,22 +175,43 @@ class SegmentWriter:
             why = f"one returns {then.spec}, the other {other.spec}"
             raise self._refuse(branch, "sides that return other structures", why)
         kept, results = self._joined(writer, branch, then.frame, other.frame)
-        copies = False
+        changed = self._changed(branch, graphs, [])
+        roots: set[Any] = set()
         for (arm, outputs), side in zip(graphs.all, sides, strict=True):
             given = [side.frame[i] for i in kept]
-            copies = copies or any(_is_outer(arm, x) for x in given)
+            roots |= _outer_roots(arm, given)
             with arm.recording():
                 outputs.extend(outputs_of(arm, [_as_tensor(arm, x) for x in given]))
+                outputs.extend(changes_of(arm).results(changed))
         operands = graphs.operands()
         attributes = graphs.attributes(("true_graph", "false_graph"))
         vals = [_tensor_like(writer, results[i]) for i in kept]
-        node = self._call(writer, "cond", (test, *attributes, operands), vals)
+        left = [left_in(writer, outer) for outer in changed]
+        node = self._call(writer, "cond", (test, *attributes, operands), [*vals, *left])
         for i, val in zip(kept, vals, strict=True):
             if val is not results[i]:
                 _read(writer, val, results[i])
-        if copies:
-            writer.copying.append(node)
+        for outer, val in zip(changed, left, strict=True):
+            write_back(writer, outer, val)
+        if roots:
+            writer.copying[node] = roots
         return Ended(results, then.spec)
+
+    def _changed(self, branch: Any, graphs: Graphs, others: list[Any]) -> list[Any]:
+        """The nodes around the graphs of a call that these change; `others` are what else the call
+        is given.
+        """
+        inners = [inner.writer for inner in graphs.all]
+        changed = list(dict.fromkeys([n for w in inners for n in changes_of(w).nodes]))
+        used = [n for w in inners for n in w.imports if n not in changed]
+        tensors = [n for n in (*used, *others) if isinstance(n.meta["val"], torch.Tensor)]
+        if changed and share_memory(changed, tensors):
+            raise self._refuse(
+                branch,
+                "a change of a tensor that is used in another way there, too",
+                "the graphs of torch's calls cannot share memory",
+            )
+        return changed
 
     def _joined(
         self, writer: AtenWriter, branch: Any, then: list[Any], other: list[Any]
@@ -263,36 +297,74 @@ class SegmentWriter:
             if not isinstance(frame[i], torch.Tensor) and type(frame[i]) not in _INTEGERS:
                 kind = type(frame[i]).__name__
                 raise self._refuse(branch, f"a loop that carries a {kind}", "while_loop cannot")
-        graphs = Graphs(writer)
-        for is_test in (True, False):
-            inner = AtenWriter(writer.symbols, writer)
-            inner.is_repeated = True
-            given = self._carried(inner, frame, carried)
-            with inner.recording():
-                *after, answer = self._segment(inner, captured, given)
-                if type(answer) is bool:
-                    raise self._refuse(branch, "a loop whose test is known", "it never ends")
-                if is_test:
-                    outputs = [self._test(inner, answer, inside[0])]
-                else:
-                    target = branch.targets[inside[0]]
-                    after = self._stretch(inner, target, list(after), header).frame
-                    results = [after[i] for i in carried]
-                    self._need_same(branch, [given[i] for i in carried], results)
-                    outputs = outputs_of(inner, results)
-            graphs.all.append(Inner(inner, outputs))
+        starts = [as_node(writer, frame[i]) for i in carried]
+        changed: list[Any] = []
+        while True:
+            graphs, roots = self._rounds(writer, header, frame, carried, inside[0], changed)
+            found = self._changed(branch, graphs, starts)
+            if found == changed:
+                break
+            changed = found
         operands = graphs.operands()
         names = ("while_loop_cond_graph", "while_loop_body_graph")
         attributes = graphs.attributes(names, test=True)
-        starts = tuple([self._start(writer, frame[i]) for i in carried])
+        start = [self._start(writer, node) for node in (*starts, *changed)]
         vals = [self._left(writer, frame[i]) for i in carried]
-        node = self._call(writer, "while_loop", (*attributes, starts, operands), vals)
-        writer.copying.append(node)
+        left = [left_in(writer, outer) for outer in changed]
+        args = (*attributes, tuple(start), operands)
+        node = self._call(writer, "while_loop", args, [*vals, *left])
+        for outer, val in zip(changed, left, strict=True):
+            write_back(writer, outer, val)
+        tensors = [n for n in starts if isinstance(n.meta["val"], torch.Tensor)]
+        writer.copying[node] = roots | {memory_of(n) for n in tensors}
         frame = list(frame)
         for i, val in zip(carried, vals, strict=True):
             frame[i] = val
         *frame, _ = self._segment(writer, captured, frame)
         return branch.targets[not inside[0]], frame
+
+    def _rounds(
+        self,
+        writer: AtenWriter,
+        header: int,
+        frame: list[Any],
+        carried: list[int],
+        inside: bool,
+        changed: list[Any],
+    ) -> tuple[Graphs, set[Any]]:
+        """The graphs of a loop: its test, and a round. They carry the `changed` tensors, too. And
+        what its results may have the memory of.
+        """
+        captured, branch = self._segments[header]
+        graphs, roots = Graphs(writer), set[Any]()
+        for is_test in (True, False):
+            inner = _graph_in(writer)
+            inner.is_repeated = True
+            given = self._carried(inner, frame, carried)
+            for outer in changed:
+                inner.given[outer] = inner.placeholder(outer.name, left_in(inner, outer))
+                inner.note(outer.meta["val"], inner.given[outer])
+            with inner.recording():
+                *after, answer = self._segment(inner, captured, given)
+                if type(answer) is bool:
+                    raise self._refuse(branch, "a loop whose test is known", "it never ends")
+                if is_test:
+                    outputs = [self._test(inner, answer, inside)]
+                else:
+                    target = branch.targets[inside]
+                    after = self._stretch(inner, target, list(after), header).frame
+                    results = [after[i] for i in carried]
+                    self._need_same(branch, [given[i] for i in carried], results)
+                    roots = _outer_roots(inner, results)
+                    if changed and roots:
+                        raise self._refuse(
+                            branch,
+                            "a loop that changes a tensor and carries one from outside of it",
+                            "what while_loop of torch carries is copied",
+                        )
+                    outputs = [*outputs_of(inner, results), *changes_of(inner).results(changed)]
+            graphs.all.append(Inner(inner, outputs))
+        return graphs, roots
 
     def _carried(self, inner: AtenWriter, frame: list[Any], carried: list[int]) -> list[Any]:
         """The frame of a round, with placeholders for what changes."""
@@ -313,13 +385,13 @@ class SegmentWriter:
             return writer.symbols.unnamed(NINF, INF)
         return writer.fakes.make(x.shape, None, x.dtype, x.device, own=True)
 
-    def _start(self, writer: AtenWriter, x: Any) -> Any:
+    def _start(self, writer: AtenWriter, node: Any) -> Any:
         """What a loop begins with; a tensor in the order that every round gives."""
-        node = as_node(writer, x)
+        x = node.meta["val"]
         if not isinstance(x, torch.Tensor):
             return node
         like = writer.fakes.make(x.shape, None, x.dtype, x.device)
-        return writer.emit(_CLONE, (node,), like, memory_format=torch.contiguous_format)
+        return writer.emit(CLONE, (node,), like, memory_format=torch.contiguous_format)
 
     def _test(self, inner: AtenWriter, answer: Any, inside: bool) -> Any:
         node = inner.numbers.test(answer)
@@ -383,9 +455,14 @@ def _same(n: Any, m: Any) -> bool:
     return bool(a == b)
 
 
-def _is_outer(writer: AtenWriter, x: Any) -> bool:
-    """Whether a tensor shares memory with one from around a graph."""
-    if not isinstance(x, torch.Tensor):
-        return False
-    node = writer.nodes.get(id(x))
-    return node is None or memory_of(node).op == "placeholder"
+def _outer_roots(writer: AtenWriter, results: Sequence[Any]) -> set[Any]:
+    """The nodes around a graph whose memory its results may have."""
+    found = [changes_of(writer).outer_root(x) for x in results]
+    return {node for node in found if node is not None}
+
+
+def _graph_in(writer: AtenWriter) -> AtenWriter:
+    """A graph inside that of a writer, which may change the tensors there."""
+    inner = AtenWriter(writer.symbols, writer)
+    inner.changed = ChangedMemory(inner)
+    return inner

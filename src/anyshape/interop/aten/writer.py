@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
 
+    from anyshape.interop.aten.changed_memory import ChangedMemory
     from anyshape.interop.aten.symbols import TorchSymbols
     from anyshape.trace.graph import Node
 
@@ -60,8 +61,10 @@ class AtenWriter:
         self.values: dict[Value, Any] = {} if outer is None else dict(outer.values)
         self.objects: dict[str, Any] = {} if outer is None else dict(outer.objects)
         self.is_repeated = False  # whether its calls run more often than those of the program
-        self.copying: list[fx.Node] = []  # branches that give copies
+        self.copying: dict[fx.Node, set[fx.Node]] = {}  # calls that give copies, and of what
+        self.changed: ChangedMemory | None = None  # if it may change tensors from around it
         self.imports: dict[fx.Node, fx.Node] = {}
+        self.given: dict[fx.Node, fx.Node] = {}  # placeholders that a call gives every round
         self.last_placeholder: fx.Node | None = None
         self._recording: Recording = Recording(self._op) if outer is None else outer._recording
         self.nodes: dict[int, fx.Node] = {}
@@ -183,8 +186,10 @@ class AtenWriter:
         return self.take(self.outer.numbers.of_expression(symbol))
 
     def take(self, node: fx.Node) -> fx.Node:
-        """The placeholder for a node of the graph around this one."""
-        found = self.imports.get(node)
+        """What stands here for a node of the graph around this one."""
+        found = self.given.get(node) or self.imports.get(node)
+        if found is None and self.changed is not None:
+            found = self.changed.windows.get(node) or self.changed.window(node)
         if found is None:
             val, after = node.meta["val"], self.last_placeholder
             with self.fx.inserting_before() if after is None else self.fx.inserting_after(after):
@@ -192,7 +197,7 @@ class AtenWriter:
             self.imports[node] = found
             if isinstance(val, torch.Tensor):
                 self.show(found, val)
-        return found
+        return found if self.changed is None else self.changed.copies.get(found, found)
 
     def knows(self, symbol: Any) -> bool:
         """Whether a symbol has a value here, or around this graph."""
@@ -258,20 +263,24 @@ class AtenWriter:
             raise self._refuse("random numbers in a loop whose test is made twice")
         if schema.is_mutable:
             for written in written_by(schema, args, kwargs):
-                self._need_own(self.nodes.get(id(written)))
+                node = self.node_arg(written) if isinstance(written, torch.Tensor) else None
+                self.need_own(node, INPLACE_VIEW in func.tags)
 
-    def _need_own(self, node: fx.Node | None) -> None:
+    def need_own(self, node: fx.Node | None, is_reshaped: bool = False) -> None:
         """Refuse a change of memory that is, or may be, that of a tensor elsewhere: of one around
         this graph, or of one that a branch gave a copy of.
         """
         root = None if node is None else memory_of(node)
         if self.outer is not None and (root is None or root.op == "placeholder"):
-            raise self._refuse(
-                "a branch or loop that changes a tensor from outside of it",
-                fix="return the new value",
-            )
-        older = root is None or any(root < call for call in self.copying)
-        if older or (root is not None and root.args and root.args[0] in self.copying):
+            changed = None if is_reshaped else self.changed
+            if root is None or changed is None or not changed.take(root):
+                raise self._refuse(
+                    "a branch or loop that changes a tensor from outside of it",
+                    fix="return the new value",
+                )
+            root = changed.copies[root]
+        copied = root is None or any(root in roots for roots in self.copying.values())
+        if copied or (root is not None and root.args and root.args[0] in self.copying):
             raise self._refuse(
                 "a change of a tensor after a branch that may return the same memory",
                 why="the results of a branch are copies in a program of torch",
@@ -394,8 +403,12 @@ class AtenWriter:
             raise
         except Exception:
             pass
-        while (gone := self._last()) is not last and gone is not None and gone.op != "placeholder":
-            self.fx.erase_node(gone)
+        fixed = self.changed.fixed if self.changed else ()
+        for gone in [*reversed(self.fx.nodes)]:
+            if gone is last or gone.op == "placeholder":
+                break
+            if gone not in fixed:
+                self.fx.erase_node(gone)
         self.numbers.forget(numbers)
         for node in [*self.lifted][lifted:]:
             self.fx.erase_node(node)

@@ -337,6 +337,19 @@ def test_there_and_back_keeps_names_ranges_and_modules() -> None:
     assert [e.name for e in program.state.entries] == [e.name for e in first.state.entries]
 
 
+def test_floats_that_vary_there_and_back() -> None:
+    def scaled(x: torch.Tensor, factor: float, times: int) -> Any:
+        return x * factor + times, factor + 1
+
+    dynamic = {"x": {0: "n"}, "factor": anyshape.Dim.DYNAMIC, "times": anyshape.Dim.DYNAMIC}
+    example = (torch.ones(3), 2.5, 4)
+    program = from_torch(anyshape.export(scaled, example, dynamic_shapes=dynamic).to_torch())
+    for call in ((torch.ones(1), 0.5, 0), (torch.ones(0), -1.0, 1), (torch.ones(4), 3.0, 7)):
+        (got, factor), (want, wanted) = program(*call), scaled(*call)
+        assert torch.equal(got, want)
+        assert factor == wanted
+
+
 def test_back_and_there(tmp_path: Any) -> None:
     program = from_torch(made("stateful")[1])
     program.save(tmp_path / "program")

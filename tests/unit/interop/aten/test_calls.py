@@ -283,3 +283,9 @@ def test_a_backward_that_is_left_out_is_announced():
     with warnings.catch_warnings():
         warnings.simplefilter("error", AnyshapeWarning)
         export(f, (torch.ones(3),), dynamic_shapes=({0: "n"},)).to_torch()
+
+
+def test_results_that_torch_has_no_place_for():
+    program = export(lambda x: (x + 1, x.dtype), (torch.ones(3),), dynamic_shapes=({0: "n"},))
+    with pytest.raises(UnsupportedError, match=r"a result that is torch\.float32"):
+        program.to_torch()

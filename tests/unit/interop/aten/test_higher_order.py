@@ -137,6 +137,32 @@ def test_a_transform_that_depends_on_sizes_is_refused():
         program.to_torch()
 
 
+def parts_of_one_tensor(x):
+    first, last = x[0], x[-1]
+    return first + last if x.sum() > 0 else first - last + x.T.sum()
+
+
+def loop_over_parts(x):
+    first, last = x[0], x[-1]
+    while first.sum() < 3:
+        first = first.abs() + 1 + last * 0
+    return first
+
+
+def parts_given(x):
+    return scan(lambda c, r: (c + r[0], c * r[1]), x[0], (x, x.view(-1, 4)))[1]
+
+
+@pytest.mark.parametrize("f", [parts_of_one_tensor, loop_over_parts, parts_given])
+def test_operands_that_share_memory(f):
+    program = export(f, (torch.randn(3, 4),), dynamic_shapes=({0: "n"},)).to_torch()
+    for name, module in forms(program).items():
+        for n in SIZES:
+            for sign in (1, -1):
+                x = sign * torch.rand(n, 4)
+                need_equal(module(x), f(x), name)
+
+
 def test_swapped_graphs_are_noticed():
     """The comparison finds a call that takes the wrong side."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import pytest
 import torch
 
@@ -83,11 +85,21 @@ def other_dtypes(x):
     return x + 1 if x.sum() > 0 else (x * 2).double()
 
 
-def changes_memory(x):
+def reshapes(x):
     y = x.clone()
     if x.sum() > 0:
+        y.t_()
+    return y.sum(0)
+
+
+def carries_a_view_of_what_it_changes(x):
+    y = x.clone()
+    z = y[0] * 1
+    while z.sum() < 20:
         y.add_(1)
-    return y * 2
+        z = y[0]
+    y.add_(5)
+    return y, z
 
 
 def grows(x):
@@ -109,7 +121,8 @@ def draws(x):
     [
         (other_structures, "other structures"),
         (other_dtypes, r"float32 and torch\.float64"),
-        (changes_memory, r"changes a tensor from outside.*test_segments\.py"),
+        (reshapes, r"changes a tensor from outside.*test_segments\.py"),
+        (carries_a_view_of_what_it_changes, "used in another way"),
         (grows, "change size"),
         (draws, "random numbers"),
     ],
@@ -118,6 +131,125 @@ def test_what_does_not_fit_is_refused(f, why):
     program = export(f, (torch.ones(3, 4),), dynamic_shapes=({0: "n"},))
     with pytest.raises(UnsupportedError, match=rf"(?s){why}"):
         program.to_torch()
+
+
+def one_side_changes(x):
+    y = x * 2
+    if x.sum() > 0:
+        y.add_(1)
+        y.mul_(x)
+    return y, y[-1:] + 1
+
+
+def both_sides_change_a_part(x):
+    y = x + 0
+    part = y[:, 1:3]
+    if x.sum() > 0:
+        part.zero_()
+    else:
+        part.T.sub_(part.sum())
+    return y * 3 if x.max() > 0.5 else y - 1
+
+
+def changes_what_it_sees_twice(x):
+    y = x.clone()
+    z = y[0]
+    if x.sum() > 0:
+        y[0] = 5
+        y[:, 1:].add_(z[1:] * 2)
+        return z * 2, y[:, 1:] * 2
+    return z + 1, y[:, 1:]
+
+
+def views_of_what_has_turned(x):
+    y = x.clone()
+    row = y[0]
+    y.t_()
+    if x.sum() > 0:
+        return row * 2, y.sum(1)
+    return row - 1, y.sum(1)
+
+
+def changes_its_input(x):
+    total = x.sum()
+    if total > 0:
+        x.clamp_(max=0.5)
+    return x.sum(0), total
+
+
+def changes_in_nested_sides(x):
+    y, z = x + 1, x - 1
+    if x.sum() > 0:
+        y.mul_(2)
+        if x.max() > 0.5:
+            y.add_(z)
+            z[:1] = 7
+        y.sub_(1)
+    return y, z
+
+
+def changes_and_returns(x):
+    y = x.clone()
+    if x.sum() > 0:
+        y.add_(1)
+        return y, y.sum()
+    return x, x.sum()
+
+
+def a_loop_that_changes(x):
+    found = torch.zeros(3, dtype=torch.int64)
+    low = x.clone()
+    while low.sum() < 20:
+        found[0] += 1
+        found[1:] = found[0] + 1
+        low = low.abs() + 1
+    return low, found
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        one_side_changes,
+        both_sides_change_a_part,
+        changes_what_it_sees_twice,
+        views_of_what_has_turned,
+        changes_its_input,
+        changes_in_nested_sides,
+        changes_and_returns,
+        a_loop_that_changes,
+    ],
+)
+def test_changes_of_memory_around_a_branch(f):
+    program = export(f, (torch.rand(3, 4),), dynamic_shapes=({0: "n"},)).to_torch()
+    for name, module in forms(program).items():
+        for n in (3, 1, 2, 7):
+            for factor in (1, -1, 0.1):
+                x = torch.rand(n, 4) * factor
+                given, wanted = x.clone(), x.clone()
+                need_equal(module(given), f(wanted), name)
+                need_equal(given, wanted, name)
+
+
+class Gate(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("opened", torch.zeros(()))
+
+    def forward(self, x):
+        if x.sum() > 0:
+            self.opened += 1
+            return x * self.opened
+        return x + self.opened
+
+
+def test_a_buffer_that_one_side_changes():
+    model = Gate()
+    exported = export(copy.deepcopy(model), (torch.rand(3, 4),), dynamic_shapes=({0: "n"},))
+    module = exported.to_torch().module()
+    for n, factor in ((3, 1), (1, -1), (2, 1), (7, 1)):
+        x = torch.rand(n, 4) * factor
+        need_equal(module(x), model(x))
+        assert module.opened == model.opened
 
 
 class Ways:
