@@ -56,8 +56,7 @@ class Rewrite(ast.NodeTransformer):
         for statement in body:
             with self._comprehensions.before() as defined:
                 new = self.visit(statement)
-            made += defined
-            made += new if isinstance(new, list) else [new]
+            made += [*defined, *(new if isinstance(new, list) else [new])]
         return made
 
     def visit(self, node: ast.AST) -> Any:
