@@ -49,9 +49,7 @@ _ALL: Final = {
     name: f for name, f in vars(torch._C).items() if isinstance(f, types.BuiltinFunctionType)
 }
 _SETTERS: Final = [
-    name
-    for name in _ALL
-    if re.match("_?(jit_)?set_", name) and not _APART.fullmatch(name)
+    name for name in _ALL if re.match("_?(jit_)?set_", name) and not _APART.fullmatch(name)
 ]
 
 

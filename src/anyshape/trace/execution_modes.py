@@ -60,9 +60,7 @@ def set_autocast(setting: tuple[Any, ...], left: bool = False) -> None:
     _make_autocast(setting, dtypes, left=left)
 
 
-def _make_autocast(
-    setting: tuple[Any, ...], dtypes: dict[str, torch.dtype], *, left: bool
-) -> None:
+def _make_autocast(setting: tuple[Any, ...], dtypes: dict[str, torch.dtype], *, left: bool) -> None:
     wanted = dict(setting)
     torch.set_autocast_cache_enabled(wanted.pop(_CACHE, True))
     dtypes = {**dtypes, **dict(wanted.pop(_IDLE, ())), **wanted}

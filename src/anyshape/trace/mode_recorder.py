@@ -63,7 +63,7 @@ class ModeRecorder:
         self._grad: bool | None = _is_grad_enabled()
         self._inference = self.uses_inference = _is_inference()
         self.dtype = self._dtype = _default_dtype()
-        self._autocast_dtypes = autocast_dtypes()
+        self.outer_dtypes = autocast_dtypes()  # the caller's
         self._autocast = self._outer_autocast = self._autocast_now()
         self.uses_autocast = False  # whether a block was entered, or a setting made
         self._autocast_depth = 0  # of the blocks of the program
@@ -110,7 +110,7 @@ class ModeRecorder:
         self.epoch += 1  # the same call may give another value from here on
 
     def _autocast_now(self) -> tuple[Any, ...]:
-        return autocast_setting(self._autocast_dtypes)
+        return autocast_setting(self.outer_dtypes)
 
     @property
     def outer_cache(self) -> bool:

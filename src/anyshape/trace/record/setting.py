@@ -87,6 +87,11 @@ def _is_grad(recorder: Recorder) -> Any:
 
 
 def _set_autocast(setter: Any, recorder: Recorder, *args: Any) -> None:
+    for (
+        device,
+        dtype,
+    ) in recorder.tracer.outer_dtypes.items():  # the program may set it to what it is
+        recorder.note(reads.CALL, torch.get_autocast_dtype, (device,), dtype)
     recorder.tracer.set_part_of_autocast(setter, *args)
 
 
