@@ -25,6 +25,7 @@ sys.path.insert(0, str(ROOT))
 
 from anyshape.env import Env  # noqa: E402  after the path is set
 from anyshape.expr import Bool, Expr, eq0, ge0, maximum, modulo, ne0  # noqa: E402
+from anyshape.expr.constructor.choice import choose  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -149,6 +150,16 @@ def larger_below_one(env: Env, n: int) -> Pairs:
     return [(ge0(most - maximum((u, v))), ge0(most - u)) for u, v in pairs]
 
 
+def nested_choices(env: Env, n: int) -> Pairs:
+    """u_i <= m, then choices in one another, `x if u_i >= 4 else u_i`, at most m."""
+    most, x = _size(env), _size(env)
+    us = [_size(env) for _ in range(n - 1)]
+    for u in us:
+        x = choose(ge0(u.shift(-4)), x, u)
+    gaps = [most - u for u in us]
+    return [(ge0(e), ge0(e.shift(1))) for e in (*gaps, most - x)]
+
+
 PATTERNS = (
     Pattern("u_i <= n", below_one),
     Pattern("n <= u_i", above_one),
@@ -164,6 +175,7 @@ PATTERNS = (
     Pattern("u_i != v_i", different),
     Pattern("u_i != n", different_from_one),
     Pattern("max(u_i, v_i) <= n", larger_below_one),
+    Pattern("choices in choices <= m", nested_choices),
 )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 from typing import Any
 
 import pytest
@@ -80,6 +81,59 @@ def test_operators_of_the_class() -> None:
     for n in SIZES:
         torch.testing.assert_close(compiled(torch.ones(n)), torch.full((n,), 3.0))
     assert not anyshape.compile(Scaled(0.0))
+
+
+class Counted:
+    """A base that comes after `torch.nn.Module`."""
+
+    def __len__(self) -> int:
+        return 0
+
+
+class Mixed(torch.nn.Module, Counted):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x
+
+
+class Equal(torch.nn.Module):
+    """Equal to others of its class, with the hash of an object."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Equal)
+
+    __hash__ = torch.nn.Module.__hash__
+
+
+class Forbidden(torch.nn.Module):
+    """Python would find its items through `__getitem__`."""
+
+    __iter__ = None
+    __add__ = functools.partialmethod(lambda self, a, b: (a, b), 1)
+
+    def __getitem__(self, i: int) -> int:
+        return [7, 8][i]
+
+
+def test_methods_of_a_base_after_module() -> None:
+    compiled = anyshape.compile(Mixed())
+    assert not compiled
+    assert len(compiled) == 0
+
+
+def test_a_hash_beside_an_equality() -> None:
+    module = Equal()
+    compiled = anyshape.compile(module)
+    assert compiled == Equal()
+    assert hash(compiled) == hash(module)
+    assert list(compiled.modules()) == [compiled]
+
+
+def test_what_a_class_forbids() -> None:
+    compiled = anyshape.compile(Forbidden())
+    assert compiled[1] == 8
+    assert compiled + 2 == (1, 2)
+    with pytest.raises(TypeError, match="not iterable"):
+        list(compiled)
 
 
 def test_a_module_without_a_length_has_none() -> None:

@@ -1,6 +1,6 @@
 """Special methods of the class of a compiled module: `len(m)`, `m[0]`, `x in m`, `if m:`.
 
-Python looks them up in the class of an object, not in the object, so that a compiled module is of a
+Python looks them up in the class of an object, not in the object, so a compiled module is of a
 class with those that the original's class has. How a module is made, called, copied and shown, and
 how its attributes are found, stays the compiled module's own.
 """
@@ -8,7 +8,6 @@ how its attributes are found, stays the compiled module's own.
 from __future__ import annotations
 
 import functools
-from types import FunctionType
 from typing import Any, Final
 
 import torch
@@ -36,32 +35,39 @@ _OWN: Final = frozenset(
         "setattr",
         "delattr",
         "init_subclass",
+        "subclasshook",
         "class_getitem",
         "set_name",
         "sizeof",
         "dir",
     ]
 )
+_METHODS: Final = (functools.partialmethod, type(None))
 
 
-def special_methods(kind: type) -> tuple[str, ...]:
-    """The names of the special methods that a class of modules has and `torch.nn.Module` lacks."""
-    bases = kind.__mro__[: kind.__mro__.index(torch.nn.Module)]
-    found = {
-        name
-        for base in bases
-        for name, method in vars(base).items()
-        if isinstance(method, FunctionType) and name.startswith("__") and name.endswith("__")
-    }
-    return tuple(sorted(found - _OWN))
+def special_methods(kind: type) -> tuple[tuple[str, bool], ...]:
+    """The names of the special methods that a class of modules has and `torch.nn.Module` lacks,
+    wherever among its bases they are, and whether each is there: None forbids what it is for.
+    """
+    found: dict[str, Any] = {}
+    for base in kind.__mro__:
+        if base not in torch.nn.Module.__mro__:
+            for name, method in vars(base).items():
+                if name.startswith("__") and name.endswith("__") and name not in _OWN:
+                    found.setdefault(name, method)
+    return tuple(
+        (name, method is not None)
+        for name, method in sorted(found.items(), key=lambda pair: pair[0])
+        if callable(method) or isinstance(method, _METHODS)
+    )
 
 
 @functools.cache
-def with_methods(cls: type, names: tuple[str, ...]) -> Any:
+def with_methods(cls: type, names: tuple[tuple[str, bool], ...]) -> Any:
     """A class whose special methods are those of `original`, an entry of each object's dict."""
     if not names:
         return cls
-    methods: dict[str, Any] = {name: _passed_on(name) for name in names}
+    methods = {name: _passed_on(name) if is_there else None for name, is_there in names}
     return type(cls.__name__, (cls,), {**methods, "__module__": cls.__module__})
 
 

@@ -33,6 +33,7 @@ from anyshape.torch_compat.aten_op import ASSERT_SCALAR, assert_true
 from anyshape.torch_compat.call_frame import APPLY
 from anyshape.torch_compat.thread_state import set_grad_enabled
 from anyshape.trace.execution_modes import (
+    autocast_dtypes,
     autocast_setting,
     leave_modes,
     restore_autocast,
@@ -79,7 +80,7 @@ def current_modes() -> dict[Any, Any]:
     return {
         set_grad_enabled: torch.is_grad_enabled(),
         set_inference: False,
-        set_autocast: autocast_setting(),
+        set_autocast: autocast_setting(autocast_dtypes()),
         torch.set_default_dtype: torch.get_default_dtype(),
     }
 

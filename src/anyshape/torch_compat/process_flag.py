@@ -48,7 +48,9 @@ _SECOND: Final = {"set_anomaly_enabled": True, "_set_deterministic_algorithms": 
 _ALL: Final = {
     name: f for name, f in vars(torch._C).items() if isinstance(f, types.BuiltinFunctionType)
 }
-_SETTERS: Final = [name for name in _ALL if re.match("_?set_", name) and not _APART.fullmatch(name)]
+_SETTERS: Final = [
+    name for name in _ALL if re.match("_?(jit_)?set_", name) and not _APART.fullmatch(name)
+]
 
 
 class Place(NamedTuple):
@@ -104,6 +106,10 @@ FLAG_GETTERS: Final = {
 
 BLIND_SETTERS: Final = {name: _ALL[name] for name in _SETTERS if name not in FLAG_SETTERS}
 """Functions in C that set something for which there is no getter."""
+
+
+AUTOCAST_SETTERS: Final = [f for name, f in _ALL.items() if name.startswith("set_autocast_")]
+"""Functions in C that set a part of autocast; some of them are for one device."""
 
 
 def places_set(setter: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[Place, Any]:

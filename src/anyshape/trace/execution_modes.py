@@ -32,24 +32,42 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _CACHE: Final = "cache"
+_IDLE: Final = "idle"
 
 
-def autocast_setting() -> tuple[tuple[str, Any], ...]:
-    """What `autocast_state` gives, and whether casts of leaves are not kept."""
-    state = autocast_state()
-    return state if torch.is_autocast_cache_enabled() else (*state, (_CACHE, False))
+def autocast_dtypes() -> dict[str, torch.dtype]:
+    """The dtype that autocast has, or would have, on each device."""
+    return {device: torch.get_autocast_dtype(device) for device in POLICIES}
+
+
+def autocast_setting(dtypes: dict[str, torch.dtype]) -> tuple[tuple[str, Any], ...]:
+    """What `autocast_state` gives, whether casts of leaves are not kept, and the dtypes on devices
+    where autocast is off, unless they are the caller's `dtypes`.
+    """
+    state: tuple[tuple[str, Any], ...] = autocast_state()
+    now, on = autocast_dtypes(), dict(state)
+    idle = tuple((d, now[d]) for d in POLICIES if d not in on and now[d] is not dtypes[d])
+    if not torch.is_autocast_cache_enabled():
+        state = (*state, (_CACHE, False))
+    return (*state, (_IDLE, idle)) if idle else state
 
 
 def set_autocast(setting: tuple[Any, ...], left: bool = False) -> None:
     """Make autocast what `autocast_setting` gave. Its casts of leaves live until the outermost
     block is `left`, which may be one of the caller's.
     """
+    dtypes = _callers.kept[-1].autocast_dtypes if _callers.kept else {}
+    _make_autocast(setting, dtypes, left=left)
+
+
+def _make_autocast(setting: tuple[Any, ...], dtypes: dict[str, torch.dtype], *, left: bool) -> None:
     wanted = dict(setting)
     torch.set_autocast_cache_enabled(wanted.pop(_CACHE, True))
+    dtypes = {**dtypes, **dict(wanted.pop(_IDLE, ())), **wanted}
     for device in POLICIES:
         torch.set_autocast_enabled(device, device in wanted)
-        if device in wanted:
-            torch.set_autocast_dtype(device, wanted[device])
+        if device in dtypes:
+            torch.set_autocast_dtype(device, dtypes[device])
     if left and not _autocast_depth():
         torch.clear_autocast_cache()
 
@@ -83,7 +101,7 @@ def _autocast_depth() -> int:
 
 def autocast_devices(setting: tuple[Any, ...]) -> dict[str, torch.dtype]:
     """The devices on which a setting has autocast on, with their dtypes."""
-    return {device: dtype for device, dtype in setting if device != _CACHE}
+    return {device: dtype for device, dtype in setting if device not in (_CACHE, _IDLE)}
 
 
 def casts_kept(setting: tuple[Any, ...]) -> dict[str, torch.dtype]:
@@ -242,7 +260,8 @@ class keep_modes:  # noqa: N801  used as a statement of generated code
         self.blocks = len(_blocks.entered)
         self.hooks, _hooks.pushed = _hooks.pushed, 0  # what a caller has pushed stays
         self.grad = torch.is_grad_enabled()
-        self.autocast = autocast_setting()
+        self.autocast_dtypes = autocast_dtypes()
+        self.autocast = autocast_setting(self.autocast_dtypes)
         self.autocast_depth = _autocast_depth()
         self.dtype = torch.get_default_dtype()
         self.entered_in = (self.grad, self.autocast, self.dtype)
@@ -261,8 +280,8 @@ class keep_modes:  # noqa: N801  used as a statement of generated code
         set_grad_enabled(self.grad)
         while _autocast_depth() > self.autocast_depth:  # blocks that an error left open
             torch.autocast_decrement_nesting()
-        if error is not None or autocast_setting() != self.autocast:
-            set_autocast(self.autocast, left=error is not None)
+        if error is not None or autocast_setting(self.autocast_dtypes) != self.autocast:
+            _make_autocast(self.autocast, self.autocast_dtypes, left=error is not None)
         if torch.get_default_dtype() is not self.dtype:
             torch.set_default_dtype(self.dtype)
         if error is not None and self.flags is not None:

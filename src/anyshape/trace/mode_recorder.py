@@ -25,6 +25,7 @@ from anyshape.rules.dispatch.autocast import autocast_state
 from anyshape.torch_compat.thread_state import saved_tensors_hooks, set_grad_enabled
 from anyshape.torch_compat.torch_function import function_mode_depth
 from anyshape.trace.execution_modes import (
+    autocast_dtypes,
     autocast_setting,
     leave_modes,
     restore_autocast,
@@ -62,7 +63,8 @@ class ModeRecorder:
         self._grad: bool | None = _is_grad_enabled()
         self._inference = self.uses_inference = _is_inference()
         self.dtype = self._dtype = _default_dtype()
-        self._autocast = self._outer_autocast = autocast_setting()
+        self.outer_dtypes = autocast_dtypes()  # the caller's
+        self._autocast = self._outer_autocast = self._autocast_now()
         self.uses_autocast = False  # whether a block was entered, or a setting made
         self._autocast_depth = 0  # of the blocks of the program
         self._left_autocast = False  # whether all of these were left since the last op
@@ -106,6 +108,9 @@ class ModeRecorder:
             self.flags = {p: value for p, value in self.flags.items() if not p.is_coupled}
         self.flags.update(found)
         self.epoch += 1  # the same call may give another value from here on
+
+    def _autocast_now(self) -> tuple[Any, ...]:
+        return autocast_setting(self.outer_dtypes)
 
     @property
     def outer_cache(self) -> bool:
@@ -157,12 +162,21 @@ class ModeRecorder:
 
         A program that has read the mode may set it to what it was.
         """
+        was_own = set_grad_enabled in self._own
         made = torch.set_grad_enabled(mode)
-        self._own_before[id(made)] = [(made, set_grad_enabled in self._own)]
+        self._own_before[id(made)] = [(made, was_own)]
+        self._note_grad()
+        return made
+
+    def set_grad_plainly(self, mode: bool) -> None:
+        """Call torch's own setter, which is no context manager."""
+        set_grad_enabled(mode)
+        self._note_grad()
+
+    def _note_grad(self) -> None:
         if not self.has_read_grad or _is_grad_enabled() is not self.started_in[0]:
             self._own.add(set_grad_enabled)
         self._follow_modes()
-        return made
 
     def set_part_of_autocast(self, setter: Any, *args: Any) -> None:
         """Call one of the functions that set a part of autocast."""
@@ -190,7 +204,7 @@ class ModeRecorder:
         autocast = self._outer_autocast
         for func, restore, was, state in (
             (set_grad_enabled, restore_grad, self.started_in[0], _is_grad_enabled()),
-            (set_autocast, restore_autocast, autocast, autocast_setting()),
+            (set_autocast, restore_autocast, autocast, self._autocast_now()),
         ):
             is_own = func in self._own or state != was or (func is set_autocast and was)
             wanted = state if is_own else None
@@ -218,14 +232,14 @@ class ModeRecorder:
                 self._need_backward()
             self._mode_change(set_inference, self._inference)  # which sets the other two, too
             self._grad, self._set[set_grad_enabled] = None, _UNKNOWN
-            if self._autocast or autocast_setting():
+            if self._autocast or self._autocast_now():
                 self._autocast_is_set, self._set[set_autocast] = False, _UNKNOWN
         if _is_grad_enabled() is not self._grad:
             if self._grad:
                 self._need_backward()
             self._grad = _is_grad_enabled()
             self._change(set_grad_enabled, self._grad)
-        now = autocast_setting()
+        now = self._autocast_now()
         if now != self._autocast or self._left_autocast or not self._autocast_is_set:
             left = (True,) if self._left_autocast else ()
             self._autocast = now
@@ -278,7 +292,7 @@ class ModeRecorder:
         own = self._own if self._follows_caller else ()
         states = (
             (grad, _is_grad_enabled(), set_grad_enabled in own),
-            (self._outer_autocast, autocast_setting(), set_autocast in own),
+            (self._outer_autocast, self._autocast_now(), set_autocast in own),
             (dtype, _default_dtype(), False),
         )
         left = [now if was != now or is_own else None for was, now, is_own in states]

@@ -424,7 +424,9 @@ def _clause(k: Knowledge, b: Bool, fact: Fact) -> None:
 
 def _watch(k: Knowledge, clause: Bool) -> None:
     for atom in atoms_below(clause):
-        for a in (atom, *symbols_of(k.replacements.get(atom, atom.node))):
+        k.include(k.watchers, atom, clause)
+        value = k.replacements.get(atom)
+        for a in () if value is None else symbols_of(value):
             k.include(k.watchers, a, clause)
 
 

@@ -17,6 +17,7 @@ import torch
 from anyshape.env.site import in_package, is_torch
 from anyshape.symbolic.sym_bool import SymBool
 from anyshape.torch_compat.process_flag import (
+    AUTOCAST_SETTERS,
     BLIND_SETTERS,
     FLAG_GETTERS,
     FLAG_SETTERS,
@@ -24,6 +25,7 @@ from anyshape.torch_compat.process_flag import (
     Place,
     places_set,
 )
+from anyshape.torch_compat.thread_state import set_grad_enabled
 from anyshape.trace.execution_modes import need_flag, set_flag
 from anyshape.trace.mode_recorder import MANAGERS
 from anyshape.trace.record import read as reads
@@ -38,11 +40,6 @@ _DEPTH: Final = 4  # of functions that call functions
 _MOST: Final = 200  # functions that are looked at for one
 _METHODS: Final = ("__new__", "__init__", "__enter__", "__exit__", "__call__")
 _SET: Final = frozenset((*FLAG_SETTERS, *BLIND_SETTERS))
-_OF_AUTOCAST: Final = (
-    torch.set_autocast_enabled,
-    torch.set_autocast_dtype,
-    torch.set_autocast_cache_enabled,
-)
 _known: dict[Any, bool] = {}  # whether a function is about settings, by its code; or a class
 
 
@@ -56,7 +53,8 @@ def setting_calls() -> Iterator[tuple[Any, Any]]:
         yield f, functools.partial(_blind, name)
     yield torch.set_grad_enabled, _set_grad
     yield torch.is_grad_enabled, _is_grad
-    for f in _OF_AUTOCAST:
+    yield set_grad_enabled, lambda recorder, mode: recorder.tracer.set_grad_plainly(mode)
+    for f in AUTOCAST_SETTERS:
         yield f, functools.partial(_set_autocast, f)
     yield torch.clear_autocast_cache, lambda recorder: recorder.tracer.clear_casts()
     for manager in MANAGERS:
@@ -89,6 +87,11 @@ def _is_grad(recorder: Recorder) -> Any:
 
 
 def _set_autocast(setter: Any, recorder: Recorder, *args: Any) -> None:
+    for (
+        device,
+        dtype,
+    ) in recorder.tracer.outer_dtypes.items():  # the program may set it to what it is
+        recorder.note(reads.CALL, torch.get_autocast_dtype, (device,), dtype)
     recorder.tracer.set_part_of_autocast(setter, *args)
 
 
