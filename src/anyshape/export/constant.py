@@ -14,6 +14,7 @@ import torch
 
 from anyshape.trace.record.atom import ATOMS, SYMBOLIC
 from anyshape.trace.record.read import ABSENT, CALL, CONTENT, KIND, LENGTH, META, MISSING, Read
+from anyshape.trace.record.tensor_class import tensor_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -70,7 +71,7 @@ def _is_value(read: Read) -> bool:
     if read.kind == ABSENT:
         is_found = key in vars(builtins) or "_parameters" in owner  # elsewhere
         return type(owner) is dict and not is_found
-    return read.kind == CALL or _is_data(value)
+    return owner is not tensor_names and (read.kind == CALL or _is_data(value))
 
 
 def _is_data(x: Any) -> bool:

@@ -338,7 +338,7 @@ class Reader:
             found = (reads.META, tensor, None, reads.meta_of(tensor))
             self.reads[reads.META, id(tensor), None] = found
         contexts = contexts_of(self.tracer.env, self._outside.values(), self._born.values())
-        for asked in (tensor_class.count, *contexts):
+        for asked in (tensor_class.tensor_names, *contexts):
             self._log(reads.CALL, asked, (), asked())
         unfolding = Unfolding(self.reads.values(), self._born, self.inputs)
         return Watch(unfolding.places, unfolding.origin)

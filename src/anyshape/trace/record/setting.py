@@ -87,10 +87,8 @@ def _is_grad(recorder: Recorder) -> Any:
 
 
 def _set_autocast(setter: Any, recorder: Recorder, *args: Any) -> None:
-    for (
-        device,
-        dtype,
-    ) in recorder.tracer.outer_dtypes.items():  # the program may set it to what it is
+    # the program may set a dtype to what it is
+    for device, dtype in recorder.tracer.outer_dtypes.items():
         recorder.note(reads.CALL, torch.get_autocast_dtype, (device,), dtype)
     recorder.tracer.set_part_of_autocast(setter, *args)
 

@@ -25,7 +25,7 @@ _PLAIN: Final = dict(_NAMES)
 _METHODS: Final = frozenset(n for n, f in _PLAIN.items() if type(f) is FunctionType)
 
 
-def count() -> int:
+def tensor_names() -> int:
     """How many names the class has."""
     return len(_NAMES)
 
@@ -38,7 +38,7 @@ class TensorClass:
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
         self.names: frozenset[str] = _METHODS
-        if count() != len(_PLAIN):
+        if tensor_names() != len(_PLAIN):
             added = _NAMES.keys() - _PLAIN.keys()
             self.names |= added
             for name in added:
