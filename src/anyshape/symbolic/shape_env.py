@@ -67,7 +67,6 @@ class ShapeEnv:
             _need_int("hint", hint)
         _need_bounds(min, max)
         need_bool("size", size)
-        need_bool("size", size)
         e = self.env.unbacked(source=_text(source), size=size, min=min, max=max, hint=hint)
         return SymInt(e, self.env)
 
@@ -83,7 +82,6 @@ class ShapeEnv:
         """A new float that only the run knows."""
         return SymFloat(self.env.real(source=_text(source)), self.env)
 
-    @public
     def prove(self, condition: SymBool | bool) -> Verdict:
         """Whether a condition always holds, never, or neither is known; records nothing."""
         b = condition_of(condition, self.env)
