@@ -301,6 +301,7 @@ def test_an_interrupt_is_quiet(call: Any) -> None:
     ["export user_model:waits --out x.any", "check waits.py", "bench user_model:waits",
      "infer user_model:waits"],
 )  # fmt: skip
+@pytest.mark.usefixtures("interrupts")
 def test_a_signal_from_the_terminal_ends_a_command(line: str, folder: Path) -> None:
     """SIGINT in the middle of the work of the user's code: one line, and the status of shells."""
     wait = "import sys, time\nprint('waiting', file=sys.stderr, flush=True)\ntime.sleep(100)\n"

@@ -35,6 +35,7 @@ def collect_with(callback: Any) -> None:
         gc.callbacks.remove(callback)
 
 
+@pytest.mark.usefixtures("interrupts")
 def test_an_interrupt_in_a_callback_of_the_collector_is_raised(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -47,6 +48,7 @@ def test_an_interrupt_in_a_callback_of_the_collector_is_raised(
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+@pytest.mark.usefixtures("interrupts")
 def test_python_drops_it_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
     """Negative control."""
     dropped: list[Any] = []
@@ -59,6 +61,7 @@ def test_python_drops_it_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [d.exc_type for d in dropped] == [KeyboardInterrupt]
 
 
+@pytest.mark.usefixtures("interrupts")
 def test_another_handler_is_left_alone() -> None:
     mine = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:

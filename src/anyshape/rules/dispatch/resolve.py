@@ -10,7 +10,7 @@ import functools
 import sys
 import types
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import torch
 
@@ -169,11 +169,24 @@ def _by_name(func: Any, name: str) -> functools.partial[Any] | None:
 # ---------------------------------------------------------------------- the forms of a row
 
 _WRONG_ARGUMENT: Final = (TypeError, ArgumentError, AttributeError)
-_MISFIT: Final = object()  # the rule is not made for the call
+
+
+class _Misfit(NamedTuple):
+    """The rule is not made for the call: its signature does not accept it, or it failed with an
+    error of Python's.
+    """
+
+    fault: Exception | None = None
+
+    def settle(self, found: Rule, func: Any) -> None:
+        """Raise the fault, as torch takes the call; without one the rule is out of date."""
+        if self.fault is not None:
+            raise self.fault
+        warn_out_of_date(found, func)
 
 
 def _call(found: Rule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The result of the rule, or _MISFIT."""
+    """The result of the rule, or a `_Misfit`."""
     if kwargs:
         args, kwargs = normalized(found.function, args, kwargs)
     try:
@@ -199,12 +212,16 @@ def _call_reordered(found: Rule, args: tuple[Any, ...], kwargs: dict[str, Any]) 
 
 
 def _refused_again(found: Rule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Raise an error of ours again if the signature of the rule accepts the call; else _MISFIT, so
-    that torch is asked: an error of Python's comes from an argument that no rule is made for.
+    """Raise an error of ours again if the signature of the rule accepts the call; else torch is
+    asked: an error of Python's comes from an argument that torch refuses, or from a fault.
     """
-    if isinstance(sys.exception(), AnyshapeError) and takes(found.function, args, kwargs):
+    if not takes(found.function, args, kwargs):
+        return _Misfit()
+    error = sys.exception()
+    if isinstance(error, AnyshapeError):
         raise  # noqa: PLE0704  what the rule raised
-    return _MISFIT
+    assert isinstance(error, Exception)
+    return _Misfit(error)
 
 
 def _first(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -226,8 +243,8 @@ def _run(found: Rule, tracer: Any, func: Any, args: Any, kwargs: Any) -> Any:
             out = _call_reordered(found, args, kwargs)
     if out is NotImplemented:
         return _next(tracer, func, args, kwargs)
-    if out is _MISFIT:
-        return _run_misfit(found, tracer, func, args, kwargs)
+    if type(out) is _Misfit:
+        return _run_misfit(found, tracer, func, args, kwargs, out)
     result = tracer.record(func, args, kwargs, out)
     if found.view:
         tracer.alias(result, _first(args, kwargs))
@@ -254,16 +271,13 @@ def _run_sized(found: Rule, tracer: Any, func: Any, args: Any, kwargs: Any) -> A
     return _run(found, tracer, func, *((args, kwargs) if numbers is None else numbers))
 
 
-def _run_misfit(found: Rule, tracer: Any, func: Any, args: Any, kwargs: Any) -> Any:
-    """The next rung, for a call that the rule is not made for.
-
-    If torch rejects the call too, the caller made a mistake; else the rule is out of date.
-    """
+def _run_misfit(found: Rule, tracer: Any, func: Any, args: Any, kwargs: Any, misfit: Any) -> Any:
+    """The next rung. If torch rejects the call too, the caller made a mistake."""
     if isinstance(func, types.FunctionType):
         result = run_body(tracer, func, args, kwargs)
     else:
         result = _meta_kernel(tracer, func, args, kwargs, misfit=True)
-    warn_out_of_date(found, func)
+    misfit.settle(found, func)
     return result
 
 
@@ -282,8 +296,8 @@ def _run_inplace(found: Rule, tracer: Any, func: Any, args: Any, kwargs: Any) ->
     out = _call(found, args, kwargs)
     if out is NotImplemented:
         return _meta_kernel(tracer, func, args, kwargs)
-    if out is _MISFIT:
-        return _run_misfit(found, tracer, func, args, kwargs)
+    if type(out) is _Misfit:
+        return _run_misfit(found, tracer, func, args, kwargs, out)
     if type(out) is Done:
         return out.value
     if type(out) is Instead:
@@ -327,9 +341,9 @@ def _run_out(found: Rule, tracer: Any, func: Any, args: Any, kwargs: Any) -> Any
     rest = {k: v for k, v in kwargs.items() if k != "out"}
     outs = kwargs["out"]
     result = _call(found, args, rest)
-    if result is _MISFIT:
-        result, _ = run_meta_kernel(func, args, rest, misfit=True)
-        warn_out_of_date(found, func)
+    if type(result) is _Misfit:
+        misfit, (result, _) = result, run_meta_kernel(func, args, rest, misfit=True)
+        misfit.settle(found, func)
     elif result is NotImplemented:
         result, _ = run_meta_kernel(func, args, rest)
     if type(result) is Instead:

@@ -214,7 +214,7 @@ class Attributes:
         fallback = recorder.lookup(type(o), "__getattr__")
         if fallback is not MISSING:
             look = special_callable(self.calls, o, "__getattr__", fallback)
-            return getattr(o, name) if look is None else look(name)
+            return self.calls.ready(fallback)(o, name) if look is None else look(name)
         return getattr(o, name)
 
     def _own_dict(self, o: Any) -> Any:

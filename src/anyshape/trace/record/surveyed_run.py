@@ -66,7 +66,7 @@ class SurveyedRun:
                 what = f"{self._f.__qualname__} has no source, and calls {code.co_name}"
                 raise self._recorder.refusal(what)
             arguments = [frame.f_locals[name] for name in code.co_varnames[: code.co_argcount]]
-            self._known |= self._survey(self._recorder, f, tuple(arguments))
+            self._known |= self._survey(self._recorder, f, tuple(arguments), runs=True)
         if self._may_write or not stores_of(code):
             return None
         frame.f_trace_opcodes, frame.f_trace_lines = True, False

@@ -20,6 +20,7 @@ import typing
 from typing import TYPE_CHECKING, Any, Final
 
 from anyshape.env.site import home_of, is_framework, is_own
+from anyshape.trace.record.atom import HEAP
 
 if TYPE_CHECKING:
     from types import CodeType
@@ -81,9 +82,12 @@ _always: set[CodeType] = {f.__code__ for f in _GIVING_BACK}
 
 
 def is_library(cls: type) -> bool:
-    """Whether a class belongs to torch, to Python itself, to this system or to no source at all."""
-    module = sys.modules.get(cls.__module__)
-    return is_framework(getattr(module, "__file__", None) or "<frozen")
+    """Whether a class belongs to torch, to Python itself, or to this system."""
+    name = cls.__module__
+    file = getattr(sys.modules.get(name), "__file__", None)
+    if file is None:  # a module of C, or of code without a file
+        return name in sys.builtin_module_names or not cls.__flags__ & HEAP
+    return is_framework(file)
 
 
 def is_hook(cls: type) -> bool:

@@ -21,6 +21,7 @@ from anyshape.torch_compat.process_flag import read_flags, set_flags
 from anyshape.trace.options import DONE
 from anyshape.trace.record import read as reads
 from anyshape.trace.record.atom import ATOMS, Function
+from anyshape.trace.record.method_name import CHANGING
 from anyshape.trace.record.passive import is_generated
 from anyshape.trace.record.surveyed_run import SurveyedRun, may_be_users
 from anyshape.trace.record.territory import is_twinned
@@ -34,6 +35,7 @@ _GLOBALS: Final = frozenset(opcode.opmap[name] for name in ("STORE_GLOBAL", "DEL
 _CHANGING: Final = frozenset(
     ("setattr", "delattr", "__setattr__", "__delattr__", "__dict__", "vars", "exec", "eval")
 )
+_ITEMS: Final = frozenset(opcode.opmap[name] for name in ("STORE_SUBSCR", "DELETE_SUBSCR"))
 _TO_CLASSES: Final = frozenset(("type", "__class__", "setattr", "delattr"))  # ways to a class
 
 
@@ -59,10 +61,13 @@ def call_unrecorded(recorder: Reader, f: Any, /, *args: Any, **named: Any) -> An
             recorder.forget_classes()
 
 
-def survey(recorder: Reader, f: Any, args: tuple[Any, ...] = ()) -> set[types.CodeType]:
+def survey(
+    recorder: Reader, f: Any, args: tuple[Any, ...] = (), *, runs: bool = False
+) -> set[types.CodeType]:
     """Note what a function without a twin may read: globals that it names, and its cells.
 
-    The result are the codes of the functions that were looked at.
+    The result are the codes of the functions that were looked at. Before one of them `runs`, what
+    it may change is judged by its instructions, as it might catch a later refusal.
     """
     todo, seen = [f], set()
     while todo:
@@ -77,7 +82,7 @@ def survey(recorder: Reader, f: Any, args: tuple[Any, ...] = ()) -> set[types.Co
                 todo.append(value)
         if recorder.options.effects != DONE and _owner(f, args) is None:
             held = [x for x in (*values, *args) if _can_change(recorder, x)]
-            _need_reader(recorder, f, has_owners=bool(held))
+            _need_reader(recorder, f, has_owners=bool(held), runs=runs)
     return {code for f in seen for code in (f.__code__, *_inner(f.__code__))}
 
 
@@ -126,12 +131,15 @@ def _can_change(recorder: Reader, x: Any) -> bool:
     return may_be_users(x) if is_code else True
 
 
-def _need_reader(recorder: Reader, f: Any, *, has_owners: bool) -> None:
+def _need_reader(recorder: Reader, f: Any, *, has_owners: bool, runs: bool) -> None:
     """Refuse a function that assigns variables from around it, or may call what changes objects."""
     for code in (f.__code__, *_inner(f.__code__)):
         stored = {i.argval for i in dis.get_instructions(code) if i.opname == "STORE_DEREF"}
         writes = _has(code, _GLOBALS) or not stored.isdisjoint(f.__code__.co_freevars)
-        if writes or (has_owners and not _CHANGING.isdisjoint(code.co_names)):
+        changes = not _CHANGING.isdisjoint(code.co_names)
+        if not runs:
+            changes |= _has(code, _ITEMS) or not CHANGING.isdisjoint(code.co_names)
+        if writes or (has_owners and changes):
             raise recorder.refusal(f"{f.__qualname__} has no twin, and may change something")
 
 
