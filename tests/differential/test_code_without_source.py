@@ -98,7 +98,6 @@ WRITERS = {
 }
 READERS = {
     "an item of a tensor": "y = torch.zeros_like(x); y[:] = x + 1; return y",
-    "an object of its own": "p = Point(x); p.a = p.a + 1; return p.total()",
     "a list of its own": "parts = []; parts.append(x); return torch.cat(parts)",
     "a method that reads": "return Point(x).total()",
 }

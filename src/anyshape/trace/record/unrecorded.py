@@ -1,9 +1,9 @@
 """Functions of the user's without twins: what they name counts as read; none of them may write.
 
 A function without source is known by its code alone. All that it names, and that functions name
-which it names, is noted with everything that it holds. What it calls and changes is seen while it
-runs (`surveyed_run.py`). The methods that `dataclass` generates have no source either; they write
-to their object alone.
+which it names, is noted with everything that it holds; so are the methods that its names lead to
+from there. None of them may have an instruction that changes something outside. The methods that
+`dataclass` generates have no source either; they write to their object alone.
 """
 
 from __future__ import annotations
@@ -12,30 +12,35 @@ import dataclasses
 import dis
 import inspect
 import opcode
+import sys
 import types
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
+from anyshape.env.site import is_framework
 from anyshape.torch_compat.process_flag import read_flags, set_flags
 from anyshape.trace.options import DONE
 from anyshape.trace.record import read as reads
 from anyshape.trace.record.atom import ATOMS, Function
 from anyshape.trace.record.method_name import CHANGING
 from anyshape.trace.record.passive import is_generated
-from anyshape.trace.record.surveyed_run import SurveyedRun, may_be_users
-from anyshape.trace.record.territory import is_twinned
+from anyshape.trace.record.territory import is_library, is_twinned
 
 if TYPE_CHECKING:
     from anyshape.trace.record.reader import Reader
 
-_GLOBAL_READS: Final = ("LOAD_GLOBAL", "LOAD_NAME")
 _COROUTINES: Final = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+_ATTRIBUTES: Final = frozenset(opcode.opmap[name] for name in ("STORE_ATTR", "DELETE_ATTR"))
 _GLOBALS: Final = frozenset(opcode.opmap[name] for name in ("STORE_GLOBAL", "DELETE_GLOBAL"))
-_CHANGING: Final = frozenset(
+_ITEMS: Final = frozenset(opcode.opmap[name] for name in ("STORE_SUBSCR", "DELETE_SUBSCR"))
+_STORES: Final = _ATTRIBUTES | _ITEMS
+_GLOBAL_READS: Final = ("LOAD_GLOBAL", "LOAD_NAME")
+_CHANGING: Final = CHANGING.union(
     ("setattr", "delattr", "__setattr__", "__delattr__", "__dict__", "vars", "exec", "eval")
 )
-_ITEMS: Final = frozenset(opcode.opmap[name] for name in ("STORE_SUBSCR", "DELETE_SUBSCR"))
+_CALLED: Final = ("__call__", "forward")  # what calls of an object run
+_MOST: Final = 1000  # objects that are looked at for one function
 _TO_CLASSES: Final = frozenset(("type", "__class__", "setattr", "delattr"))  # ways to a class
 
 
@@ -46,12 +51,14 @@ def call_unrecorded(recorder: Reader, f: Any, /, *args: Any, **named: Any) -> An
     owner = _owner(f, args)
     if owner is not None and f.__name__ == "__init__" and dataclasses.is_dataclass(owner):
         return _init_dataclass(recorder, owner, f, args, named)
-    known = survey(recorder, f, (*args, *named.values()))
+    survey(recorder, f, (*args, *named.values()))
+    if recorder.options.effects != DONE and _has(f.__code__, _ATTRIBUTES):
+        others = [a for a in args[:1] if type(a) not in ATOMS and not recorder.is_born(a)]
+        if others and not isinstance(others[0], torch.Tensor):
+            raise recorder.refusal(f"{f.__qualname__} has no source, and assigns something")
     given, flags = [recorder.deep(a) for a in args], read_flags()
     try:
-        done = recorder.options.effects == DONE
-        with SurveyedRun(recorder, f, known, survey, writes=done):
-            result = f(*given, **{k: recorder.deep(a) for k, a in named.items()})
+        result = f(*given, **{k: recorder.deep(a) for k, a in named.items()})
         if read_flags() != flags:
             set_flags(flags)
             raise recorder.refusal(f"{f.__qualname__} changes the state of the process")
@@ -61,15 +68,10 @@ def call_unrecorded(recorder: Reader, f: Any, /, *args: Any, **named: Any) -> An
             recorder.forget_classes()
 
 
-def survey(
-    recorder: Reader, f: Any, args: tuple[Any, ...] = (), *, runs: bool = False
-) -> set[types.CodeType]:
-    """Note what a function without a twin may read: globals that it names, and its cells.
-
-    The result are the codes of the functions that were looked at. Before one of them `runs`, what
-    it may change is judged by its instructions, as it might catch a later refusal.
-    """
+def survey(recorder: Reader, f: Any, args: tuple[Any, ...] = ()) -> None:
+    """Note what a function without a twin may read: globals that it names, and its cells."""
     todo, seen = [f], set()
+    owned: set[Any] = set()  # methods of objects from outside
     while todo:
         f = todo.pop()
         if f in seen:
@@ -80,10 +82,39 @@ def survey(
             recorder.deep(value)
             if type(value) is Function and is_twinned(value.__code__):
                 todo.append(value)
+        methods = _methods(recorder, f.__code__, [*values, *args])
+        owned |= set(methods)
+        todo += methods
         if recorder.options.effects != DONE and _owner(f, args) is None:
             held = [x for x in (*values, *args) if _can_change(recorder, x)]
-            _need_reader(recorder, f, has_owners=bool(held), runs=runs)
-    return {code for f in seen for code in (f.__code__, *_inner(f.__code__))}
+            _need_reader(recorder, f, has_owners=bool(held) or f in owned)
+
+
+def _methods(recorder: Reader, code: types.CodeType, objects: list[Any]) -> list[Any]:
+    """The functions of the user's that a code may reach from objects by the names in it."""
+    names = {name for c in (code, *_inner(code)) for name in c.co_names}
+    found: list[Any] = []
+    todo, seen = list(objects), set[int]()
+    while todo and len(seen) < _MOST:
+        o = todo.pop()
+        if id(o) in seen or type(o) in ATOMS or recorder.is_born(o) or not _can_change(recorder, o):
+            continue
+        seen.add(id(o))
+        for name in (*names, *_CALLED):
+            x = inspect.getattr_static(o, name, None)
+            functions = [g for g in _behind(x) if not is_framework(g.__code__.co_filename)]
+            found += [g for g in functions if is_twinned(g.__code__)]
+            if not functions and name in names:
+                todo.append(x)
+    return found
+
+
+def _behind(x: Any) -> list[types.FunctionType]:
+    """The functions of a method, a class method or a property."""
+    ways = [x, *[inspect.getattr_static(x, name, None) for name in ("__func__", "fget", "fset")]]
+    ways += [getattr(x, "__func__", None)] if isinstance(x, classmethod | staticmethod) else []
+    ways += [x.fget, x.fset] if isinstance(x, property) else []
+    return [f for f in ways if type(f) is Function]
 
 
 def _defaults(recorder: Reader, f: Any) -> list[Any]:
@@ -95,8 +126,9 @@ def _defaults(recorder: Reader, f: Any) -> list[Any]:
 
 def _named(recorder: Reader, f: Any) -> list[Any]:
     """The names outside a function that it refers to, noted as read."""
-    found = []
-    for code in (f.__code__, *_inner(f.__code__)):
+    found, todo = [], [f.__code__]
+    while todo:
+        code = todo.pop()
         for name in {i.argval for i in dis.get_instructions(code) if i.opname in _GLOBAL_READS}:
             if (id(f.__globals__), name) in recorder._globals:
                 raise recorder.refusal(f"{f.__qualname__} may read {name}, which was assigned")
@@ -104,6 +136,7 @@ def _named(recorder: Reader, f: Any) -> list[Any]:
                 recorder.inputs.pop((reads.ITEM, id(f.__globals__), name), None)
                 value = f.__globals__[name]
                 found.append(recorder.note(reads.ITEM, f.__globals__, name, value))
+        todo += _inner(code)
     for cell in f.__closure__ or ():
         try:
             value = cell.cell_contents
@@ -114,9 +147,7 @@ def _named(recorder: Reader, f: Any) -> list[Any]:
 
 
 def _inner(code: types.CodeType) -> list[types.CodeType]:
-    """The codes of the functions that a function defines, and of those that these define."""
-    own = [c for c in code.co_consts if isinstance(c, types.CodeType)]
-    return own + [c for outer in own for c in _inner(outer)]
+    return [c for c in code.co_consts if isinstance(c, types.CodeType)]
 
 
 def _has(code: types.CodeType, operations: frozenset[int]) -> bool:
@@ -127,20 +158,29 @@ def _can_change(recorder: Reader, x: Any) -> bool:
     """Whether an object is outside, and it, or what is reached from it, may be changed."""
     if type(x) in ATOMS or isinstance(x, torch.Tensor) or recorder.is_born(x):
         return False
-    is_code = isinstance(x, type | types.ModuleType | Function)
-    return may_be_users(x) if is_code else True
+    if isinstance(x, Function):
+        return not is_framework(x.__code__.co_filename)
+    return not is_library(x) if isinstance(x, type) else not _is_of_framework(x)
 
 
-def _need_reader(recorder: Reader, f: Any, *, has_owners: bool, runs: bool) -> None:
-    """Refuse a function that assigns variables from around it, or may call what changes objects."""
-    for code in (f.__code__, *_inner(f.__code__)):
+def _is_of_framework(x: Any) -> bool:
+    if not isinstance(x, types.ModuleType):
+        return False
+    is_builtin = x.__name__ in sys.builtin_module_names
+    return is_builtin or is_framework(getattr(x, "__file__", None) or "")
+
+
+def _need_reader(recorder: Reader, f: Any, *, has_owners: bool) -> None:
+    """Refuse a function that may write to what it did not make."""
+    todo = [f.__code__]
+    while todo:
+        code = todo.pop()
         stored = {i.argval for i in dis.get_instructions(code) if i.opname == "STORE_DEREF"}
         writes = _has(code, _GLOBALS) or not stored.isdisjoint(f.__code__.co_freevars)
-        changes = not _CHANGING.isdisjoint(code.co_names)
-        if not runs:
-            changes |= _has(code, _ITEMS) or not CHANGING.isdisjoint(code.co_names)
+        changes = _has(code, _STORES) or not _CHANGING.isdisjoint(code.co_names)
         if writes or (has_owners and changes):
             raise recorder.refusal(f"{f.__qualname__} has no twin, and may change something")
+        todo += _inner(code)
 
 
 # ---------------------------------------------------------------------- dataclasses
