@@ -6,11 +6,14 @@ import gc
 import signal
 import sys
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from anyshape.cli.interrupt import kept_interrupts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 class Interrupting:
@@ -24,6 +27,17 @@ class Interrupting:
             self.is_armed = False
             signal.raise_signal(signal.SIGINT)
             time.sleep(0)  # the handler runs here at the latest
+
+
+@pytest.fixture(autouse=True)
+def _no_garbage() -> Iterator[None]:
+    """Finalizers of what other tests left would run in the collection, and Python drops what is
+    raised in them, too.
+    """
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 def collect_with(callback: Any) -> None:
