@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from types import CodeType, FrameType
 
 _OWN: Final = str(Path(__file__).resolve().parents[1]) + os.sep
-PROGRAM_FILE: Final = "<anyshape program "  # so the names of files of generated code begin
 _PROGRAMS: Final = str(Path(_OWN, "cli", "examples")) + os.sep  # users of the rest
 _RUNS_COMMANDS: Final = str(Path(_OWN, "cli", "command.py"))
 _STANDARD: Final = str(Path(os.__file__).resolve().parent) + os.sep

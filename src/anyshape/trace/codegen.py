@@ -28,7 +28,6 @@ import torch
 from anyshape.env.fact import BY_RULE, ERRORS
 from anyshape.env.failure import describe_failure
 from anyshape.env.obligation import last_unbacked, numbered
-from anyshape.env.site import PROGRAM_FILE
 from anyshape.errors import RuntimeAssertError
 from anyshape.expr.atom import can_raise
 from anyshape.expr.boolean import GE, RELATIONS
@@ -138,7 +137,7 @@ class Program:
     def function(self) -> Callable[..., Any]:
         """The compiled function."""
         if self._made is None:
-            name = f"{PROGRAM_FILE}{id(self):x}>"
+            name = f"<anyshape program {id(self):x}>"
             exec(compile(self.text, name, "exec"), self.scope)
             linecache.cache[name] = (len(self.text), None, self.text.splitlines(True), name)
             weakref.finalize(self, linecache.cache.pop, name, None)

@@ -95,8 +95,10 @@ def _methods(recorder: Reader, code: types.CodeType, objects: list[Any]) -> list
     names = {name for c in (code, *_inner(code)) for name in c.co_names}
     found: list[Any] = []
     todo, seen = list(objects), set[int]()
-    while todo and len(seen) < _MOST:
+    while todo:
         o = todo.pop()
+        if len(seen) > _MOST:
+            raise recorder.refusal(f"{code.co_name} has no source, and reaches many objects")
         if id(o) in seen or type(o) in ATOMS or recorder.is_born(o) or not _can_change(recorder, o):
             continue
         seen.add(id(o))
@@ -111,9 +113,9 @@ def _methods(recorder: Reader, code: types.CodeType, objects: list[Any]) -> list
 
 def _behind(x: Any) -> list[types.FunctionType]:
     """The functions of a method, a class method or a property."""
-    ways = [x, *[inspect.getattr_static(x, name, None) for name in ("__func__", "fget", "fset")]]
-    ways += [getattr(x, "__func__", None)] if isinstance(x, classmethod | staticmethod) else []
-    ways += [x.fget, x.fset] if isinstance(x, property) else []
+    ways = [x.fget, x.fset] if isinstance(x, property) else [x]
+    if isinstance(x, classmethod | staticmethod | types.MethodType):
+        ways = [x.__func__]
     return [f for f in ways if type(f) is Function]
 
 
