@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from anyshape.env import Env  # noqa: E402  after the path is set
-from anyshape.expr import Bool, Expr, eq0, ge0, maximum, modulo, ne0  # noqa: E402
+from anyshape.expr import Bool, Expr, disj, eq0, ge0, maximum, modulo, ne0, negate  # noqa: E402
 from anyshape.expr.constructor.choice import choose  # noqa: E402
 
 if TYPE_CHECKING:
@@ -160,6 +160,39 @@ def nested_choices(env: Env, n: int) -> Pairs:
     return [(ge0(e), ge0(e.shift(1))) for e in (*gaps, most - x)]
 
 
+def alternatives(env: Env, n: int) -> Pairs:
+    """u_1 <= m or ... or u_n <= m, then u_i > m for all but one."""
+    most = _size(env)
+    us = [_size(env) for _ in range(n)]
+    one = disj(env.pool, [ge0(most - u) for u in us])
+    denials = [(ge0(u - most.shift(1)), ge0(u - most)) for u in us[:-1]]
+    return [(one, ge0(most - us[-1])), *denials]
+
+
+def values(env: Env, n: int) -> Pairs:
+    """u == 0 or u == 3 or ..., then u != 3*i for all but one."""
+    u = _size(env)
+    points = [eq0(u.shift(-3 * i)) for i in range(n)]
+    one = disj(env.pool, points)
+    return [(one, points[-1]), *((negate(b), negate(b)) for b in points[:-1])]
+
+
+def pairs_of_alternatives(env: Env, n: int) -> Pairs:
+    """u_i <= m or v_i <= m, n/2 times, then u_i > m."""
+    most = _size(env)
+    pairs = [(_size(env), _size(env)) for _ in range(n // 2)]
+    either = [disj(env.pool, [ge0(most - u), ge0(most - v)]) for u, v in pairs]
+    denials = [(ge0(u - most.shift(1)), ge0(most - v)) for u, v in pairs]
+    return [*((b, b) for b in either), *denials]
+
+
+def named_prefixes(env: Env, n: int) -> Pairs:
+    """t_i == prefix_i."""
+    sums = list(accumulate(_size(env) for _ in range(n)))
+    gaps = [_size(env) - e for e in sums]
+    return [(eq0(e), ge0(e.shift(1))) for e in gaps]
+
+
 PATTERNS = (
     Pattern("u_i <= n", below_one),
     Pattern("n <= u_i", above_one),
@@ -172,10 +205,14 @@ PATTERNS = (
     Pattern("u_i % 8 == 0", multiples),
     Pattern("prefix_i <= total", prefixes),
     Pattern("prefix_i <= sum of all", prefixes_of_sum),
+    Pattern("t_i == prefix_i", named_prefixes),
     Pattern("u_i != v_i", different),
     Pattern("u_i != n", different_from_one),
     Pattern("max(u_i, v_i) <= n", larger_below_one),
     Pattern("choices in choices <= m", nested_choices),
+    Pattern("one of n alternatives", alternatives),
+    Pattern("one of n values", values),
+    Pattern("one of two alternatives", pairs_of_alternatives),
 )
 
 

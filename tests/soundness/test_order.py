@@ -166,7 +166,7 @@ def test_a_budget_that_questions_share_is_found(monkeypatch: pytest.MonkeyPatch)
     left: dict[Knowledge, int] = {}
     make = Question.__init__
 
-    def shared(self: Question, knowledge: Knowledge, effort: int = FULL) -> None:
+    def shared(self: Question, knowledge: Knowledge, effort: int = FULL, _: int = 0) -> None:
         make(self, knowledge, effort)
         self.steps = left.setdefault(knowledge, question.BUDGET)
 

@@ -29,6 +29,7 @@ from anyshape.env.data_dependence import data_dependent, without_value
 from anyshape.env.fact import Fact
 from anyshape.env.knowledge.equality import form, form_bool
 from anyshape.env.knowledge.knowledge import Knowledge, atom_interval
+from anyshape.env.knowledge.limit import WIDE
 from anyshape.env.ladder.decide import ask, decide, verdict
 from anyshape.env.ladder.question import FULL, Question
 from anyshape.env.ladder.reason import interval_text
@@ -40,6 +41,7 @@ from anyshape.env.symbol import BACKED, UNBACKED, Symbol
 from anyshape.errors import ConstraintError, RuntimeAssertError
 from anyshape.events import Answer, Assert, Guard, SymbolCreation, emit, listeners
 from anyshape.expr import Bool, Pool, eq0, evaluate, ge0, negate, symbol
+from anyshape.expr.boolean import RELATIONS
 from anyshape.expr.constructor.comparison import equals
 from anyshape.expr.real import ANY, CONST, Real, apply, real_symbol
 from anyshape.expr.table.op import SYMBOL
@@ -340,7 +342,10 @@ class Env:
         """What `p` says of backed symbols alone; None where it needs an unbacked one."""
         if p.hint is not None:
             return p
-        spelt = form_bool(self.knowledge, p)
+        k = self.knowledge
+        if p.op in RELATIONS and p.expr.width > WIDE and not k.may_be_respelt(p.expr):
+            return None
+        spelt = form_bool(k, p)
         return spelt if spelt is not p and spelt.hint is not None else None
 
     def _record(

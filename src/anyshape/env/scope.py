@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from anyshape.env.env import Env
     from anyshape.env.fact import Fact
 
-_FLAT: Final = ("blame", "directions", "residues", "replacements", "clauses", "told")
-_NESTED: Final = ("holes", "direction_holes", "watchers", "mentions")
+_FLAT: Final = ("blame", "directions", "residues", "replacements", "told")
+_NESTED: Final = ("holes", "direction_holes", "clauses", "watchers", "mentions")
 
 
 class Scope:

@@ -24,7 +24,7 @@ from anyshape.expr.node import Expr
 from anyshape.expr.real import Real, real_const
 from anyshape.expr.table import op_math, op_numpy
 from anyshape.expr.table.op import OPS
-from anyshape.expr.traverse import nodes_below
+from anyshape.expr.traverse import reals_below
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -133,7 +133,7 @@ def need_finite(env: Env, x: Real) -> None:
     Both come from float inputs, constants and NumPy's functions; from integers only by overflow,
     see `applied`.
     """
-    if not any(map(_may_be_special, nodes_below((x,)))):
+    if not any(map(_may_be_special, reals_below(x))):
         return
     finite = _compare("<", real.apply("abs", x), math.inf)
     if not env.decide(finite) and not env.hint_for_guard(finite):
@@ -151,9 +151,7 @@ def _compare(sign: str, x: Real, bound: float) -> Bool:
     return compare(sign, x, real_const(x.pool, bound))
 
 
-def _may_be_special(node: object) -> bool:
-    if type(node) is not Real:
-        return False
+def _may_be_special(node: Real) -> bool:
     if node.op.name in op_numpy.ROWS or node.op.name in op_math.ROWS:
         return node.span.nan or not -math.inf < node.span.lo <= node.span.hi < math.inf
     return node.op is real.SYMBOL or (node.op is real.CONST and not math.isfinite(node.args[0]))

@@ -13,7 +13,8 @@ anything, writes none.
     replacements       atom -> equal expression of older atoms; `log` has them in order, `replaced`
                        their indices, sorted, `renamed` those whose relations have yet to be
                        restated in the new spelling
-    clauses            disjunctions that are not yet decided; `agenda` has those to look at again
+    clauses            disjunctions that are not yet decided, see `clause.py`; `agenda` has the
+                       parts to look at again, `watchers` who waits for what
     mentions           by symbol: facts with few symbols, for the search through small domains
     told               conditions that facts state word for word, with their truth
     links              pointers along chains of additions, see `spine.py`
@@ -32,7 +33,7 @@ length one step; `former` has those that `roll_back` gives back.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from anyshape.domain import INF, NINF, Interval
 from anyshape.env.knowledge.memo import Memo
@@ -52,6 +53,9 @@ if TYPE_CHECKING:
     from anyshape.env.site import Site
     from anyshape.expr import Bool, Pool
     from anyshape.expr.node import Atom, Operand
+
+
+OPERANDS: Final = 16
 
 
 class Start(NamedTuple):
@@ -112,10 +116,10 @@ class Knowledge:
         self.replacements: dict[Atom, Expr] = {}
         self.log: list[Atom] = []
         self.replaced: list[int] = []
-        self.clauses: dict[Bool, Fact] = {}
-        self.agenda: dict[Bool, None] = {}
+        self.clauses: dict[Bool, dict[Bool, Fact]] = {}
+        self.agenda: dict[tuple[Bool, Bool], None] = {}
         self.renamed: dict[Atom, None] = {}
-        self.watchers: dict[Atom, dict[Bool, bool]] = {}
+        self.watchers: dict[Atom | Bool, dict[tuple[Bool, Bool], bool]] = {}
         self.mentions: dict[Atom, dict[Bool, bool]] = {}
         self.links: dict[Expr, Link] = {}
         self.told: dict[Bool, bool] = {}
@@ -193,10 +197,24 @@ class Knowledge:
             self.log.append(atom)
             insort(self.replaced, atom.index)
 
-    def is_any_replaced(self, oldest: int, newest: int) -> bool:
-        """Whether an atom with an index from `oldest` to `newest` was replaced."""
-        position = bisect_left(self.replaced, oldest)
-        return position < len(self.replaced) and self.replaced[position] <= newest
+    def may_be_respelt(self, e: Expr) -> bool:
+        """Whether an atom of `e` may have been replaced, by the ages of its atoms.
+
+        A pending sum is looked at by its operands, down to the first ones that no replacement can
+        concern; after `OPERANDS` of them the answer is yes.
+        """
+        replaced = self.replaced
+        stack = [e]
+        for _ in range(OPERANDS):
+            if not stack:
+                return False
+            node = stack.pop()
+            position = bisect_left(replaced, node.oldest)
+            if position < len(replaced) and replaced[position] <= node.newest:
+                if node.terms is not None:
+                    return True
+                stack.extend(x for x in (node.left, node.right) if x is not None)
+        return bool(stack)
 
     def tell(self, condition: Bool, truth: bool, fact: Fact) -> None:
         """Record what a fact states word for word, for good: no journal."""

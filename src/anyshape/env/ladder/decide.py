@@ -48,8 +48,11 @@ def decide(k: Knowledge, b: Bool, effort: int = FULL) -> bool | None:
     return ask(k, b)[1]
 
 
-def ask(k: Knowledge, b: Bool) -> Answer:
-    """The answer, with its stamp and its reason: the rung that answered, and its data."""
+def ask(k: Knowledge, b: Bool, steps: int = 0) -> Answer:
+    """The answer, with its stamp and its reason: the rung that answered, and its data.
+
+    `steps`, if any, is the budget of a relation; those in a connective have one of their own.
+    """
     answer = b.answer
     if answer is not None and (answer[1] is not None or _is_valid(k, answer)):
         return answer
@@ -61,7 +64,7 @@ def ask(k: Knowledge, b: Bool) -> Answer:
         if truth is not None:  # most questions, so without a `Question`
             answer = b.answer = (k.version, truth, ("range", e, lo, hi))
             return answer
-        q = Question(k)
+        q = Question(k, FULL, steps)
         return _keep(q, b, q.relation(b))
     if op in _JUNCTIONS:
         return _junctions(k, b)

@@ -47,6 +47,7 @@ from anyshape.expr.boolean import RELATIONS
 from anyshape.expr.node import STALE
 from anyshape.expr.table.op import FLOORDIV, PRODUCT, SYMBOL
 from anyshape.expr.terms import LONG, has_more_terms, is_fresh, refresh, terms
+from anyshape.expr.traverse import is_longer
 
 if TYPE_CHECKING:
     from anyshape.env.knowledge.knowledge import Knowledge
@@ -58,6 +59,7 @@ FULL: Final = 0
 RANGES: Final = 1
 REPLACEMENTS: Final = 2
 BUDGET: Final = 160
+SEARCHED: Final = 256
 _DIVISIBLE: Final = (PRODUCT, FLOORDIV)
 
 
@@ -76,10 +78,10 @@ class Question:
 
     __slots__ = ("effort", "knowledge", "reducing", "reentered", "solver", "steps", "why")
 
-    def __init__(self, knowledge: Knowledge, effort: int = FULL) -> None:
+    def __init__(self, knowledge: Knowledge, effort: int = FULL, steps: int = 0) -> None:
         self.knowledge = knowledge
         self.effort = effort
-        self.steps = BUDGET
+        self.steps = steps or BUDGET
         self.why: object = None
         self.solver: str | None = None
         self.reducing: dict[Atom, int] = {}
@@ -101,7 +103,7 @@ class Question:
         if answer is None:
             is_long = has_more_terms(e, LONG)
             k = self.knowledge
-            if not is_long or (k.log and k.is_any_replaced(e.oldest, e.newest)):
+            if not is_long or (k.log and k.may_be_respelt(e)):
                 answer = self.sign(e, op)
             if answer is None and not is_long:
                 answer = self.search(b)
@@ -125,15 +127,16 @@ class Question:
         return answer
 
     def search(self, b: Bool) -> bool | None:
-        """The truth of a condition by the last rungs."""
+        """The truth of a condition by the last rungs; a long one is for the solver alone."""
         k = self.knowledge
-        answer = by_clause(self, b)
-        if answer is not None:
-            return answer
-        answer = enumerate_assignments(k, form_bool(k, b))
-        if answer is not None:
-            self.why = ("search",)
-            return answer
+        if not is_longer(b, SEARCHED):
+            answer = by_clause(self, b)
+            if answer is not None:
+                return answer
+            answer = enumerate_assignments(k, form_bool(k, b))
+            if answer is not None:
+                self.why = ("search",)
+                return answer
         self.solver = config.solver
         if self.solver is not None:
             from anyshape.env.ladder.solver import ask  # noqa: PLC0415  z3 is an optional dependency
@@ -141,7 +144,8 @@ class Question:
             answer = ask(k, b)
             if answer is not None:
                 self.why = ("solver",)
-        return answer
+                return answer
+        return None
 
     def _by_reading(self, e: Expr, op: Op) -> bool | None:
         """What can be read off a wide sum without its terms; they are few if many cancelled."""

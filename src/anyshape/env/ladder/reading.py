@@ -6,10 +6,10 @@ spends budget.
 
 from __future__ import annotations
 
-from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from anyshape.domain import INF, NINF
+from anyshape.env.knowledge.clause import clauses_about
 from anyshape.env.knowledge.direction import direction_of
 from anyshape.env.knowledge.polynomial import least_value, may_vanish, signs_of_squares
 from anyshape.env.knowledge.residue import residue_of
@@ -18,7 +18,6 @@ from anyshape.env.ladder.implication import implies
 from anyshape.expr.boolean import EQ, GE, NE, negate
 from anyshape.expr.node import tighten
 from anyshape.expr.terms import is_fresh, refresh, terms
-from anyshape.expr.traverse import atoms_below
 
 if TYPE_CHECKING:
     from anyshape.domain import Bound
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
     from anyshape.env.ladder.question import Question
     from anyshape.expr import Bool, Expr
     from anyshape.expr.table.row import Op
-
-CLAUSES: Final = 32
 
 
 def sign_in(lo: Bound, hi: Bound, op: Op) -> bool | None:
@@ -121,15 +118,11 @@ def by_clause(q: Question, b: Bool) -> bool | None:
     if not k.clauses:
         return None
     opposite = negate(b)
-    watching = dict.fromkeys(c for atom in atoms_below(b) for c in k.watchers.get(atom, ()))
-    for clause in islice(watching, CLAUSES):
-        fact = k.clauses.get(clause)
-        if fact is None:
-            continue
-        answer = True if implies(clause, b) else False if implies(clause, opposite) else None
-        if answer is not None:
-            q.why = ("known", fact)
-            return answer
+    for parts in clauses_about(k, b):
+        for condition, answer in ((b, True), (opposite, False)):
+            if all(implies(part, condition) for part in parts):
+                q.why = ("known", next(iter(parts.values())))
+                return answer
     return None
 
 

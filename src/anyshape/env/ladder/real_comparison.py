@@ -8,7 +8,7 @@ from anyshape.expr.node import Expr
 from anyshape.expr.real import CONST, SYMBOL, Real, Span, span_of
 from anyshape.expr.real import span as rounded_span
 from anyshape.expr.terms import refresh
-from anyshape.expr.traverse import nodes_below
+from anyshape.expr.traverse import reals_below
 
 if TYPE_CHECKING:
     from anyshape.env.ladder.question import Question
@@ -24,9 +24,7 @@ def span(r: Real | Expr) -> Span:
         refresh(r)
         return Span(r.lo, r.hi, False)
     spans: dict[object, Span] = {}
-    for node in nodes_below((r,)):
-        if type(node) is not Real:
-            continue
+    for node in reals_below(r):
         if node.op in (CONST, SYMBOL):
             spans[node] = node.span
         else:

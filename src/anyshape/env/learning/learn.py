@@ -13,13 +13,21 @@ from typing import TYPE_CHECKING, Final
 
 from anyshape.domain import INF, NINF, ceil_div, floor_div
 from anyshape.env.fact import ContradictionError
+from anyshape.env.knowledge.clause import (
+    hull_of,
+    inherit_watchers,
+    open_clause,
+    wake,
+    wake_denied,
+)
 from anyshape.env.knowledge.direction import NO_HOLES, UNKNOWN_DIRECTION, Direction, direction_of
 from anyshape.env.knowledge.equality import form, form_bool, respelt, solvable, solve_for
-from anyshape.env.knowledge.limit import MATERIALIZE, NARROW
+from anyshape.env.knowledge.limit import MATERIALIZE, NARROW, WIDE
 from anyshape.env.knowledge.relation import Relation
 from anyshape.env.knowledge.residue import learn_residues
-from anyshape.env.ladder.decide import decide, verdict
+from anyshape.env.ladder.decide import ask, decide, verdict
 from anyshape.env.ladder.definedness import has_value
+from anyshape.env.ladder.question import BUDGET
 from anyshape.env.ladder.reduce import has_ops
 from anyshape.env.learning.alternatives import alternatives
 from anyshape.env.learning.lone_bound import bound_alone
@@ -29,10 +37,10 @@ from anyshape.expr import boolean
 from anyshape.expr.boolean import RELATIONS, eq0, ge0, ne0, negate, relation
 from anyshape.expr.table.op import CHOICE, MAXIMUM, PRODUCT, SYMBOL
 from anyshape.expr.terms import LONG, content, from_terms, has_more_terms, refresh, terms
-from anyshape.expr.traverse import atoms_below, symbols_of
+from anyshape.expr.traverse import ancestors_of, atoms_below, symbols_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from anyshape.domain import Bound
     from anyshape.env.fact import Fact
@@ -136,6 +144,7 @@ def _learn(k: Knowledge, b: Bool, fact: Fact) -> None:
     elif op == boolean.OR:
         _clause(k, b, fact)
     elif op in RELATIONS:
+        wake_denied(k, b)
         e = b.expr
         by_cases = () if has_more_terms(e, NARROW) else _cases(k, e, op)
         if op is boolean.GE:
@@ -160,7 +169,8 @@ def _at_least_zero(k: Knowledge, e: Expr, fact: Fact) -> None:
     if e.lo >= 0:
         return
     if has_more_terms(e, LONG):
-        _long_sum(k, e, fact)
+        _bound_direction(k, e, fact)
+        _long_sides(k, e, boolean.GE, fact)
         return
     e = form(k, e)
     of_e = terms(e)
@@ -177,7 +187,7 @@ def _at_least_zero(k: Knowledge, e: Expr, fact: Fact) -> None:
     _file(k, ge0(_primitive(e)), fact)
     _spread(k, narrow_terms(k, e, boolean.GE, fact), fact)
     _above_maximum(k, e, fact)
-    _wake(k, of_e)
+    wake(k, of_e)
 
 
 def _above_maximum(k: Knowledge, e: Expr, fact: Fact) -> None:
@@ -197,9 +207,8 @@ def _primitive(e: Expr) -> Expr:
     return e if g == 1 else from_terms(e.pool, {a: v // g for a, v in terms(e).items()}, e.c // g)
 
 
-def _long_sum(k: Knowledge, e: Expr, fact: Fact) -> None:
-    """A long sum: its direction by key, and the ends of the two sides that it was made of."""
-    _bound_direction(k, e, fact)
+def _long_sides(k: Knowledge, e: Expr, op: Op, fact: Fact) -> None:
+    """The ends of the two sides that a long sum was made of: `above - below >= 0`, or `== 0`."""
     difference = e if e.right is not None or e.left is None else e.left
     above, below = difference.left, difference.right
     if above is None or below is None or difference.times != -1:
@@ -208,7 +217,10 @@ def _long_sum(k: Knowledge, e: Expr, fact: Fact) -> None:
         if side.version < k.pool.ranges:
             refresh(side)
     c = e.c - above.c + below.c
-    for side, lo, hi in ((above, below.lo - c, INF), (below, NINF, above.hi + c)):
+    is_equal = op is boolean.EQ
+    of_above = (below.lo - c, below.hi - c if is_equal else INF)
+    of_below = (above.lo + c if is_equal else NINF, above.hi + c)
+    for side, (lo, hi) in ((above, of_above), (below, of_below)):
         if side.width == 1 and not side.c:
             ((atom, m),) = terms(side).items()
             if m == 1:
@@ -252,6 +264,10 @@ def _file(k: Knowledge, condition: Bool, fact: Fact, *, is_definition: bool = Fa
 
 
 def _zero(k: Knowledge, e: Expr, fact: Fact) -> None:
+    if e.terms is None and e.width > WIDE and has_more_terms(e, LONG):
+        _bound_direction_both(k, e, fact)
+        _long_sides(k, e, boolean.EQ, fact)
+        return
     e = form(k, e)
     of_e = terms(e)
     g = content(of_e.values())
@@ -285,13 +301,15 @@ def _zero(k: Knowledge, e: Expr, fact: Fact) -> None:
     _spread(k, changed, fact)
     for side in (e, -e):
         _above_maximum(k, side, fact)
-    _wake(k, of_e)
+    wake(k, of_e)
 
 
 def _bound_direction_both(k: Knowledge, e: Expr, fact: Fact) -> None:
     key, factor = direction_of(e)
     known = k.directions.get(key, UNKNOWN_DIRECTION)
-    value = -e.c // factor
+    value, rest = divmod(-e.c, factor)
+    if rest:
+        raise ContradictionError(f"the left side is {-rest % abs(factor)} modulo {abs(factor)}")
     if not known.lo <= value <= known.hi or value in k.direction_holes.get(key, NO_HOLES):
         low = value < known.lo
         raise ContradictionError("no value is left", known.low_fact if low else known.high_fact)
@@ -311,7 +329,7 @@ def _transfer(k: Knowledge, atom: Atom, by: Expr, fact: Fact) -> None:
 
 def _replaced(k: Knowledge, atom: Atom) -> None:
     """Learn again, in the new spelling, what mentions a replaced atom or one made of it."""
-    made = _with_ancestors(atom)
+    made = ancestors_of(atom)
     related = dict.fromkeys(r for a in made for r in k.linear.get(a, ()) if not r.is_definition)
     for old in related:
         e = old.condition.expr
@@ -327,20 +345,7 @@ def _replaced(k: Knowledge, atom: Atom) -> None:
     for s in symbols_of(k.replacements[atom]):
         for condition in inherited[: MENTIONS - len(k.mentions.get(s, ()))]:
             k.include(k.mentions, s, condition)
-    for clause in tuple(k.watchers.get(atom, ())):
-        _watch(k, clause)
-
-
-def _with_ancestors(atom: Atom) -> list[Atom]:
-    """The atom, and the atoms that are made of it."""
-    found = {atom: None}
-    stack = [atom]
-    while stack:
-        for parent in stack.pop().parents:
-            if parent not in found:
-                found[parent] = None
-                stack.append(parent)
-    return list(found)
+    inherit_watchers(k, atom)
 
 
 def _same_value(k: Knowledge, atom: Atom) -> None:
@@ -375,7 +380,7 @@ def _not_zero(k: Knowledge, e: Expr, fact: Fact) -> None:
         lo = atom.lo + 1 if value == atom.lo else atom.lo
         hi = atom.hi - 1 if value == atom.hi else atom.hi
         if not _narrow(k, atom, lo, hi, fact):
-            _wake(k, [atom])
+            wake(k, [atom])
             _spread(k, newly_defined(k, [atom]), fact)
 
 
@@ -393,7 +398,7 @@ def _not_zero_direction(k: Knowledge, e: Expr, fact: Fact) -> None:
         _at_least_zero(k, (e if factor > 0 else -e).shift(-abs(factor)), fact)
     elif value == known.hi:
         _at_least_zero(k, (-e if factor > 0 else e).shift(-abs(factor)), fact)
-    _wake(k, terms(e))
+    wake(k, terms(e))
     _spread(k, newly_defined(k, terms(e)), fact)
 
 
@@ -410,45 +415,47 @@ def _clause(k: Knowledge, b: Bool, fact: Fact) -> None:
             return
         if answer is None:
             left.append(part)
-    if not left:
-        raise ContradictionError("each alternative is false")
-    if len(left) == 1:
-        _learn(k, left[0], fact)
+    if len(left) > 1:
+        open_clause(k, b, left, fact)
+        _bound_together(k, left, fact)
+    else:
+        _last(k, left, fact)
+
+
+def _last(k: Knowledge, left: Iterable[Bool], fact: Fact) -> None:
+    """A disjunction of which at most one part is left."""
+    for part in left:
+        _learn(k, part, fact)
         return
-    _hull(k, left, fact)
-    clause = boolean.disj(k.pool, left)
-    if clause not in k.clauses:
-        k.put(k.clauses, clause, fact)
-        _watch(k, clause)
+    raise ContradictionError("each alternative is false")
 
 
-def _watch(k: Knowledge, clause: Bool) -> None:
-    for atom in atoms_below(clause):
-        k.include(k.watchers, atom, clause)
-        value = k.replacements.get(atom)
-        for a in () if value is None else symbols_of(value):
-            k.include(k.watchers, a, clause)
+def _part(k: Knowledge, clause: Bool, part: Bool, steps: int) -> None:
+    """Look again at one part of an open disjunction."""
+    parts = k.clauses.get(clause, {})
+    if part not in parts:
+        return
+    answer = ask(k, part, steps)[1]
+    if answer is None:
+        return
+    fact = parts[part]
+    if answer:
+        k.remove(k.clauses, clause)
+        _learn(k, part, fact)
+        return
+    k.remove(parts, part)
+    if len(parts) > 1:
+        _bound_together(k, parts, fact)
+        return
+    k.remove(k.clauses, clause)
+    _last(k, (last for last in parts if decide(k, last) is not False), fact)
 
 
-def _hull(k: Knowledge, parts: list[Bool], fact: Fact) -> None:
-    """Alternatives that each bound one and the same symbol bound it together."""
-    ranges: list[tuple[Atom, Bound, Bound]] = []
-    for part in parts:
-        if part.op not in (boolean.GE, boolean.EQ):
-            return
-        e = form(k, part.expr)
-        of_e = terms(e)
-        if len(of_e) != 1:
-            return
-        ((atom, m),) = of_e.items()
-        lo: Bound = -(e.c // m) if m > 0 else NINF
-        hi: Bound = e.c // -m if m < 0 else INF
-        if part.op == boolean.EQ:
-            lo, hi = -(e.c // m), -e.c // m
-        ranges.append((atom, lo, hi))
-    if len({r[0] for r in ranges}) == 1:
-        atom = ranges[0][0]
-        _narrow(k, atom, min(r[1] for r in ranges), max(r[2] for r in ranges), fact)
+def _bound_together(k: Knowledge, parts: Collection[Bool], fact: Fact) -> None:
+    """Alternatives that each bound one and the same atom bound it together."""
+    hull = hull_of(k, parts)
+    if hull is not None:
+        _narrow(k, *hull, fact)
 
 
 # ---------------------------------------------------------------------- consequences
@@ -469,15 +476,7 @@ def _spread(k: Knowledge, changed: list[Moved], fact: Fact) -> None:
     atoms = [a for a, _ in changed]
     pinned = k.log[log:] + [a for a in atoms if a.lo == a.hi and a in k.replacements]
     k.renamed.update(dict.fromkeys(pinned))
-    _wake(k, [*atoms, *pinned])
-
-
-def _wake(k: Knowledge, atoms: Iterable[Atom]) -> None:
-    """Have the clauses that wait for news about some atoms looked at again."""
-    if not k.clauses:
-        return
-    for atom in atoms:
-        k.agenda.update(dict.fromkeys(k.watchers.get(atom, {})))
+    wake(k, [*atoms, *pinned])
 
 
 def _look_again(k: Knowledge) -> None:
@@ -488,9 +487,7 @@ def _look_again(k: Knowledge) -> None:
             del k.renamed[atom]
             _replaced(k, atom)
             continue
-        clause = next(iter(k.agenda))
-        del k.agenda[clause]
-        fact = k.clauses.get(clause)
-        if fact is not None and any(decide(k, part) is not None for part in clause.args):
-            k.remove(k.clauses, clause)
-            _clause(k, clause, fact)
+        steps = BUDGET // len(k.agenda)
+        clause, part = next(iter(k.agenda))
+        del k.agenda[clause, part]
+        _part(k, clause, part, steps)
