@@ -18,27 +18,28 @@ import torch
 from anyshape.env.site import capture as capture_site
 from anyshape.errors import EffectError, UnsupportedError
 from anyshape.refusal import refused
-from anyshape.trace.attribute import Elements
+from anyshape.trace.argument.attribute import Elements
 from anyshape.trace.options import DONE, REFUSED
-from anyshape.trace.record import depth, garbage, read_log, tensor_class
-from anyshape.trace.record import read as reads
+from anyshape.trace.record import depth, garbage
 from anyshape.trace.record.atom import ATOMS, CONTAINERS, HEAP, SYMBOLIC, Function
-from anyshape.trace.record.memory import need_unwritten
+from anyshape.trace.record.attribute import tensor_class
+from anyshape.trace.record.attribute.own_dict import module_of
+from anyshape.trace.record.attribute.own_getter import OwnGetters
+from anyshape.trace.record.builtin.memory import need_unwritten
+from anyshape.trace.record.builtin.number_context import contexts_of
+from anyshape.trace.record.call.twin_function import make_twin
+from anyshape.trace.record.container.open_generator import OpenGenerators
+from anyshape.trace.record.foreign.passive import active_method
 from anyshape.trace.record.namespace import Namespace
-from anyshape.trace.record.number_context import contexts_of
-from anyshape.trace.record.open_generator import OpenGenerators
-from anyshape.trace.record.own_dict import module_of
-from anyshape.trace.record.own_getter import OwnGetters
-from anyshape.trace.record.passive import active_method
-from anyshape.trace.record.read import MISSING
-from anyshape.trace.record.read_log import Unfolding
-from anyshape.trace.record.twin_function import make_twin
-from anyshape.trace.record.watch import Watch
+from anyshape.trace.record.read import read as reads
+from anyshape.trace.record.read import read_log
+from anyshape.trace.record.read.read_log import Unfolding
+from anyshape.trace.record.read.watch import Watch
 from anyshape.trace.twin.twin import is_twin
 
 if TYPE_CHECKING:
-    from anyshape.trace.record.read import Place
-    from anyshape.trace.record.read_log import Entry
+    from anyshape.trace.record.read.read import Place
+    from anyshape.trace.record.read.read_log import Entry
     from anyshape.trace.tracer import Tracer
 
 _OWN_REFERENCES: Final = 3  # of the table, a variable, and `getrefcount`
@@ -202,11 +203,11 @@ class Reader:
         """The stand-in for an item that is an input of the program; else its value."""
         return self.inputs.get((reads.ITEM, id(owner), key), value) if self.inputs else value
 
-    def look_up_again(self, key: Any = MISSING) -> None:
+    def look_up_again(self, key: Any = reads.MISSING) -> None:
         """Look attributes up again, of one name or of all, but for those that were assigned."""
-        if key is not MISSING and type(key) is not str:
+        if key is not reads.MISSING and type(key) is not str:
             return  # no name, and its `==` may be the user's
-        for o, name in [p for p in self.known if key is MISSING or p[1] == key]:
+        for o, name in [p for p in self.known if key is reads.MISSING or p[1] == key]:
             if o not in self.changed or name not in self.changed[o][1]:
                 del self.known[o, name]
 
@@ -277,7 +278,7 @@ class Reader:
             self.born_below(part, depth - 1)
 
     def lookup(self, cls: type, name: str) -> Any:
-        """The attribute of a class as it is stored, or `MISSING`."""
+        """The attribute of a class as it is stored, or `reads.MISSING`."""
         found = self._looked_up.get((cls, name), _UNKNOWN)
         if found is _UNKNOWN:
             found = self._looked_up[cls, name] = self._look_up(cls, name)
@@ -285,7 +286,7 @@ class Reader:
 
     def _look_up(self, cls: type, name: str) -> Any:
         mro = cls.__mro__
-        value, lacking, changed = MISSING, 0, self.changed
+        value, lacking, changed = reads.MISSING, 0, self.changed
         for base in mro:
             if changed and id(base) in changed and name in changed[id(base)][1]:
                 value = self.known[id(base), name]
@@ -298,7 +299,7 @@ class Reader:
                 self._log(read_log.CLASS_NAME, cls, name, (mro, lacking, value))
                 return value
             lacking += 1
-        self._log(read_log.CLASS_NAME, cls, name, (mro, lacking, MISSING))
+        self._log(read_log.CLASS_NAME, cls, name, (mro, lacking, reads.MISSING))
         return value
 
     def _log(self, kind: str, owner: Any, key: Any, found: Any) -> None:
@@ -405,9 +406,9 @@ class Reader:
         if name in real:
             self._outside[id(real)] = real
             return self.note(reads.ITEM, real, name, real[name])
-        self._log(reads.ABSENT, real, name, MISSING)
+        self._log(reads.ABSENT, real, name, reads.MISSING)
         if name not in vars(builtins):
-            self._log(reads.ABSENT, vars(builtins), name, MISSING)
+            self._log(reads.ABSENT, vars(builtins), name, reads.MISSING)
         return self.note(reads.ITEM, vars(builtins), name, vars(builtins)[name])
 
     def cell(self, real: types.CellType, name: str) -> types.CellType:
@@ -420,7 +421,7 @@ class Reader:
                 value = real.cell_contents
             except ValueError:
                 found = types.CellType()
-                self.note(reads.ATTRIBUTE, real, "cell_contents", MISSING)
+                self.note(reads.ATTRIBUTE, real, "cell_contents", reads.MISSING)
             else:
                 found = types.CellType(self.note(reads.ATTRIBUTE, real, "cell_contents", value))
             self._cells[id(real)] = found

@@ -1,0 +1,1 @@
+"""What autograd does inside a trace: functions of the user, hooks, backward."""

@@ -1,0 +1,1 @@
+"""The calls of a traced program in order, and Python source that runs them."""

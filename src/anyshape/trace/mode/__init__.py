@@ -1,0 +1,1 @@
+"""Modes that ops depend on besides their arguments, recorded and restored."""

@@ -1,0 +1,1 @@
+"""Attributes of every kind, as Python looks them up."""

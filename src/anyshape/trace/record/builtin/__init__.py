@@ -1,0 +1,1 @@
+"""What stands for functions of Python and of torch while a program is traced."""

@@ -1,0 +1,1 @@
+"""What is called instead of a function: twins, modules, classes, partials."""

@@ -1,0 +1,1 @@
+"""Containers: their items, methods, loops and views."""

@@ -1,0 +1,1 @@
+"""Calls that repeat what a program does to things outside it."""

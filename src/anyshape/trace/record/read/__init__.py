@@ -1,0 +1,1 @@
+"""What was read, exactly, and the check that it is still there."""

@@ -1,0 +1,1 @@
+"""Statements and operators of Python that call code by themselves."""
