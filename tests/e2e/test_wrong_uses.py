@@ -310,7 +310,15 @@ PUBLIC: dict[str, Any] = {
     **{n: getattr(wrong, n) for n in wrong.__all__ if not isinstance(getattr(wrong, n), type)},
     **methods(anyshape.ShapeEnv),
 }
-del PUBLIC["ShapeEnv.prove"]  # a plain method: a wrapper would cost a tenth of a question
+QUESTIONS = (  # plain functions of one condition: a wrapper would cost a fifth of a question
+    "ShapeEnv.prove",
+    "guard_or_false",
+    "guard_or_true",
+    "statically_known_false",
+    "statically_known_true",
+)
+for question in QUESTIONS:
+    del PUBLIC[question]
 
 
 @pytest.mark.parametrize("name", [n for n, f in PUBLIC.items() if callable(f)])

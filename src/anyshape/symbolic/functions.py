@@ -51,13 +51,11 @@ def _condition(value: object, function: str) -> Any:
     )
 
 
-@public
 def guard_or_false(condition: Truth) -> bool:
     """The truth of the condition; False where only the run could tell."""
     return _guard_or(_condition(condition, "guard_or_false"), False)
 
 
-@public
 def guard_or_true(condition: Truth) -> bool:
     """The truth of the condition; True where only the run could tell."""
     return _guard_or(_condition(condition, "guard_or_true"), True)
@@ -69,7 +67,6 @@ def _guard_or(condition: Any, fallback: bool) -> bool:
     return condition.env.guard_or(condition.condition, fallback)
 
 
-@public
 def statically_known_true(condition: Truth) -> bool:
     """Whether the condition is proved; records nothing."""
     condition = _condition(condition, "statically_known_true")
@@ -78,7 +75,6 @@ def statically_known_true(condition: Truth) -> bool:
     return bool(condition)
 
 
-@public
 def statically_known_false(condition: Truth) -> bool:
     """Whether the opposite of the condition is proved; records nothing."""
     condition = _condition(condition, "statically_known_false")
