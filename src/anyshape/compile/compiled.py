@@ -41,7 +41,7 @@ from anyshape.events import Fallback, Recompilation, emit, listeners
 from anyshape.interop.backend import EAGER, Lowered, find_backend, lower_program
 from anyshape.interop.stance import is_ordinary, is_watched, stance
 from anyshape.observe import wanted
-from anyshape.tensor.current import is_tracing
+from anyshape.refusal import running
 from anyshape.trace.argument.arguments import Arguments
 from anyshape.trace.argument.inputs import untraceable
 from anyshape.trace.argument.size_chooser import BACKED, STATIC, EachSize
@@ -106,7 +106,7 @@ class Compiled(Described):
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Run the first entry that accepts these inputs; trace the call if none does."""
-        if is_tracing():
+        if running.trace is not None:
             return self.fn(*args, **kwargs)
         ordinary = is_ordinary()
         if self.eager_because is not None or not (ordinary or stance() != "force_eager"):

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import torch
 
 from anyshape.trace.record.atom import ATOMS, SYMBOLIC
-from anyshape.trace.record.attribute.tensor_class import tensor_names
 from anyshape.trace.record.read.read import ABSENT, CALL, CONTENT, KIND, LENGTH, META, MISSING, Read
 
 if TYPE_CHECKING:
@@ -71,7 +70,7 @@ def _is_value(read: Read) -> bool:
     if read.kind == ABSENT:
         is_found = key in vars(builtins) or "_parameters" in owner  # elsewhere
         return type(owner) is dict and not is_found
-    return owner is not tensor_names and (read.kind == CALL or _is_data(value))
+    return read.kind == CALL or _is_data(value)
 
 
 def _is_data(x: Any) -> bool:

@@ -22,9 +22,9 @@ from anyshape.trace.argument.attribute import Elements
 from anyshape.trace.options import DONE, REFUSED
 from anyshape.trace.record import depth, garbage
 from anyshape.trace.record.atom import ATOMS, CONTAINERS, HEAP, SYMBOLIC, Function
-from anyshape.trace.record.attribute import tensor_class
 from anyshape.trace.record.attribute.own_dict import module_of
 from anyshape.trace.record.attribute.own_getter import OwnGetters
+from anyshape.trace.record.attribute.tensor_class import NAMES
 from anyshape.trace.record.builtin.memory import need_unwritten
 from anyshape.trace.record.builtin.number_context import contexts_of
 from anyshape.trace.record.call.twin_function import make_twin
@@ -338,8 +338,8 @@ class Reader:
         for _, tensor in self.tracer.graph.constants:
             found = (reads.META, tensor, None, reads.meta_of(tensor))
             self.reads[reads.META, id(tensor), None] = found
-        contexts = contexts_of(self.tracer.env, self._outside.values(), self._born.values())
-        for asked in (tensor_class.tensor_names, *contexts):
+        self._log(reads.LENGTH, NAMES, None, len(NAMES))
+        for asked in contexts_of(self.tracer.env, self._outside.values(), self._born.values()):
             self._log(reads.CALL, asked, (), asked())
         unfolding = Unfolding(self.reads.values(), self._born, self.inputs)
         return Watch(unfolding.places, unfolding.origin)

@@ -20,14 +20,9 @@ if TYPE_CHECKING:
     from anyshape.trace.record.call.call import Calls
     from anyshape.trace.record.recorder import Recorder
 
-_NAMES: Final[Any] = vars(torch.Tensor)  # a live view
-_PLAIN: Final = dict(_NAMES)
+NAMES: Final[Any] = vars(torch.Tensor)  # a live view
+_PLAIN: Final = dict(NAMES)
 _METHODS: Final = frozenset(n for n, f in _PLAIN.items() if type(f) is FunctionType)
-
-
-def tensor_names() -> int:
-    """How many names the class has."""
-    return len(_NAMES)
 
 
 class TensorClass:
@@ -38,8 +33,8 @@ class TensorClass:
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
         self.names: frozenset[str] = _METHODS
-        if tensor_names() != len(_PLAIN):
-            added = _NAMES.keys() - _PLAIN.keys()
+        if len(NAMES) != len(_PLAIN):
+            added = NAMES.keys() - _PLAIN.keys()
             self.names |= added
             for name in added:
                 if name.startswith("__") and hasattr(torch.Tensor.__base__, name):
@@ -49,11 +44,11 @@ class TensorClass:
         """The attribute of a tensor that the user has put into the class, or `MISSING`."""
         if name not in self.names:
             return MISSING
-        recorder, raw = self._recorder, _NAMES.get(name, MISSING)
+        recorder, raw = self._recorder, NAMES.get(name, MISSING)
         if raw is MISSING:
-            recorder.note(reads.ABSENT, _NAMES, name, MISSING)
+            recorder.note(reads.ABSENT, NAMES, name, MISSING)
             return MISSING
-        recorder.note(reads.ITEM, _NAMES, name, raw)
+        recorder.note(reads.ITEM, NAMES, name, raw)
         if raw is _PLAIN.get(name):
             return MISSING
         if type(raw) is property:

@@ -44,9 +44,12 @@ class Check:
     def __call__(self) -> bool:
         """Whether all reads hold."""
         try:
-            return all(test() for test in self.tests)
+            for test in self.tests:
+                if not test():
+                    return False
         except FAILED:
             return False
+        return True
 
     def failing(self) -> Read | None:
         """The first read that does not hold."""
@@ -79,6 +82,8 @@ def _group(read: Read) -> str:
         if type(owner) in _DICTS and len(read.value) == 1:
             return _HOLLOW
         return reads.CONTENT if type(owner) in _LISTED else _OTHER
+    if kind == reads.CALL and read.value is MISSING:
+        return _OTHER
     return kind if kind in _MADE or kind == reads.ABSENT else _OTHER
 
 
@@ -147,6 +152,24 @@ def _hollow(some: list[Read]) -> Callable[[], bool]:
     """Dicts that hold nothing."""
     owners = [read.owner for read in some]
     return lambda: not any(owners)
+
+
+def _lengths(some: list[Read]) -> Callable[[], bool]:
+    owners, _, counts = _columns(some)
+    return lambda: list(map(len, owners)) == counts
+
+
+def _calls(some: list[Read]) -> Callable[[], bool]:
+    rows = _columns(some)
+
+    def test() -> bool:
+        for function, args, value in zip(*rows, strict=True):
+            now = function(*args)
+            if now is not value and not same(now, value):
+                return False
+        return True
+
+    return test
 
 
 def _others(some: list[Read]) -> Callable[[], bool]:
@@ -244,6 +267,8 @@ _MADE: Final = {
     reads.ATTRIBUTE: _attributes,
     reads.KIND: _kinds,
     reads.EMPTY: _empty,
+    reads.LENGTH: _lengths,
+    reads.CALL: _calls,
     reads.META: _metas,
     _FUNCTION: _functions,
     _HOLLOW: _hollow,

@@ -27,9 +27,12 @@ class Watch:
     def __call__(self) -> bool:
         """Whether all reads hold."""
         try:
-            return all(test() for test in self.tests)
+            for test in self.tests:
+                if not test():
+                    return False
         except FAILED:
             return False
+        return True
 
     def add(self, other: Watch) -> None:
         """Watch what another trace of the same program has read, too."""
