@@ -21,6 +21,7 @@ from anyshape.tensor.layout import CONTIGUOUS, unsure
 from anyshape.tensor.meta import Meta
 from anyshape.torch_compat.aten_op import DATA, is_op, qualified_name
 from anyshape.torch_compat.call_frame import APPLY
+from anyshape.trace import higher_order
 from anyshape.trace.autograd.autograd_function import need_seen
 from anyshape.trace.autograd.backward import backward, note_leaf
 from anyshape.trace.mode.execution_modes import set_saved_hooks
@@ -118,7 +119,7 @@ def _sequence(x: Any) -> Any:
 
 
 def _has_bodies(func: Any) -> bool:
-    return in_package(getattr(func, "__module__", None), f"{__package__}.higher_order")
+    return in_package(getattr(func, "__module__", None), higher_order.__name__)
 
 
 def _runs_user_code(tracer: Tracer) -> bool:

@@ -296,7 +296,8 @@ class _Reader:
     def __init__(self, is_born: Callable[[Any], bool]) -> None:
         self.values: list[Value] = []
         self.dead: list[Any] = []  # values of variables that are not read again
-        self.kept: list[Any] = []  # what is known by its id
+        self.kept: list[Any] = []  # what is known by its id in the key
+        self._made: list[Any] = []  # what was made to be read: no other object may get its id
         self.listed: set[int] = set()  # the places of values that were first met in lists
         self.references: dict[int, int] = {}  # to what can be changed, by id
         self._depth = 0  # of lists
@@ -384,7 +385,7 @@ class _Reader:
             return (kind, tuple([(self.read(k), self.read(v)) for k, v in x.items()]))
         if kind in _ITERATORS or kind in STEPS:
             state = x.state() if kind in STEPS else parts_of(x)[1:]
-            self.kept.append(state)
+            self._made.append(state)
             return (kind, self.read(state))
         if kind is slice:
             return (kind, self.read((x.start, x.stop, x.step)))

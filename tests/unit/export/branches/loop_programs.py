@@ -171,6 +171,19 @@ def seen_again(x: torch.Tensor) -> Any:
     return y, tail
 
 
+def kept_pairs(x: torch.Tensor) -> Any:
+    """An inner loop over a tuple that each round makes anew."""
+    count = 0
+    for i in range(int(x.abs().sum())):
+        is_far = True
+        for bound in (x.min() + i, x.max() - i):
+            if (x - bound).abs().sum() < i:
+                is_far = False
+        if is_far:
+            count = count + 1
+    return x * count
+
+
 def _rows(n: int) -> tuple[Any, ...]:
     return (torch.randint(0, 3, (n, 3)),)
 
@@ -193,5 +206,6 @@ LOOPS: dict[str, Case] = {
     "nested_counters": Case(nested_counters, one_tensor, FIRST, [11]),
     "layers": Case(Layers().eval(), _column, FIRST, [25]),
     "reset_on_one_side": Case(reset_on_one_side, one_tensor, FIRST, [7]),
+    "kept_pairs": Case(kept_pairs, one_tensor, FROM_ONE, [33], 1),
     "seen_again": Case(seen_again, one_tensor, FROM_ONE, [7], 1),
 }

@@ -20,6 +20,7 @@ import typing
 from typing import TYPE_CHECKING, Any, Final
 
 from anyshape.env.site import home_of, is_framework, is_own
+from anyshape.trace import record
 from anyshape.trace.record.atom import HEAP
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ _STACKERS: Final = ("stack_module_state", "construct_stacked_leaf")  # they read
 _LIBRARIES: Final = tuple(
     home_of(name) for name in ("numpy", "sympy", "scipy", "pandas", "_pytest", "pytest")
 )
-_RECORD: Final = __name__.rpartition(".")[0] + "."
+_RECORD: Final = record.__name__ + "."
 _known: dict[str, bool] = {}
 _GIVING_BACK: Final = (typing.cast, typing.assert_type)  # they do not look at what they are given
 _always: set[CodeType] = {f.__code__ for f in _GIVING_BACK}
