@@ -64,8 +64,7 @@ class Watch:
             place = _place(capture())
             self._add(("fallback", event.function), "fallback", event.function, place, event.why)
         else:
-            text = event.question + ("?" if event.tracer is not None else "")
-            place = _place(event.site)
+            text, place = event.asked, _place(event.site)
             key = ("break", place, text)
             found = self._add(key, "break", getattr(event.site, "function", ""), place, text)
             found.fix = _BREAK_FIX if event.tracer is not None else ""

@@ -118,6 +118,7 @@ FIELDS: Final[dict[str, Field]] = {
     "handler": Field("handler", "string", "the name of what handled the call", _name),
     "about": Field("about", "string", "how the op differs", _text),
     "question": Field("question", "string", "the question, or why it breaks", _text),
+    "written": Field("written", "string", "the condition in the source; empty if unknown", _text),
     "backend": Field("backend", "string", "the name of the backend", _text),
     "graph": Field("calls", "integer", "the number of calls in the graph", _calls),
     "reasons": Field(

@@ -168,7 +168,9 @@ class _Reading:
         self._happened(r, "eager", f"{r.get('function')}: {r.get('why')}", place)
 
     def _on_graphbreak(self, r: dict[str, Any], place: Place | None) -> None:
-        self.report.condition(BREAK, r.get("question"), place)
+        question, written = r.get("question"), r.get("written")
+        note = f"it means {question}" if written and written != question else None
+        self.report.condition(BREAK, written or question, place, note=note)
 
     def _on_symbolcreation(self, r: dict[str, Any], place: Place | None) -> None:
         hint = r.get("hint")
