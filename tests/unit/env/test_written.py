@@ -46,6 +46,38 @@ def test_a_condition(source: str, condition: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("source", "tested"),
+    [
+        ("y = x[:n] if k else x\n", False),
+        ("y = 1 if x[0] else 2\n", True),
+        ("if x[0]: pass\n", True),
+        ("while x[0]: pass\n", True),
+        ("assert x[0]\n", True),
+        ("y = [k for k in z if x[0]]\n", True),
+        ("y = k and x[0]\n", True),
+        ("y = not x[0]\n", True),
+        ("y = bool(x[0])\n", True),
+        ("y = bytes(x[0])\n", False),
+        ("if (k and\n x[0]): pass\n", False),  # the first line alone says nothing
+    ],
+)
+def test_an_item_is_a_condition_where_a_branch_is_on_it(source: str, tested: bool) -> None:
+    found = list(_items(compiled(source)))
+    assert found
+    assert {written_condition(s, is_tensor=True) for s in found} == {"x[0]" if tested else ""}
+
+
+def _items(code: CodeType) -> Iterator[Site]:
+    """The places in a code, and in those inside it, that take an item."""
+    for i in dis.get_instructions(code):
+        if i.opname in ("BINARY_SUBSCR", "BINARY_SLICE"):
+            yield Site(code, i.offset)
+    for c in code.co_consts:
+        if isinstance(c, type(code)):
+            yield from _items(c)
+
+
+@pytest.mark.parametrize(
     ("source", "conversion"),
     [
         ("x = int(n + 1)\n", "int(n + 1)"),
