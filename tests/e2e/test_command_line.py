@@ -411,6 +411,23 @@ def test_explain_tells_where_a_symbol_comes_from(call: Any) -> None:
     assert call("explain a.any")[1].startswith("Keep: 2 variants")
 
 
+def on_data(x: torch.Tensor) -> torch.Tensor:
+    n = x.int().sum().item()
+    torch._check(n >= 0)
+    torch._check(n <= 9)
+    y = x.new_ones(n)
+    return y + n if x.max() > 3 else y - n
+
+
+def test_explain_tells_a_symbol_that_lives_on_after_a_branch_once(call: Any, folder: Path) -> None:
+    anyshape.export(on_data, (torch.ones(2),)).save(folder / "branch.any")
+    status, out, _ = call("explain branch.any u0")
+    assert status == SUCCESS
+    assert out.count("u0: unbacked, variant 0") == out.count("range: 0 to 9") == 1
+    assert "used by: Tensor.__add__ at" in out
+    assert "used by: Tensor.__sub__ at" in out
+
+
 def test_bench_measures_every_call(call: Any) -> None:
     status, out, _ = call("bench user_model:keep --seconds 0.01")
     assert status == SUCCESS

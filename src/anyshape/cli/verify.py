@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from anyshape.cli.command import command
-from anyshape.cli.made_input import SIZE_HELP, each_choice, made_call, read_sizes
+from anyshape.cli.made_input import SIZES_HELP, each_choice, made_call, read_sizes
 from anyshape.cli.program_form import load_program
 from anyshape.cli.schema import NEGATIVE, SUCCESS
 from anyshape.cli.target import Call, read_target
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @command("verify")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False))
 @click.argument("target")
-@click.option("--size", "sizes", multiple=True, help=SIZE_HELP)
+@click.option("--size", "sizes", multiple=True, help=SIZES_HELP)
 @click.option("--seed", default=0, help="The seed of the inputs that are made.")
 @click.option("--below", default=2, help="Integers that are made are below this.")
 def verify(

@@ -1,8 +1,8 @@
 """What the user wrote at a place: a condition or a conversion, as the source has it.
 
 It serves messages alone. Python keeps the lines and columns of every instruction; generated code
-has the user's line. Where the source is not at hand, or what is there is long or might be something
-else than what was asked, nothing is said.
+and saved programs have the user's line. Where the source is not at hand, or what is there is long
+or might be something else than what was asked, nothing is said.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import linecache
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
+from anyshape.env.site import Site
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-    from anyshape.env.site import Site
 
 _MOST: Final = 80  # characters
 _LINES: Final = 5  # of a condition
@@ -115,7 +115,7 @@ def _expression(site: Site | None) -> ast.expr | None:
     """The expression that a place evaluates; the condition of a statement that has one."""
     if site is None:
         return None
-    source = _by_columns(site) if site.origin is None else ""
+    source = _by_columns(site) if type(site) is Site and site.origin is None else ""
     source = source or site.text
     if not source.strip():  # code without a file
         return None

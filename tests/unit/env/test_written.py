@@ -38,6 +38,7 @@ def sites(source: str) -> Iterator[Site]:
         ("if not (n > 3):\n    pass\n", "n > 3"),
         ("x = not n\n", "n"),
         ("x = 1 if n else 2\n", "n"),
+        ("x = bool(n > 3)\n", "n > 3"),
         ("é = 1; x = 1 if n > 3 else 2\n", "n > 3"),
     ],
 )

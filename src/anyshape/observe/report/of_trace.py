@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from anyshape.env.fact import ORIGINS
 from anyshape.errors import LoadError
 from anyshape.observe.report.data import (
     ASSERT,
@@ -197,6 +198,7 @@ class _Reading:
         self, what: str, r: dict[str, Any], text: str, place: Place | None, note: str = ""
     ) -> None:
         number, origin = self._program(r), str(r.get("origin") or "")
+        origin = "" if origin == what else ORIGINS.get(origin, origin)
         self.report.condition(what, text, place, program=number, origin=origin, note=note)
 
     def finish(self) -> None:

@@ -277,11 +277,13 @@ def on_data(x: torch.Tensor) -> Any:
     return x
 
 
-def test_a_branch_on_data_is_told_in_the_words_of_the_source() -> None:
+def test_a_branch_on_data_is_told_in_the_words_of_the_source(tmp_path: Path) -> None:
     compiled = anyshape.compile(on_data)
     compiled(torch.ones(2))
     exported = anyshape.export(on_data, (torch.ones(2),))
-    for made in (of_compiled(compiled), of_exported(exported)):
+    exported.save(tmp_path / "program.any")
+    loaded = anyshape.load(tmp_path / "program.any")
+    for made in (of_compiled(compiled), of_exported(exported), of_exported(loaded)):
         (text,) = {row["text"] for row in made.conditions if row["what"] == "break"}
         assert text == "a branch on data: x.sum() > 3"
 
