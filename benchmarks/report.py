@@ -243,6 +243,9 @@ def main() -> None:
     parser.add_argument("--patience", type=float, default=1, help="a factor for all limits")
     parser.add_argument("--draw", action="store_true", help="measure nothing")
     options = parser.parse_args()
+    unknown = set(options.only.split(",")) - set(names.split(","))
+    if unknown:
+        parser.error(f"there is no step {', '.join(sorted(unknown))}; the steps are {names}")
     for step in STEPS:
         if not options.draw and step.name in options.only.split(","):
             run(step, options.patience)

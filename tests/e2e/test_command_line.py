@@ -582,6 +582,27 @@ def test_a_fallback_is_found(call: Any, folder: Path) -> None:
     assert "recompilation of <lambda>, 2 times" in out
 
 
+def test_pieces_of_a_function_are_told_as_the_function(call: Any, folder: Path) -> None:
+    source = """
+    import torch, anyshape
+
+    @anyshape.compile(dynamic=False)
+    def f(x):
+        with open("note.txt", "w") as file:
+            file.write("x")
+        y = x * 2
+        return y + 1
+
+    for n in (2, 3):
+        f(torch.ones(n))
+    """
+    status, out, _ = check(call, folder, source, "check --allow break script.py")
+    assert status == NEGATIVE
+    assert ": recompilation of f" in out
+    assert "script.py: 1 function, " in out
+    assert "f[" not in out
+
+
 def test_programs_for_torch_can_be_checked(call: Any, folder: Path) -> None:
     before = torch.compile, torch.export.export
     source = """

@@ -261,6 +261,18 @@ def test_notebooks(program: Any) -> None:
     assert "squeeze: keeps dimension 0" in shown
 
 
+def test_an_entry_tells_its_inputs() -> None:
+    compiled = anyshape.compile(lambda x, k, flag=None: x * k, dynamic=False)
+    compiled(torch.ones(3), 2)
+    (entry,) = compiled.entries
+    told = [("x", "float32[3]"), ("k", "int = 2"), ("flag", "None")]
+    assert [*entry.input_texts()] == told
+    assert "float32[3]" in entry._repr_html_()
+    assert repr(entry) == "<entry for (x, k, flag): 1 call>"
+    assert "\nentry 0: one program\n  x: float32[3]\n  k: int = 2\n" in compiled.explain()
+    assert of_compiled(compiled).accepts[1:] == [f"  {name}: {text}" for name, text in told]
+
+
 def test_a_row_has_one_line() -> None:
     made = ReportData("f", "program")
     made.condition("break", "it has an effect\n  why: it\n  fix: no", note="and\nmore")
