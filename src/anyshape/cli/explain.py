@@ -28,8 +28,8 @@ _SHOWN: Final = 20  # uses of a symbol
 def explain(output: Output, file: str, symbol: str | None) -> int:
     """Explain a saved program, or one of its symbols.
 
-    SYMBOL is a name such as u5, or what the symbol is, such as the name of a size: where it comes
-    from, its range, what is assumed of it, and what uses it.
+    SYMBOL is a name such as u5, or what the symbol is, such as the name of a size or a variable:
+    where it comes from, its range, what is assumed of it, and what uses it.
     """
     program = load_program(file)
     found = [] if symbol is None else _symbols(program, symbol)
@@ -50,10 +50,10 @@ def _symbols(program: ExportedProgram, wanted: str) -> list[dict[str, Any]]:
     for i, variant in enumerate(program.variants):
         for part in variant.parts:
             for name, s in part.tracer.env.symbols.items():
-                known.setdefault(name, s.label)
-                if wanted in (name, s.label):
+                known.setdefault(name, s.known_as)
+                if wanted in (name, s.known_as):
                     made = _described(i, part, s)
-                    first = found.setdefault((i, name, s.label, made["site"]), made)
+                    first = found.setdefault((i, name, made["label"], made["site"]), made)
                     for told in ("conditions", "uses"):
                         first[told] = list(dict.fromkeys([*first[told], *made[told]]))
     if not found:
@@ -79,7 +79,7 @@ def _described(number: int, variant: Captured, s: Symbol) -> dict[str, Any]:
     return {
         "variant": number,
         "name": s.name,
-        "label": s.label,
+        "label": s.known_as,
         "kind": s.kind,
         "site": None if s.site is None else str(s.site),
         "least": int(lo) if math.isfinite(lo) else None,
