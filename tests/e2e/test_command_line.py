@@ -370,6 +370,24 @@ def test_verify_agrees_with_the_model_and_not_with_another(call: Any) -> None:
     assert "differs" in out
 
 
+def test_verify_tells_other_weights(call: Any, folder: Path) -> None:
+    (folder / "unseeded.py").write_text(
+        "from torch import nn, ones\n\n\ndef make():\n    return nn.Linear(3, 2), (ones(4, 3),)\n"
+    )
+    call("export unseeded:make --out unseeded.any")
+    status, out, _ = call("verify unseeded.any unseeded:make")
+    assert status == NEGATIVE
+    assert "2 tensors of Linear and unseeded:make differ, such as weight: " in out
+    assert "other" not in call("verify a.any user_model:keep")[1]
+
+
+def test_a_factory_that_exits_is_an_error(call: Any, folder: Path) -> None:
+    (folder / "exits.py").write_text("def make():\n    raise SystemExit(0)\n")
+    status, _, err = call("export exits:make --out exits.any")
+    assert status == ERROR
+    assert "exits:make raised SystemExit" in err
+
+
 def test_verify_takes_keyword_arguments(call: Any) -> None:
     assert call("export user_model:named --out n.any")[0] == SUCCESS
     assert call("verify n.any user_model:named")[0] == SUCCESS
