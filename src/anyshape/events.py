@@ -162,8 +162,9 @@ class TraceEnd(NamedTuple):
     def __str__(self) -> str:
         end = counted(len(self.tracer.graph.nodes), "call", "calls")
         if self.error is not None:
-            is_failure = not getattr(self.error, "ends_path", False)
-            end = f"failed: {type(self.error).__name__}" if is_failure else self.error.what
+            end = f"failed: {type(self.error).__name__}"
+        if isinstance(self.error, AnyshapeError) and self.error.ends_path:
+            end = self.error.what
         return f"trace of {self.function}: {end}, {_ms(self.nanoseconds)}"
 
 
