@@ -154,9 +154,10 @@ def test_a_folder_that_cannot_be_written_is_refused(
     with pytest.raises(ConfigError, match=r"config\.trace cannot be"):
         config.trace = str(wrong)
     assert config.trace is None
-    monkeypatch.setenv("ANYSHAPE_TRACE", str(wrong))
-    with pytest.warns(AnyshapeWarning, match="ANYSHAPE_TRACE is ignored: Not a directory"):
-        wanted.follow_environment()
+    for place in (wrong, wrong.parent):
+        monkeypatch.setenv("ANYSHAPE_TRACE", str(place))
+        with pytest.warns(AnyshapeWarning, match="ANYSHAPE_TRACE is ignored: Not a directory"):
+            wanted.follow_environment()
     monkeypatch.setenv("ANYSHAPE_TRACE", str(tmp_path / "new"))
     wanted.follow_environment()
     emit(Phase("x", 1, 2))
