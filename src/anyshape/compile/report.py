@@ -51,6 +51,7 @@ def _accepts(compiled: Compiled) -> list[str]:
     for i, entry in enumerate(compiled.entries):
         lines.append(f"program {i}:")
         lines += [f"  {name}: {text}" for name, text in entry.input_texts()]
+        lines += [f"  where {guard.text}" for guard in entry.captured.guards]
     return lines
 
 

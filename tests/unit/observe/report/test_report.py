@@ -271,6 +271,9 @@ def test_an_entry_tells_its_inputs() -> None:
     assert repr(entry) == "<entry for (x, k, flag): 1 call>"
     assert "\nentry 0: one program\n  x: float32[3]\n  k: int = 2\n" in compiled.explain()
     assert of_compiled(compiled).accepts[1:] == [f"  {name}: {text}" for name, text in told]
+    compiled = anyshape.compile(lambda x: x if x.size(0) > 3 else -x, dynamic=True)
+    compiled(torch.ones(5))
+    assert "  where 4 <= x.size(0)" in of_compiled(compiled).accepts
 
 
 def test_a_row_has_one_line() -> None:
