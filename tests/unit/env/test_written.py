@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from anyshape.env import Env
 from anyshape.env.site import Origin, Site, origins
 from anyshape.env.written import assigned_name, written_condition, written_conversion
+from anyshape.expr.traverse import names_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -148,3 +150,14 @@ def test_code_without_a_file_asks_nothing_that_is_known() -> None:
     code = compile("if n > 3:\n    pass\n", "<no file>", "exec")
     asks = [i.offset for i in dis.get_instructions(code) if i.opname.startswith("POP_JUMP")]
     assert [written_condition(Site(code, offset), is_tensor=True) for offset in asks] == [""]
+
+
+def test_what_a_symbol_is_known_as() -> None:
+    env = Env()
+    n = env.unbacked(size=True)
+    for e, known in ((env.unbacked(source="mask.sum()"), "mask.sum()"), (n, "u0")):
+        (name,) = names_of(e)
+        assert env.symbols[name].known_as == known
+    (name,) = names_of(n)
+    site = Site(compiled("count = x.item()\n"), 2)
+    assert env.symbols[name]._replace(site=site).known_as == "count"
