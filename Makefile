@@ -4,7 +4,7 @@
 #   make demo      see it work (NAME=sparse)   make fmt       format and fix
 #   make test      tests, engine's coverage    make bench     all tables against torch, ten minutes
 #   make lint      style, layers, limits       make fuzz      look for wrong verdicts (N=20000)
-#   make type      mypy, strict                make docs      build the documentation
+#   make type      mypy, strict; pyright       make docs      build the documentation
 #   make compat    torch's private names (TORCH=torch==2.11.0 VENV=.venv-2.11)
 #   make hostile   all hostile programs in all modes, against eager
 #   make browser   the HTML reports in Chromium, which must be installed
@@ -122,6 +122,7 @@ compat: setup
 
 type: setup
 	$(BIN)/mypy
+	PYRIGHT_PYTHON_IGNORE_WARNINGS=1 $(BIN)/pyright --pythonpath $(BIN)/python
 
 bench: $(BENCH_STAMP)
 	$(BIN)/python benchmarks/report.py $(ARGS)

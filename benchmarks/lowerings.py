@@ -22,6 +22,7 @@ sys.path.insert(0, str(ROOT))
 import torch  # noqa: E402  after the path is set
 
 import anyshape  # noqa: E402
+from anyshape.errors import counted  # noqa: E402
 from anyshape.events import Lowering, subscribe  # noqa: E402
 from benchmarks.compile import experts  # noqa: E402
 from benchmarks.regions import make  # noqa: E402
@@ -95,7 +96,8 @@ def main() -> None:
     found = {}
     for name in options.models.split(","):
         found[name] = measure(name)
-        print(f"{name:8} {found[name]['lowerings']} lowerings for {len(PAIRS)} pairs of sizes, "
+        count = counted(found[name]["lowerings"], "lowering", "lowerings")
+        print(f"{name:8} {count} for {len(PAIRS)} pairs of sizes, "
               f"{found[name]['wrong']} wrong", flush=True)  # fmt: skip
     if options.json:
         Path(options.json).write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")

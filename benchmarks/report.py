@@ -64,7 +64,7 @@ STEPS: Final = (
         "documents",
         "Thousands of sizes from data",
         "An export with iterations × batch sizes from data, against `torch.export`.",
-        ("unbind_split_flip_cat.py", "--limit", "25"),
+        ("unbind_split_flip_cat.py", "--brief", "--repeats", "2", "--limit", "20"),
         100,
     ),
     Step(
@@ -226,7 +226,7 @@ def write(drawn: dict[str, str]) -> None:
             continue
         command = " ".join(("python", f"benchmarks/{step.words[0]}", *step.words[1:]))
         lines += [f"## {step.title}", "", step.about, "", f"`{command}`", ""]
-        body = text.read_text(encoding="utf-8").replace(str(ROOT), ".").strip()
+        body = text.read_text(encoding="utf-8").replace(str(ROOT), ".").strip("\n").rstrip()
         lines += ["```text", body or "no output", "```", ""]
         if step.name in drawn:
             lines += [f"![{step.title}]({drawn[step.name]})", ""]
@@ -243,6 +243,9 @@ def main() -> None:
     parser.add_argument("--patience", type=float, default=1, help="a factor for all limits")
     parser.add_argument("--draw", action="store_true", help="measure nothing")
     options = parser.parse_args()
+    unknown = set(options.only.split(",")) - set(names.split(","))
+    if unknown:
+        parser.error(f"there is no step {', '.join(sorted(unknown))}; the steps are {names}")
     for step in STEPS:
         if not options.draw and step.name in options.only.split(","):
             run(step, options.patience)

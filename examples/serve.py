@@ -1,4 +1,4 @@
-"""Serve an exported program: worker processes, dynamic batching, requests of any length.
+"""A server that runs until Ctrl-C: worker processes, dynamic batching, requests of any length.
 
     python examples/serve.py --workers 2 --port 8000 [--engine inductor]
     curl -d '{"ids": [3, 14, 15]}' localhost:8000/score
@@ -393,7 +393,7 @@ async def serve(setup: Setup, workers: int, host: str, port: int) -> None:
     asked = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, asked.set)
-    print(f"listening on {host}:{await server.start(host, port)}", flush=True)
+    print(f"listening on {host}:{await server.start(host, port)}; Ctrl-C ends it", flush=True)
     await asked.wait()
     codes = await server.stop()
     print(f"{server.requests} requests in {server.batches} batches; workers ended with {codes}")

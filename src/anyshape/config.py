@@ -116,7 +116,7 @@ LOGS: Final[dict[str, tuple[str, str]]] = {  # what each log tells, and what it 
         "functions that are compiled again or given up, and why",
         "why each of the programs at hand rejects the call",
     ),
-    "breaks": ("graph breaks: where a program stops for Python, and why", "the source lines"),
+    "breaks": ("graph breaks: where a program stops for Python, and why", "what they mean"),
     "graph": ("traces as they end: calls, time, errors", "traces as they start, and each call"),
     "asserts": ("runtime asserts: what a program checks while it runs", "the source lines"),
     "lowering": ("graphs that a backend compiled, and how long it took", "the steps of an export"),

@@ -76,8 +76,9 @@ class AnyshapeError(_Told):
     eager execution would not raise it. `can_break` if the graph may break there: what raises it may
     run as Python, between two pieces of the function. `is_once` if only this call cannot be traced,
     because it makes what the next ones use. `asks_history` if it asks for what autograd notes of a
-    tensor, which torch's compilers do not keep: such a function is not cut for them. `code` is the
-    kind of failure: that of the class, or another one that the class has.
+    tensor, which torch's compilers do not keep: such a function is not cut for them. `ends_path` if
+    nothing failed: a trace of several ends, because others have the rest. `code` is the kind of
+    failure: that of the class, or another one that the class has.
     """
 
     code = "AS901"
@@ -85,6 +86,7 @@ class AnyshapeError(_Told):
     can_break = True
     asks_history = False
     is_once = False
+    ends_path = False
 
 
 def text_of(error: BaseException) -> str:

@@ -27,7 +27,7 @@ from contextvars import ContextVar
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
-from anyshape.errors import AnyshapeError, ArgumentError, shortened, text_of
+from anyshape.errors import AnyshapeError, ArgumentError, counted, shortened, text_of
 from anyshape.refusal import forgive
 
 if TYPE_CHECKING:
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
     Listener: TypeAlias = Callable[[Any], object]
 
+
+_WITHOUT_ANSWER: Final = ("assume", "learn")  # verbs
 
 Site: TypeAlias = Any  # of `anyshape.env.site`, which is above this module: file, line, text
 
@@ -71,7 +73,10 @@ class Answer(NamedTuple):
     nanoseconds: int
 
     def __str__(self) -> str:
-        return f"{self.verb}({self.env.text(self.condition)}) is {self.value}{_at(self.site)}"
+        end = f" is {self.value}"
+        if self.value is None:
+            end = "" if self.verb in _WITHOUT_ANSWER else " is unknown"
+        return f"{self.verb}({self.env.text(self.condition)}){end}{_at(self.site)}"
 
 
 class Guard(NamedTuple):
@@ -155,9 +160,11 @@ class TraceEnd(NamedTuple):
     nanoseconds: int
 
     def __str__(self) -> str:
-        end = f"{len(self.tracer.graph.nodes)} calls"
+        end = counted(len(self.tracer.graph.nodes), "call", "calls")
         if self.error is not None:
             end = f"failed: {type(self.error).__name__}"
+        if isinstance(self.error, AnyshapeError) and self.error.ends_path:
+            end = self.error.what
         return f"trace of {self.function}: {end}, {_ms(self.nanoseconds)}"
 
 
@@ -206,17 +213,23 @@ class Phase(NamedTuple):
 
 
 class GraphBreak(NamedTuple):
-    """A trace ended a segment: the run must answer `question` before Python can continue. Without a
-    tracer: a function was cut where it cannot be traced, for the reason `question`.
+    """A trace ended a segment: the run must answer `question` before Python can continue. `written`
+    is the condition as the source has it. Without a tracer: a function was cut where it cannot be
+    traced, for the reason `question`.
     """
 
     tracer: Any
     question: str
     site: Site | None
+    written: str = ""  # if it is known
+
+    @property
+    def asked(self) -> str:
+        """What the program stops for: the user's words for it, if they are known."""
+        return (self.written or self.question) + ("" if self.tracer is None else "?")
 
     def __str__(self) -> str:
-        mark = "" if self.tracer is None else "?"
-        return f"graph break: {self.question}{mark}{_at(self.site)}"
+        return f"graph break: {self.asked}{_at(self.site)}"
 
 
 class Lowering(NamedTuple):
@@ -230,7 +243,8 @@ class Lowering(NamedTuple):
 
     def __str__(self) -> str:
         end = "" if self.error is None else f" failed: {text_of(self.error)}"
-        return f"{self.backend}: {len(self.graph.nodes)} calls{end}, {_ms(self.nanoseconds)}"
+        calls = counted(len(self.graph.nodes), "call", "calls")
+        return f"{self.backend}: {calls}{end}, {_ms(self.nanoseconds)}"
 
 
 class Recompilation(NamedTuple):

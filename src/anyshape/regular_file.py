@@ -7,6 +7,7 @@ whole: readers see the old content or the new one, and a link at the path is rep
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import secrets
 import stat
@@ -22,6 +23,15 @@ _NO_WAIT: Final = getattr(os, "O_NONBLOCK", _ABSENT_FLAG)
 _CLOSE_ON_EXEC: Final = getattr(os, "O_CLOEXEC", _ABSENT_FLAG)
 _BINARY: Final = getattr(os, "O_BINARY", _ABSENT_FLAG)
 _ALWAYS: Final = _NO_WAIT | _CLOSE_ON_EXEC | _BINARY
+
+
+def make_folder(path: str | os.PathLike[str]) -> None:
+    """A folder, with those above it. `NotADirectoryError` if something else is in its place."""
+    try:
+        os.makedirs(path, exist_ok=True)
+    except FileExistsError as e:
+        code = errno.ENOTDIR
+        raise NotADirectoryError(code, os.strerror(code), os.fspath(path)) from e
 
 
 def open_to_read(path: str | os.PathLike[str]) -> IO[bytes]:

@@ -370,6 +370,24 @@ def test_verify_agrees_with_the_model_and_not_with_another(call: Any) -> None:
     assert "differs" in out
 
 
+def test_verify_tells_other_weights(call: Any, folder: Path) -> None:
+    (folder / "unseeded.py").write_text(
+        "from torch import nn, ones\n\n\ndef make():\n    return nn.Linear(3, 2), (ones(4, 3),)\n"
+    )
+    call("export unseeded:make --out unseeded.any")
+    status, out, _ = call("verify unseeded.any unseeded:make")
+    assert status == NEGATIVE
+    assert "2 tensors of Linear and unseeded:make differ, such as weight: " in out
+    assert "other" not in call("verify a.any user_model:keep")[1]
+
+
+def test_a_factory_that_exits_is_an_error(call: Any, folder: Path) -> None:
+    (folder / "exits.py").write_text("def make():\n    raise SystemExit(0)\n")
+    status, _, err = call("export exits:make --out exits.any")
+    assert status == ERROR
+    assert "exits:make raised SystemExit" in err
+
+
 def test_verify_takes_keyword_arguments(call: Any) -> None:
     assert call("export user_model:named --out n.any")[0] == SUCCESS
     assert call("verify n.any user_model:named")[0] == SUCCESS
@@ -409,6 +427,25 @@ def test_explain_tells_where_a_symbol_comes_from(call: Any) -> None:
     assert "used by: Tensor.__getitem__ at user_model.py:13" in out
     assert "s0 = rows: backed" in call("explain a.any rows")[1]
     assert call("explain a.any")[1].startswith("Keep: 2 variants")
+
+
+def on_data(x: torch.Tensor) -> torch.Tensor:
+    n = x.int().sum().item()
+    torch._check(n >= 0)
+    torch._check(n <= 9)
+    y = x.new_ones(n)
+    return y + n if x.max() > 3 else y - n
+
+
+def test_explain_tells_a_symbol_that_lives_on_after_a_branch_once(call: Any, folder: Path) -> None:
+    anyshape.export(on_data, (torch.ones(2),)).save(folder / "branch.any")
+    status, out, _ = call("explain branch.any u0")
+    assert status == SUCCESS
+    assert out.count("variant 0") == out.count("range: 0 to 9") == 1
+    assert out.startswith("u0 = n: unbacked, variant 0\n")
+    assert out == call("explain branch.any n")[1]
+    assert "used by: Tensor.__add__ at" in out
+    assert "used by: Tensor.__sub__ at" in out
 
 
 def test_bench_measures_every_call(call: Any) -> None:
@@ -563,6 +600,27 @@ def test_a_fallback_is_found(call: Any, folder: Path) -> None:
     assert err.startswith("anyshape: warning: <lambda> runs eagerly from now on")
     assert "script.py:5: fallback of <lambda>: " in out
     assert "recompilation of <lambda>, 2 times" in out
+
+
+def test_pieces_of_a_function_are_told_as_the_function(call: Any, folder: Path) -> None:
+    source = """
+    import torch, anyshape
+
+    @anyshape.compile(dynamic=False)
+    def f(x):
+        with open("note.txt", "w") as file:
+            file.write("x")
+        y = x * 2
+        return y + 1
+
+    for n in (2, 3):
+        f(torch.ones(n))
+    """
+    status, out, _ = check(call, folder, source, "check --allow break script.py")
+    assert status == NEGATIVE
+    assert ": recompilation of f" in out
+    assert "script.py: 1 function, " in out
+    assert "f[" not in out
 
 
 def test_programs_for_torch_can_be_checked(call: Any, folder: Path) -> None:

@@ -15,6 +15,7 @@ import anyshape
 from anyshape import export, load, regular_file
 from anyshape.compile.dynamism.store import Store
 from anyshape.errors import AnyshapeError, AnyshapeWarning, LoadError
+from anyshape.regular_file import make_folder
 
 pytestmark = pytest.mark.timeout(20)  # a pipe that is opened blindly waits for ever
 
@@ -179,3 +180,12 @@ def test_a_text_does_not_wait_for_the_disk(path: Path, monkeypatch: pytest.Monke
     regular_file.replace_file(path, lambda stream: stream.write(b"bytes"))
     assert len(synced) == 1
     assert path.read_bytes() == b"bytes"
+
+
+def test_a_folder_is_made_and_a_file_is_none(tmp_path: Path) -> None:
+    for _ in range(2):
+        make_folder(tmp_path / "a" / "b")
+    assert (tmp_path / "a" / "b").is_dir()
+    (tmp_path / "file").write_text("")
+    with pytest.raises(NotADirectoryError, match="Not a directory"):
+        make_folder(tmp_path / "file")

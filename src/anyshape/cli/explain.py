@@ -28,32 +28,40 @@ _SHOWN: Final = 20  # uses of a symbol
 def explain(output: Output, file: str, symbol: str | None) -> int:
     """Explain a saved program, or one of its symbols.
 
-    SYMBOL is a name such as u5, or what the symbol is, such as the name of a size: where it comes
-    from, its range, what is assumed of it, and what uses it.
+    SYMBOL is a name such as u5, or what the symbol is, such as the name of a size or a variable:
+    where it comes from, its range, what is assumed of it, and what uses it.
     """
     program = load_program(file)
-    found = [] if symbol is None else list(_symbols(program, symbol))
+    found = [] if symbol is None else _symbols(program, symbol)
     text = program.explain() if symbol is None else "\n".join(map(_text, found))
     output.text(text)
     output.result(text=text, symbols=found)
     return 0
 
 
-def _symbols(program: ExportedProgram, wanted: str) -> Iterator[dict[str, Any]]:
+def _symbols(program: ExportedProgram, wanted: str) -> list[dict[str, Any]]:
+    """The symbols of this name or label, each once in every variant.
+
+    A symbol that lives on after a branch is in several parts of a variant: what the first of them
+    knows holds in all.
+    """
     known: dict[str, str] = {}
-    count = 0
+    found: dict[tuple[Any, ...], dict[str, Any]] = {}
     for i, variant in enumerate(program.variants):
         for part in variant.parts:
             for name, s in part.tracer.env.symbols.items():
-                known.setdefault(name, s.label)
-                if wanted in (name, s.label):
-                    count += 1
-                    yield _described(i, part, s)
-    if not count:
+                known.setdefault(name, s.known_as)
+                if wanted in (name, s.known_as):
+                    made = _described(i, part, s)
+                    first = found.setdefault((i, name, made["label"], made["site"]), made)
+                    for told in ("conditions", "uses"):
+                        first[told] = list(dict.fromkeys([*first[told], *made[told]]))
+    if not found:
         names = [n if n == label else f"{n} ({label})" for n, label in list(known.items())[:50]]
         raise ArgumentError(
             f"{program.name} has no symbol {wanted!r}", fix=f"one of {', '.join(names) or 'none'}"
         )
+    return list(found.values())
 
 
 def _described(number: int, variant: Captured, s: Symbol) -> dict[str, Any]:
@@ -71,14 +79,14 @@ def _described(number: int, variant: Captured, s: Symbol) -> dict[str, Any]:
     return {
         "variant": number,
         "name": s.name,
-        "label": s.label,
+        "label": s.known_as,
         "kind": s.kind,
         "site": None if s.site is None else str(s.site),
         "least": int(lo) if math.isfinite(lo) else None,
         "greatest": int(hi) if math.isfinite(hi) else None,
         "equals": None if equal is None else env.text(equal),
         "conditions": conditions,
-        "uses": list(dict.fromkeys(_uses(variant, s.name))),
+        "uses": list(_uses(variant, s.name)),
     }
 
 

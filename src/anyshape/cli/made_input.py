@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from anyshape.export import ExportedProgram
 
 _SIZE: Final = 3  # of a size that is not given, if that is allowed
-SIZE_HELP: Final = "A size or number by its name, such as n=5; several values with commas."
+SIZE_HELP: Final = "A size or number by its name, such as n=5; may be repeated."
+SIZES_HELP: Final = f"{SIZE_HELP[:-1]}, and have several values, such as n=0,1,5."
 
 
 def read_sizes(texts: Sequence[str]) -> dict[str, list[int]]:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-def raised_by(what: str, error: Exception) -> ArgumentError:
+def raised_by(what: str, error: BaseException) -> ArgumentError:
     """The message for an error of the user's code."""
     found = last_line(error)
     at = "" if found is None else f", at {found[0]}:{found[1]}"

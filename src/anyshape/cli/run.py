@@ -42,7 +42,7 @@ def run(
 
     choices = list(each_choice(read_sizes(sizes)))
     if len(choices) > 1:
-        raise click.BadParameter("one value for each size is enough", param_hint="--size")
+        raise click.BadParameter("a run has one value for each size", param_hint="--size")
     program = load_program(file)
     given = {} if inputs is None else _read_tensors(inputs)
     call = made_call(program, choices[0], seed=seed, below=below, given=given)

@@ -68,6 +68,7 @@ SCHEMAS: Final[dict[str, dict[str, str]]] = {
         "name": "string: the name of the program",
         "equal": "boolean: whether the program agrees with eager execution in all calls",
         "calls": "array: objects with `shapes`, `outcome` and `detail`",
+        "other_weights": "array: if it does not, the names of the tensors that differ already",
     },
     "diff": {
         "equal": "boolean: whether the programs are the same",

@@ -60,7 +60,7 @@ def read_target(text: str, output: Output) -> Target:
             made = factory()
     except (AnyshapeError, click.ClickException):
         raise
-    except Exception as e:
+    except (Exception, SystemExit) as e:
         raise raised_by(text, e) from e
     return _read(text, made)
 

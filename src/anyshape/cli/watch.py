@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 from anyshape.env.site import capture
@@ -54,7 +55,7 @@ class Watch:
 
     def _handle(self, event: Any) -> None:
         if type(event) is TraceEnd:
-            counts = self.functions.setdefault(event.function, [0, 0])
+            counts = self.functions.setdefault(_whole(event.function), [0, 0])
             if event.error is None:
                 counts[0] += 1
                 counts[1] = max(counts[1], len(event.tracer.graph.nodes))
@@ -62,10 +63,10 @@ class Watch:
             self._recompiled(event)
         elif type(event) is Fallback:
             place = _place(capture())
-            self._add(("fallback", event.function), "fallback", event.function, place, event.why)
+            function = _whole(event.function)
+            self._add(("fallback", event.function), "fallback", function, place, event.why)
         else:
-            text = event.question + ("?" if event.tracer is not None else "")
-            place = _place(event.site)
+            text, place = event.asked, _place(event.site)
             key = ("break", place, text)
             found = self._add(key, "break", getattr(event.site, "function", ""), place, text)
             found.fix = _BREAK_FIX if event.tracer is not None else ""
@@ -74,7 +75,7 @@ class Watch:
         reason, caller = event.reasons[0], capture()
         place = _place(reason.site or caller)
         key = ("recompilation", event.function, place, reason.place)
-        found = self._add(key, "recompilation", event.function, place, reason.text)
+        found = self._add(key, "recompilation", _whole(event.function), place, reason.text)
         found.fix = reason.fix
         if reason.site is not None and caller is not None:
             found.called_at = "{}:{}".format(*_place(caller))
@@ -98,6 +99,11 @@ class Watch:
         found.text = text
         found.count += 1
         return found
+
+
+def _whole(function: str) -> str:
+    """The function that a piece belongs to: the name of a piece ends with its first line."""
+    return re.sub(r"(\[\d+\])+$", "", function)
 
 
 def _place(site: Any) -> tuple[str, int]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from anyshape.compile.explanation import explain, name_of
 from anyshape.compile.report import report
+from anyshape.errors import counted
 from anyshape.observe.report.notebook import text_html
 from anyshape.public_call import need_path, public
 
@@ -35,7 +36,7 @@ class Described:
 
     def __repr__(self) -> str:
         entries = cast("Compiled", self).entries
-        return f"<compiled {name_of(self.fn)}: {len(entries)} entries>"
+        return f"<compiled {name_of(self.fn)}: {counted(len(entries), 'entry', 'entries')}>"
 
     def _repr_html_(self) -> str:
         return text_html(self.explain())

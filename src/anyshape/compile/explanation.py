@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
+from anyshape.errors import counted
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -28,7 +30,8 @@ def global_name(x: Any) -> str | None:
 
 def explain(compiled: Compiled) -> str:
     """The entries with their guards, asserts and graph breaks, and all recompilations."""
-    lines = [f"{name_of(compiled.fn)}: {len(compiled.entries)} entries, {compiled.stats}"]
+    count = counted(len(compiled.entries), "entry", "entries")
+    lines = [f"{name_of(compiled.fn)}: {count}, {compiled.stats}"]
     if compiled.eager_because:
         lines.append(f"runs eagerly: {compiled.eager_because}")
     for i, entry in enumerate(compiled.entries):
@@ -45,13 +48,11 @@ def explain(compiled: Compiled) -> str:
 
 def _of_entry(number: int, entry: Entry) -> Iterator[str]:
     root = entry.root
-    kind = "one program" if root is None else f"{sum(1 for _ in root.below())} segments"
+    kind = "one program"
+    if root is not None:
+        kind = counted(sum(1 for _ in root.below()), "segment", "segments")
     yield f"entry {number}: {kind}"
-    for leaf in entry.captured.inputs.leaves:
-        if leaf.value is not None:
-            yield f"  {leaf.name}: {leaf.value.meta}"
-        elif leaf.twin is None:
-            yield f"  {leaf.name}: {type(leaf.example).__name__}"
+    yield from (f"  {name}: {text}" for name, text in entry.input_texts())
     for o in entry.captured.guards:
         yield f"  guard: {o.describe()}"
     for o in entry.captured.runtime_asserts:

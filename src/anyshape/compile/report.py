@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import linecache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from anyshape.compile.explanation import name_of
 from anyshape.observe.report.data import BREAK, Place, ReportData, cut
@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from anyshape.compile.pieces.pieces import Pieces
     from anyshape.events import Recompilation
     from anyshape.trace.graph.graph import Graph
-
-
-_PLAIN: Final = (bool, int, float, str)
 
 
 def report(compiled: Compiled, path: str | os.PathLike[str]) -> None:
@@ -53,15 +50,8 @@ def _accepts(compiled: Compiled) -> list[str]:
     lines = [] if compiled.stats.calls else ["it has not been called"]
     for i, entry in enumerate(compiled.entries):
         lines.append(f"program {i}:")
-        inputs = entry.captured.inputs
-        varying = {b.leaf for b in inputs.binds} | {number for number, _, _ in inputs.relations}
-        for number, leaf in enumerate(inputs.leaves):
-            if leaf.value is not None:
-                lines.append(f"  {leaf.name}: {leaf.value.meta}")
-            elif leaf.twin is None:
-                plain = number not in varying and type(leaf.example) in _PLAIN
-                value = f" = {cut(repr(leaf.example))}" if plain else ""
-                lines.append(f"  {leaf.name}: {type(leaf.example).__name__}{value}")
+        lines += [f"  {name}: {text}" for name, text in entry.input_texts()]
+        lines += [f"  where {guard.text}" for guard in entry.captured.guards]
     return lines
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from anyshape.env.written import assigned_name
+
 if TYPE_CHECKING:
     from anyshape.env.site import Site
     from anyshape.expr import Expr
@@ -32,3 +34,10 @@ class Symbol(NamedTuple):
     def label(self) -> str:
         """How to show the symbol to a user."""
         return self.source or self.name
+
+    @property
+    def known_as(self) -> str:
+        """The source, or else the variable that it was assigned to, which may hold others too, or
+        else the name.
+        """
+        return self.source or assigned_name(self.site) or self.name

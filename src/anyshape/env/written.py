@@ -1,8 +1,8 @@
 """What the user wrote at a place: a condition or a conversion, as the source has it.
 
 It serves messages alone. Python keeps the lines and columns of every instruction; generated code
-has the user's line. Where the source is not at hand, or what is there is long or might be something
-else than what was asked, nothing is said.
+and saved programs have the user's line. Where the source is not at hand, or what is there is long
+or might be something else than what was asked, nothing is said.
 """
 
 from __future__ import annotations
@@ -12,15 +12,16 @@ import linecache
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from anyshape.env.site import Site
 
-    from anyshape.env.site import Site
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
 
 _MOST: Final = 80  # characters
 _LINES: Final = 5  # of a condition
 _CONVERSIONS: Final = ("int", "float", "range", "round", "complex")
 _TESTED: Final = (ast.If, ast.While, ast.Assert, ast.IfExp)
+_WORKING: Final = (ast.Subscript, ast.BinOp, ast.Attribute)
 _BLOCKS: Final = ("if ", "if(", "elif ", "elif(", "while ", "while(")
 _NUMBERS: Final = ("item", "__int__")
 _NOWHERE: Final = (None, None, None, None)
@@ -30,8 +31,11 @@ def written_condition(site: Site | None, *, is_tensor: bool) -> str:
     """The condition that is asked at a place; empty if it is not known.
 
     A call is the condition if it makes a tensor; any other may ask something else, inside of it.
+    So may an item or an operation that no branch of the line is on.
     """
     asked = _expression(site)
+    if site is not None and isinstance(asked, _WORKING) and not _is_tested(asked, site):
+        return ""
     while True:
         if isinstance(asked, ast.IfExp):  # pragma: no cover  Python 3.13 gives the test's own place
             asked = asked.test
@@ -70,6 +74,34 @@ def assigned_name(site: Site | None) -> str:
     return target.id if is_number and isinstance(target, ast.Name) else ""
 
 
+def _is_tested(e: ast.expr, site: Site) -> bool:
+    """Whether the line of a place branches on an expression."""
+    wanted = ast.unparse(e)
+    for text in _statements(site.text):
+        try:
+            tree = ast.parse(text)
+        except (SyntaxError, ValueError):
+            continue
+        return any(ast.unparse(test) == wanted for n in ast.walk(tree) for test in _tests(n))
+    return False
+
+
+def _tests(n: ast.AST) -> Sequence[ast.expr]:
+    """The conditions that a node branches on."""
+    match n:
+        case ast.If() | ast.While() | ast.Assert() | ast.IfExp():
+            return [n.test]
+        case ast.comprehension(ifs=ifs):
+            return ifs
+        case ast.BoolOp(values=values):
+            return values
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return [operand]
+        case ast.Call(func=function, args=args) if _is_named(function, ("bool",)):
+            return args
+    return []
+
+
 def _is_named(function: ast.expr, names: tuple[str, ...]) -> bool:
     return isinstance(function, ast.Name) and function.id in names
 
@@ -83,7 +115,7 @@ def _expression(site: Site | None) -> ast.expr | None:
     """The expression that a place evaluates; the condition of a statement that has one."""
     if site is None:
         return None
-    source = _by_columns(site) if site.origin is None else ""
+    source = _by_columns(site) if type(site) is Site and site.origin is None else ""
     source = source or site.text
     if not source.strip():  # code without a file
         return None

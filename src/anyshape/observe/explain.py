@@ -30,7 +30,8 @@ def _assumptions(variant: Captured) -> Iterator[str]:
     for name, s in env.symbols.items():
         site = f", made at {s.site}" if s.site else ""
         interval = variant.ranges.get(name) or env.range_of(s.expr)
-        yield f"{name} = {s.label}: {s.kind}, {interval.words}{site}"
+        label = "" if s.known_as == name else f" = {s.known_as}"
+        yield f"{name}{label}: {s.kind}, {interval.words}{site}"
     for title, listed in (("guard", variant.guards), ("assert", variant.runtime_asserts)):
         yield from (f"{title}: {obligation.describe()}" for obligation in listed)
     for name, e in variant.replacements.items():

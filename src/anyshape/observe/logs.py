@@ -110,6 +110,8 @@ def _text(event: Any, site: Site | None, more: bool) -> str:
         text = f"{event.function} is recompiled: {'; '.join(each)}"
     elif more and type(event) is Answer:
         text = f"{text}, {event.nanoseconds / 1000:.0f} us"
+    elif more and type(event) is GraphBreak and event.written not in ("", event.question):
+        text = f"{text} It means {event.question}"
     text = " ".join(text.splitlines())
     if site is None:
         return text

@@ -13,9 +13,10 @@ from pathlib import Path
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, Final
 
-from anyshape.errors import ArgumentError, SaveError
+from anyshape.errors import ArgumentError, SaveError, reason_of
 from anyshape.events import Answer, OpCall, Phase, subscribe
 from anyshape.observe.profile_report import OP, PHASE, QUESTION, Node, Part, Report
+from anyshape.regular_file import make_folder
 from anyshape.rules.dispatch.table import Rule
 from anyshape.trace.graph.graph import op_name
 
@@ -173,7 +174,8 @@ def _folder(folder: Any) -> Path:
         raise ArgumentError(f"profile must be the path of a folder, not {type(folder).__name__}")
     path = Path(folder)
     try:
-        path.mkdir(parents=True, exist_ok=True)
+        make_folder(path)
     except OSError as e:
-        raise SaveError(f"cannot create the folder profile={str(folder)!r}", why=str(e)) from e
+        what = f"cannot create the folder profile={str(folder)!r}"
+        raise SaveError(what, why=reason_of(e)) from e
     return path

@@ -23,6 +23,7 @@ from anyshape.errors import AnyshapeWarning, ConfigError
 from anyshape.events import KINDS
 from anyshape.observe.standing import Standing
 from anyshape.observe.trace_schema import SCHEMA, VERSION, Writer, as_object, site_object
+from anyshape.regular_file import make_folder
 from anyshape.version import __version__
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class TraceFile:
     def __init__(self, folder: str) -> None:
         now = datetime.now(UTC)
         self.path = Path(folder, f"anyshape-{now:%Y%m%d-%H%M%S-%f}-{os.getpid()}.jsonl")
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         self._file: TextIOWrapper = self.path.open("x", encoding="utf-8", buffering=1)
         self._writing = threading.Lock()
         self._numbers: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()

@@ -66,7 +66,7 @@ def _name(value: Any, _event: Any, _writer: Writer) -> str:
 
 
 def _error(value: Any, event: Any, writer: Writer) -> Any:
-    if value is None:
+    if value is None or getattr(value, "ends_path", False):
         return None
     return {"type": type(value).__name__, "text": _text(value, event, writer)}
 
@@ -113,11 +113,12 @@ FIELDS: Final[dict[str, Field]] = {
     "origin": Field("origin", "string", "who required the condition", _text),
     "by": Field("by", "string", "the expression that the symbol equals", _condition),
     "function": Field("function", "string", "the name of the function", _text),
-    "error": Field("error", "object or null", "`type` and `text` of what was raised", _error),
+    "error": Field("error", "object or null", "`type` and `text` of what failed", _error),
     "op": Field("op", "string", "the name of the op", _name),
     "handler": Field("handler", "string", "the name of what handled the call", _name),
     "about": Field("about", "string", "how the op differs", _text),
     "question": Field("question", "string", "the question, or why it breaks", _text),
+    "written": Field("written", "string", "the condition in the source; empty if unknown", _text),
     "backend": Field("backend", "string", "the name of the backend", _text),
     "graph": Field("calls", "integer", "the number of calls in the graph", _calls),
     "reasons": Field(

@@ -149,7 +149,8 @@ def test_a_graph_break_has_its_question_and_line() -> None:
     found = heard(lambda: compiled(torch.ones(3)), GraphBreak, Answer)
     (broken,) = [e for e in found if type(e) is GraphBreak]
     assert broken.site.text == "if x.sum() > 0:"
-    assert str(broken).startswith("graph break: ")
+    assert (broken.written, broken.question) == ("x.sum() > 0", "u0 == 1")
+    assert str(broken).startswith("graph break: x.sum() > 0? at ")
     assert (found[-1].verb, found[-1].value, found[-1].site) == ("guard", True, broken.site)
     assert heard(lambda: compiled(torch.ones(3))) == []
 

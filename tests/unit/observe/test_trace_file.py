@@ -96,6 +96,17 @@ def test_every_line_follows_the_schema(tmp_path: Path) -> None:
     assert again["site"]["function"] == "work"
 
 
+def test_a_path_that_ends_is_no_error(tmp_path: Path) -> None:
+    with config.patch(trace=str(tmp_path)):
+        anyshape.export(branch, (torch.ones(3),), dynamic_shapes=({0: "n"},))
+    (lines,) = read(tmp_path)
+    ends = [line for line in lines if line.get("event") == "TraceEnd"]
+    breaks = [line for line in lines if line.get("event") == "GraphBreak"]
+    assert len(ends) > 2
+    assert {line["error"] for line in ends} == {None}
+    assert {line["written"] for line in breaks} == {"hits.numel() > 3"}
+
+
 def test_a_wrong_line_is_caught() -> None:
     """Negative control: the check of the schema rejects a missing member and a wrong type."""
     good = {"event": "Phase", "time": 1, "thread": 1, "site": None, "name": "x", "start": 1}
@@ -154,9 +165,10 @@ def test_a_folder_that_cannot_be_written_is_refused(
     with pytest.raises(ConfigError, match=r"config\.trace cannot be"):
         config.trace = str(wrong)
     assert config.trace is None
-    monkeypatch.setenv("ANYSHAPE_TRACE", str(wrong))
-    with pytest.warns(AnyshapeWarning, match="ANYSHAPE_TRACE is ignored: Not a directory"):
-        wanted.follow_environment()
+    for place in (wrong, wrong.parent):
+        monkeypatch.setenv("ANYSHAPE_TRACE", str(place))
+        with pytest.warns(AnyshapeWarning, match="ANYSHAPE_TRACE is ignored: Not a directory"):
+            wanted.follow_environment()
     monkeypatch.setenv("ANYSHAPE_TRACE", str(tmp_path / "new"))
     wanted.follow_environment()
     emit(Phase("x", 1, 2))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from anyshape.compile.cache.guard_function import GuardFunction, tensor_test
 from anyshape.compile.cache.recompilation import Reason
-from anyshape.errors import UnsupportedError, shortened
+from anyshape.errors import UnsupportedError, counted, shortened
 from anyshape.observe.report.notebook import rows_html
 from anyshape.rules.dispatch.table import PURE
 from anyshape.tensor.observed import OF_LAYOUTS
@@ -19,7 +19,7 @@ from anyshape.trace.state.snapshot import Snapshot, generators_in
 from anyshape.trace.tree import unflatten
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     import torch
 
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from anyshape.trace.record.owner import Identity
     from anyshape.trace.record.read.watch import Watch
     from anyshape.trace.tracer import Tracer
+
+_PLAIN: Final = (bool, int, float, str)
 
 
 class Entry:
@@ -137,13 +139,27 @@ class Entry:
     def __repr__(self) -> str:
         names = ", ".join(leaf.name for leaf in self.captured.inputs.leaves)
         if self.root is None:
-            kind = f"{len(self.captured.graph.nodes)} calls"
+            kind = counted(len(self.captured.graph.nodes), "call", "calls")
         else:
-            kind = f"{sum(1 for _ in self.root.below())} segments"
+            kind = counted(sum(1 for _ in self.root.below()), "segment", "segments")
         return shortened(f"<entry for ({names}): {kind}>")
 
+    def input_texts(self) -> Iterator[tuple[str, str]]:
+        """The name of each input and what it is; of one that is fixed its value, too."""
+        inputs = self.captured.inputs
+        varying = {b.leaf for b in inputs.binds} | {number for number, _, _ in inputs.relations}
+        for number, leaf in enumerate(inputs.leaves):
+            if leaf.value is not None:
+                yield leaf.name, str(leaf.value.meta)
+            elif leaf.twin is None:
+                plain = number not in varying and type(leaf.example) in _PLAIN
+                value = f" = {shortened(repr(leaf.example))}" if plain else ""
+                kind = "None" if leaf.example is None else type(leaf.example).__name__
+                yield leaf.name, f"{kind}{value}"
+
     def _repr_html_(self) -> str:
-        rows = [("guard", g.text) for g in self.captured.guards]
+        rows = [*self.input_texts()]
+        rows += [("guard", g.text) for g in self.captured.guards]
         rows += [("assert", a.text) for a in self.captured.runtime_asserts]
         rows += [("deviation", f"{d.op}: {d.about}") for d in self.captured.deviations]
         return rows_html(repr(self), rows)

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from anyshape.env.fact import POLICY
 from anyshape.errors import shortened
 from anyshape.expr.traverse import names_of
 from anyshape.trace.argument.condition import Holds, SameValue, StaticSize
@@ -63,7 +64,8 @@ class Reason(NamedTuple):
                 labels = [sources.get(name, "") for name in sorted(names_of(guard.condition))]
                 marks = [_SIZE.sub(_MARK, text) for text in labels if _SIZE.fullmatch(text)]
                 wanted = " and ".join(marks) or "mark the size unbacked"
-                return f"{wanted}, or write the branch without the size"
+                has_branch = guard.origin != POLICY  # no line of the program asked for it
+                return f"{wanted}, or write the branch without the size" if has_branch else wanted
             case StaticSize(leaf=leaf, dim=dim):
                 return f"anyshape.mark_dynamic({leaf.name}, {dim}), or mark_unbacked"
             case SameValue(leaf=leaf) if type(leaf.example) in (int, float):

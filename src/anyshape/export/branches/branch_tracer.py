@@ -58,6 +58,7 @@ class PathEnd(AnyshapeError):
     """The path ends here: what follows is known, impossible, or beyond a limit."""
 
     is_refusal = True
+    ends_path = True
 
 
 class Check(NamedTuple):
@@ -315,7 +316,7 @@ class BranchTracer(SegmentTracer):
     def end(self) -> PathEnd:
         """The error that ends this path."""
         self.has_ended = True
-        return PathEnd("a path ends here")
+        return PathEnd("the path ends at a branch")
 
     # ------------------------------------------------------------------ where paths meet
 

@@ -114,8 +114,8 @@ class Branching(Captured):
             lines += [f"  assert: {o.describe()}" for o in captured.runtime_asserts] if i else []
             if branch is not None:
                 ways = [f"{answer}: segment {to}" for answer, to in branch.targets.items()]
-                place = f" at {branch.site}" if branch.site else ""
-                lines.append(f"  branch: {branch.question}{place}: {', '.join(ways)}")
+                place = f"; at {branch.site}" if branch.site else ""
+                lines.append(f"  branch: {branch.question}; {', '.join(ways)}{place}")
         return lines
 
     def run(self, flat: list[Any], call: Call | None = None) -> tuple[Sequence[Any], Any]:

@@ -52,7 +52,10 @@ def add_program(
         interval = "" if is_path else (captured.ranges.get(name) or env.range_of(s.expr)).words
         is_one = name in always
         row = {"name": name, "label": one_line(s.label), "kind": s.kind, "hint": _number(s.hint)}
-        row |= {"range": str(always[name]) if is_one else interval}
+        row |= {
+            "range": str(always[name]) if is_one else interval,
+            "known_as": one_line(s.known_as),
+        }
         symbols.append(row | {"place": report.place(s.site)})
     modules = _Modules()
     inputs = {leaf.value: leaf.name for leaf in captured.inputs.leaves if leaf.value}

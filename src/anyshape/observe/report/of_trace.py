@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from anyshape.env.fact import ORIGINS
 from anyshape.errors import LoadError
 from anyshape.observe.report.data import (
     ASSERT,
@@ -168,7 +169,9 @@ class _Reading:
         self._happened(r, "eager", f"{r.get('function')}: {r.get('why')}", place)
 
     def _on_graphbreak(self, r: dict[str, Any], place: Place | None) -> None:
-        self.report.condition(BREAK, r.get("question"), place)
+        question, written = r.get("question"), r.get("written")
+        note = f"it means {question}" if written and written != question else None
+        self.report.condition(BREAK, written or question, place, note=note)
 
     def _on_symbolcreation(self, r: dict[str, Any], place: Place | None) -> None:
         hint = r.get("hint")
@@ -195,6 +198,7 @@ class _Reading:
         self, what: str, r: dict[str, Any], text: str, place: Place | None, note: str = ""
     ) -> None:
         number, origin = self._program(r), str(r.get("origin") or "")
+        origin = "" if origin == what else ORIGINS.get(origin, origin)
         self.report.condition(what, text, place, program=number, origin=origin, note=note)
 
     def finish(self) -> None:

@@ -124,9 +124,9 @@
     const widths = ["8ch", "26ch", "10ch", "22ch", "10ch"];
     const columns = (...texts) => texts.map((text, i) => cell(widths[i], text));
     const list = new List((s) => make("div", { class: "row" },
-      ...columns(s.name, s.label, s.kind, s.range, s.hint), uses(s.label),
+      ...columns(s.name, s.known_as || s.label, s.kind, s.range, s.hint), uses(s.label),
       make("span", { class: "soft" }, titleOf(s.program)), placeLink(s.place)), "Symbols");
-    const text = (s) => `${s.name} ${s.label} ${s.kind} ${s.range} ${titleOf(s.program)}`;
+    const text = (s) => `${s.name} ${s.known_as || ""} ${s.label} ${s.kind} ${s.range} ${titleOf(s.program)}`;
     const tools = search(rows, text, (found) => list.show(found), query);
     view.append(make("div", { class: "tools" }, tools.field, tools.status),
       make("div", { class: "head" }, ...columns("name", "what it is", "kind", "range", "hint")),

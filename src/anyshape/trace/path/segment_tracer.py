@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from anyshape.env.site import capture as capture_site
+from anyshape.env.written import written_condition
 from anyshape.errors import AnyshapeError
 from anyshape.events import GraphBreak, emit, listeners
 from anyshape.expr import eq0, negate
@@ -225,7 +226,8 @@ class SegmentTracer(Tracer):
         segment.question = self.env.text(question)
         self.breaks += 1
         if GraphBreak in listeners:
-            emit(GraphBreak(self, segment.question, segment.site))
+            written = written_condition(segment.site, is_tensor=True)
+            emit(GraphBreak(self, segment.question, segment.site, written))
         state = self._state()
         live = self._live()
         twin = None if state is None else self._repeated(state)

@@ -15,9 +15,8 @@ import opcode
 import os
 import re
 import sysconfig
-import textwrap
 import types
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from anyshape.trace.state.undisturbed import undisturbed
 
@@ -90,17 +89,21 @@ def _lines(file: str) -> list[str]:
 
 
 def _of_block(code: CodeType) -> Function | None:
-    """The tree of the lines where the function begins; the rest of the file is not parsed."""
+    """The tree of the lines where the function begins; the rest of the file is not parsed.
+
+    An indented function is parsed inside of a block: places have their columns, and texts of
+    several lines what they hold.
+    """
     lines = _lines(code.co_filename)
     if not 0 < code.co_firstlineno <= len(lines):
         return None
     block = inspect.getblock(lines[code.co_firstlineno - 1 :])
-    text = textwrap.dedent("".join(block))
-    tree = _parsed(text)
-    node = tree.body[0]
+    before = 1 if block[0][0].isspace() else 0
+    tree = _parsed("".join([*["if True:\n"] * before, *block]))
+    (node,) = cast("ast.If", tree.body[0]).body if before else tree.body
     if not isinstance(node, ast.FunctionDef) or node.name != code.co_name:
         return None
-    ast.increment_lineno(tree, code.co_firstlineno - 1)
+    ast.increment_lineno(tree, code.co_firstlineno - 1 - before)
     return node if _is_of(node, code) else None
 
 
@@ -230,8 +233,8 @@ def _is_of(node: Function, code: CodeType) -> bool:
 def _shape(code: CodeType) -> tuple[Any, ...]:
     """The identity of a code object that does not depend on where it was compiled.
 
-    How an attribute is loaded and called depends on the imports of the file, qualified names on
-    what is around a function, and texts over several lines on their indent.
+    How an attribute is loaded and called depends on the imports of the file, and qualified names,
+    which are among the texts, on what is around a function.
     """
     counts = code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount
     names = code.co_varnames[: sum(counts)]

@@ -202,7 +202,7 @@ def test_the_contract_names_the_lines() -> None:
 def test_explain_shows_how_segments_follow() -> None:
     text = exported("while_changed").explain()
     assert "segment 2: 0 calls" in text
-    assert "while changed.any():: True: segment 1, False: segment 2" in text
+    assert "; True: segment 1, False: segment 2; at branch_programs.py:" in text
 
 
 def test_an_assert_is_no_branch() -> None:

@@ -261,6 +261,21 @@ def test_notebooks(program: Any) -> None:
     assert "squeeze: keeps dimension 0" in shown
 
 
+def test_an_entry_tells_its_inputs() -> None:
+    compiled = anyshape.compile(lambda x, k, flag=None: x * k, dynamic=False)
+    compiled(torch.ones(3), 2)
+    (entry,) = compiled.entries
+    told = [("x", "float32[3]"), ("k", "int = 2"), ("flag", "None")]
+    assert [*entry.input_texts()] == told
+    assert "float32[3]" in entry._repr_html_()
+    assert repr(entry) == "<entry for (x, k, flag): 1 call>"
+    assert "\nentry 0: one program\n  x: float32[3]\n  k: int = 2\n" in compiled.explain()
+    assert of_compiled(compiled).accepts[1:] == [f"  {name}: {text}" for name, text in told]
+    compiled = anyshape.compile(lambda x: x if x.size(0) > 3 else -x, dynamic=True)
+    compiled(torch.ones(5))
+    assert "  where 4 <= x.size(0)" in of_compiled(compiled).accepts
+
+
 def test_a_row_has_one_line() -> None:
     made = ReportData("f", "program")
     made.condition("break", "it has an effect\n  why: it\n  fix: no", note="and\nmore")
@@ -277,11 +292,13 @@ def on_data(x: torch.Tensor) -> Any:
     return x
 
 
-def test_a_branch_on_data_is_told_in_the_words_of_the_source() -> None:
+def test_a_branch_on_data_is_told_in_the_words_of_the_source(tmp_path: Path) -> None:
     compiled = anyshape.compile(on_data)
     compiled(torch.ones(2))
     exported = anyshape.export(on_data, (torch.ones(2),))
-    for made in (of_compiled(compiled), of_exported(exported)):
+    exported.save(tmp_path / "program.any")
+    loaded = anyshape.load(tmp_path / "program.any")
+    for made in (of_compiled(compiled), of_exported(exported), of_exported(loaded)):
         (text,) = {row["text"] for row in made.conditions if row["what"] == "break"}
         assert text == "a branch on data: x.sum() > 3"
 

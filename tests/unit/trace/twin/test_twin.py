@@ -220,6 +220,23 @@ def test_lines_and_names_are_those_of_the_function() -> None:
     assert {line for _, _, line in code.co_lines() if line} <= lines
 
 
+class Indented:
+    def written(self) -> str:
+        text = """first
+            second"""
+        return text + str(len(text) > 3)
+
+
+def test_texts_and_columns_of_an_indented_function_are_its_own() -> None:
+    code = Indented.written.__code__
+    twin = twin_code(code)
+    assert twin is not None
+    assert types.FunctionType(twin, globals() | {HOOKS: Plain()})(None) == Indented().written()
+    columns = {place for place in twin.co_positions() if place[2]}
+    assert len(columns) > 5
+    assert columns <= set(code.co_positions())
+
+
 def test_no_twin_from_another_source() -> None:
     scope: dict[str, Any] = {}
     name = "<made up>"
