@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
+from anyshape.domain import INF, NINF, Interval
 from anyshape.interop.aten.call_signatures import CallSignatures
 from anyshape.interop.aten.higher_order import (
     HIGHER_ORDER,
@@ -17,7 +18,7 @@ from anyshape.interop.aten.higher_order import (
 )
 from anyshape.interop.aten.index import write_index
 from anyshape.interop.aten.literals import write_literal
-from anyshape.interop.aten.reads import write_read
+from anyshape.interop.aten.reads import natural_range, write_read
 from anyshape.interop.aten.regions import Regions
 from anyshape.interop.aten.symbols import refuse
 from anyshape.interop.aten.transform import write_transform
@@ -71,12 +72,12 @@ class CallWriter:
                 continue
             for name in sizes_in(step.outs):
                 if not names_object(name):
-                    writer.symbols.mint(str(name))
+                    writer.symbols.mint(str(name), natural_range(step))
         for step in graph.nodes:
             if step.func in HIGHER_ORDER:
                 for body, own in bodies_in(step):
                     for name in [x for x in own if type(x) is Name]:
-                        writer.symbols.mint(str(name))
+                        writer.symbols.mint(str(name), Interval(NINF, INF))
                     self.prepare(body.graph)
             writer.prepare(step)
         self.regions.prepare(graph)

@@ -15,6 +15,7 @@ from torch.fx import GraphModule
 
 from anyshape.interop.aten.memory import memory_of
 from anyshape.interop.aten.symbols import refuse
+from anyshape.interop.aten.writer import SCALAR_TENSOR
 from anyshape.torch_compat import pytree
 from anyshape.torch_compat.higher_order import OPERATORS
 from anyshape.torch_compat.pre_dispatch import ITEM
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from anyshape.trace.graph import Node
     from anyshape.trace.higher_order.body import Body
 
-SCALAR_TENSOR: Final[Any] = torch.ops.aten.scalar_tensor.default
 CLONE: Final[Any] = torch.ops.aten.clone.default
 
 HIGHER_ORDER: Final[Any] = (run.cond, run.while_loop, run.map, run.scan)
