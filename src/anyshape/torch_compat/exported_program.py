@@ -79,11 +79,11 @@ def forget_pending(shape_env: Any) -> None:
 
 
 def with_regions(
-    module: torch.fx.GraphModule, signature: ExportGraphSignature
-) -> tuple[torch.fx.GraphModule, ExportGraphSignature]:
+    module: torch.fx.GraphModule, signature: ExportGraphSignature | None
+) -> tuple[torch.fx.GraphModule, Any]:
     """The module with a higher-order call for each stretch of another grad mode or autocast."""
-    module, signature = replace_set_grad_with_hop_pass(module, signature)  # type: ignore[assignment]
-    module, signature = replace_autocast_with_hop_pass(module, signature)  # type: ignore[assignment]
+    module, signature = replace_set_grad_with_hop_pass(module, signature)
+    module, signature = replace_autocast_with_hop_pass(module, signature)
     for owner in [m for m in module.modules() if isinstance(m, torch.fx.GraphModule)]:
         for node in [n for n in owner.graph.nodes if n.target is WITH_GRAD_MODE]:
             _keep_effects(owner, node)
@@ -124,5 +124,5 @@ def _detached(owner: torch.fx.GraphModule, node: Any, meta: dict[str, Any]) -> A
     if not isinstance(val, torch.Tensor):
         return node
     made = owner.graph.call_function(torch.ops.aten.detach.default, (node,))
-    made.meta.update(meta, val=val.detach())
+    made.meta.update(meta, val=val)
     return made

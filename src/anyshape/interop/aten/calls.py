@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from anyshape.env import Obligation
     from anyshape.interop.aten.asserts import Asserts
     from anyshape.interop.aten.module_stacks import ModuleStacks
+    from anyshape.interop.aten.regions import Modes
     from anyshape.trace.graph import Graph, Node
     from anyshape.trace.higher_order.body import Body
 
@@ -87,11 +88,15 @@ class CallWriter:
         self.writer.meta = {"nn_module_stack": self.stacks.top}
         self.asserts.write_guards(guards)
 
-    def write(self, graph: Graph) -> None:
-        """Write all calls, in a block that records."""
+    def write(self, graph: Graph, modes: Modes | None = None) -> None:
+        """Write all calls, in a block that records; of a part of a program, which begins in some
+        modes.
+        """
         writer = self.writer
         writer.meta = {"nn_module_stack": self.stacks.top}
         self.asserts.bound()
+        if modes is not None:
+            self.regions.begin(modes)
         steps = [step for step in graph.nodes if step.func not in LEFT_OUT]
         self.signatures.prepare(graph, steps)
         for step in steps:

@@ -31,6 +31,7 @@ from anyshape.interop.aten.graph_calls import (
 )
 from anyshape.interop.aten.higher_order import Graphs, Inner, outputs_of
 from anyshape.interop.aten.loops import LoopWriter
+from anyshape.interop.aten.regions import Modes
 from anyshape.interop.aten.symbols import refuse
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.trace.execution_modes import MODE_CHANGES
@@ -72,10 +73,7 @@ class SegmentWriter:
         self._stacks = stacks
         self._written = 0
         self._repeated: set[int] = set()  # segments that are written into a test and a round
-        for captured, _ in segments:
-            changes = [s for s in captured.graph.nodes if s.func in MODE_CHANGES]
-            if changes:
-                raise refuse("a change of grad mode or autocast beside a branch", changes[0])
+        self._modes = _modes_of(segments)
 
     def write(self, writer: AtenWriter, frame: Sequence[Any]) -> tuple[list[Any], Any]:
         """Write the program over the values of its inputs; its results and their structure."""
@@ -196,7 +194,8 @@ class SegmentWriter:
         asserts = Asserts(writer, captured.runtime_asserts, numbers)
         calls = CallWriter(writer, asserts, self._stacks)
         calls.prepare(captured.graph)
-        calls.write(captured.graph)
+        calls.write(captured.graph, self._modes[number])
+        writer.has_regions |= calls.regions.found
         return [writer.arg(x) for x in captured.graph.outputs]
 
     # ------------------------------------------------------------------ branches
@@ -317,6 +316,22 @@ class SegmentWriter:
         """The error for a branch or a loop."""
         place = f" at {branch.site}" if branch.site else ""
         return refuse(f"a branch on data{place}: {what}", why=why, fix="use torch.where")
+
+
+def _modes_of(segments: Sequence[Any]) -> dict[int, Modes]:
+    """The modes that each segment begins in."""
+    flow, found, todo = Flow(segments), {0: Modes()}, [0]
+    while todo:
+        number = todo.pop()
+        graph = segments[number][0].graph
+        after = found[number].after(graph)
+        for target in flow.next_of(number):
+            if found.setdefault(target, after) != after:
+                changes = [s for s in graph.nodes if s.func in MODE_CHANGES]
+                last = changes[-1] if changes else None
+                raise refuse("sides of a branch that end in different modes", last)
+            todo += [target] if target not in todo and found[target] is after else []
+    return found
 
 
 def _opposite(answer: Any) -> Any:

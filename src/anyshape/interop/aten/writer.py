@@ -62,6 +62,7 @@ class AtenWriter:
         self.numbers = NumberNodes(symbols, self.emit, self._imported_number)
         self.values: dict[Value, Any] = {} if outer is None else dict(outer.values)
         self.objects: dict[str, Any] = {} if outer is None else dict(outer.objects)
+        self.has_regions = False  # of another grad mode, or of autocast
         self.is_repeated = False  # whether its calls run more often than those of the program
         self.copying: dict[fx.Node, set[fx.Node]] = {}  # calls that give copies, and of what
         self.changed: ChangedMemory | None = None  # if it may change tensors from around it

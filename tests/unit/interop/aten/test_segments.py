@@ -382,6 +382,84 @@ def test_loops_that_are_left_anywhere(f):
                 need_equal(module(x), want, name)
 
 
+class Layer(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.layer = torch.nn.Linear(4, 4)
+        self.register_buffer("mean", torch.zeros(4))
+        self.register_buffer("steps", torch.tensor(0))
+
+
+class AroundABranch(Layer):
+    def forward(self, x):
+        with torch.no_grad():
+            self.steps += 1
+            self.mean.lerp_(self.layer.bias, 0.1)
+            if self.steps > 2:
+                self.mean.zero_()
+        return self.layer(x) + self.mean
+
+
+class InASide(Layer):
+    def forward(self, x):
+        y = self.layer(x)
+        if x.sum() > 0:
+            with torch.no_grad():
+                z = self.layer(y)
+            y = y + z
+        return y * 2
+
+
+class AutocastAround(Layer):
+    def forward(self, x):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            y = self.layer(x)
+            y = self.layer(y) if y.sum() > 0 else y - 1
+            y = self.layer(y)
+        return y.float()
+
+
+@pytest.mark.parametrize("kind", [AroundABranch, InASide, AutocastAround])
+def test_modes_around_and_inside_branches(kind):
+    model = kind()
+    xs = [torch.rand(n, 4) * s for n in (3, 1, 7) for s in (1, -1)]
+
+    def program():
+        return export(copy.deepcopy(model), (xs[0],), dynamic_shapes=({0: "n"},)).to_torch()
+
+    eager = copy.deepcopy(model)
+    wanted = [eager(x) for x in xs]
+    for name, module in forms(program()).items():
+        for t in dict(module.named_buffers()).values():
+            t.zero_()  # a form that was made of the same tensors has run
+        for x, want in zip(xs, wanted, strict=True):
+            need_equal(module(x), want, name)
+
+
+def test_gradients_beside_branches():
+    model, x = InASide(), torch.rand(3, 4)
+    trained = export(copy.deepcopy(model), (x,), dynamic_shapes=({0: "n"},)).to_torch().module()
+    for m in (trained, model):
+        m(x).sum().backward()
+    need_equal(trained.layer.weight.grad, model.layer.weight.grad)
+
+
+def loops_without_gradients(x):
+    with torch.no_grad():
+        while x.sum() > 1:
+            x = x / 2
+            if x.max() > 3:
+                break
+    return x + 0
+
+
+def test_modes_that_do_not_fit_are_refused():
+    program = export(loops_without_gradients, (torch.ones(3),), dynamic_shapes=({0: "n"},))
+    with pytest.raises(UnsupportedError, match="grad mode or autocast beside"):
+        program.to_torch()
+
+
 def sides_with_a_float(x):
     s = x.sum().item()
     return x * s if s > 0 else x - s
