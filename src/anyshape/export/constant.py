@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import torch
 
 from anyshape.trace.record.atom import ATOMS, SYMBOLIC
-from anyshape.trace.record.read import ABSENT, CALL, CONTENT, KIND, LENGTH, META, MISSING, Read
-from anyshape.trace.record.tensor_class import tensor_names
+from anyshape.trace.record.attribute.tensor_class import tensor_names
+from anyshape.trace.record.read.read import ABSENT, CALL, CONTENT, KIND, LENGTH, META, MISSING, Read
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -34,7 +34,7 @@ from anyshape.interop.aten.loops import LoopWriter
 from anyshape.interop.aten.regions import Modes
 from anyshape.interop.aten.symbols import refuse
 from anyshape.symbolic.sym_int import SymInt
-from anyshape.trace.execution_modes import MODE_CHANGES
+from anyshape.trace.mode.execution_modes import MODE_CHANGES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

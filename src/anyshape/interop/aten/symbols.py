@@ -47,12 +47,12 @@ from anyshape.torch_compat.sympy_expression import (
     named_symbol,
     statically_known_true,
 )
-from anyshape.trace.graph import SYMBOLIC, operand_of
+from anyshape.trace.graph.graph import SYMBOLIC, operand_of
 
 if TYPE_CHECKING:
     from anyshape.env import Obligation
+    from anyshape.trace.argument.inputs import Bind
     from anyshape.trace.capture import Captured
-    from anyshape.trace.inputs import Bind
 
 _SMALL: Final = 2  # torch takes sizes to be at least this
 _WORD: Final = 1 << 63

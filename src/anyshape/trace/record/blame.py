@@ -19,8 +19,8 @@ from anyshape.env.site import is_own
 from anyshape.errors import AnyshapeError
 from anyshape.rules.dispatch.body import run_body
 from anyshape.trace.record.eager_error import call_of, eager_class
-from anyshape.trace.record.effect import raise_unless
-from anyshape.trace.record.territory import is_twinned
+from anyshape.trace.record.effect.effect import raise_unless
+from anyshape.trace.record.foreign.territory import is_twinned
 from anyshape.trace.twin.twin import is_twin
 
 if TYPE_CHECKING:
