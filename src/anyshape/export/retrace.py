@@ -17,6 +17,7 @@ from anyshape.export.torch_program.source_map import SourceMap
 from anyshape.interop.fx_graph import LEFT_OUT, to_fx
 from anyshape.refusal import refused
 from anyshape.tensor.current import current, enter, is_tracing, leave
+from anyshape.torch_compat.aten_op import ASSERT_SCALAR
 from anyshape.torch_compat.torch_function import DisableTorchFunction
 from anyshape.trace import tree
 from anyshape.trace.graph.module_call import ModuleCall
@@ -110,7 +111,7 @@ def _made(program: ExportedProgram, variant: Captured) -> tuple[GraphModule, Sou
                 names = {id(tensor): name for name, tensor in program.state.items()}
                 calls = program.module_calls
                 root = next((c.class_name for c in calls if c.path == ""), "")
-                module = to_fx(variant, names=names, root=root)
+                module = to_fx(variant, names=names, root=root, assertion=ASSERT_SCALAR)
             return module, SourceMap(module)
     finally:
         leave(before)

@@ -14,9 +14,10 @@ import torch
 
 from anyshape.expr.evaluate import Interpreter
 from anyshape.expr.table.op import CHOICE, COMPARE, FLOORDIV, GROUP, MAXIMUM, POWER, PRODUCT
-from anyshape.expr.table.op_condition import AND, EQ, GE, NE, OR, REAL
+from anyshape.expr.table.op_condition import AND, EQ, GE, NE, NOT, OR, REAL
 from anyshape.expr.table.op_integer import BIT_COUNT, BIT_LENGTH, INT_ROUND, POWER_MOD
-from anyshape.expr.table.op_real import FLOAT, REAL_MAX, REAL_MIN
+from anyshape.expr.table.op_real import FLOAT, REAL_MAX, REAL_MIN, SQRT
+from anyshape.symbolic.sym_int import SymInt
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -91,26 +92,31 @@ def _choice(emit: Emit, condition: Any, x: Any) -> Any:
 
 
 # Functions that torch's symbolic integers lack: computed on a concrete value, which torch guards.
+# Ours, of a trace that calls the module of another program, have them.
 
 
-def bit_length(n: Any) -> int:
+def _known(n: Any) -> Any:
+    return n if type(n) is SymInt else int(n)
+
+
+def bit_length(n: Any) -> Any:
     """`n.bit_length()`."""
-    return int(n).bit_length()
+    return _known(n).bit_length()
 
 
-def bit_count(n: Any) -> int:
+def bit_count(n: Any) -> Any:
     """`n.bit_count()`."""
-    return int(n).bit_count()
+    return _known(n).bit_count()
 
 
-def power_mod(base: Any, exponent: Any, modulus: Any) -> int:
+def power_mod(base: Any, exponent: Any, modulus: Any) -> Any:
     """`pow(base, exponent, modulus)`."""
-    return pow(int(base), int(exponent), int(modulus))
+    return pow(_known(base), _known(exponent), _known(modulus))
 
 
-def round_integer(n: Any, digits: Any) -> int:
+def round_integer(n: Any, digits: Any) -> Any:
     """`round(n, digits)`, whose digits torch's class ignores."""
-    return round(int(n), int(digits))
+    return round(_known(n), _known(digits))
 
 
 def _call(function: Any) -> Callable[..., Any]:
@@ -135,6 +141,8 @@ _SPECIAL: Final[dict[Op, Callable[..., Any]]] = {
     GE: _with_zero(operator.ge),
     EQ: _with_zero(operator.eq),
     NE: _with_zero(operator.ne),
+    SQRT: _call(torch.sym_sqrt),
+    NOT: _call(torch.sym_not),
     AND: _pairwise(operator.and_),
     OR: _pairwise(operator.or_),
     REAL: lambda emit, x, y, sign: emit(COMPARE[sign], x, y),

@@ -48,6 +48,7 @@ from anyshape.trace.record.effect.effect import (
     COMPUTED,
     MADE,
     OUTLETS,
+    raise_unless,
     set_attribute,
     set_item,
 )
@@ -91,10 +92,12 @@ def to_fx(
     guarded: bool = False,
     names: Mapping[int, str] | None = None,
     root: str = "",
+    assertion: Any = assert_true,
 ) -> fx.GraphModule:
     """A module that computes the outputs of a traced program from the flat list of its inputs. If
     it is `guarded`, it checks the guards first. `names` are the qualified names of constants by id,
-    `root` is the name of the class of the exported module. Nodes have `val`, except in segments.
+    `root` is the name of the class of the exported module; asserts are calls of `assertion`. Nodes
+    have `val`, except in segments.
     """
     graph, asserts = captured.graph, in_program_order(captured.runtime_asserts)
     if guarded:
@@ -103,7 +106,7 @@ def to_fx(
         ]
         asserts = [*[Obligation(f, captured.tracer.env.knowledge) for f in facts], *asserts]
     warn_of_outlets(graph)
-    writer = _Writer(graph, {id(o): _message_of(o) for o in asserts}, assert_true)
+    writer = _Writer(graph, {id(o): _message_of(o) for o in asserts}, assertion)
     writer.names, writer.stacks = names or {}, ModuleStacks(root)
     writer.take_leaves(captured.inputs)
     made = writer.write(asserts, graph.outputs)
@@ -200,6 +203,18 @@ class _Applied:
 
     def __call__(self, *args: Any) -> Any:
         return self._method(*args)
+
+
+class _Raises:
+    """A call of `raise_unless` as a function of its condition."""
+
+    def __init__(self, kind: Any, args: Any, state: Any) -> None:
+        self._error = (kind, args, state)
+        self.__name__ = f"raise_{kind.object.__name__}_unless"
+        self.__module__ = __name__
+
+    def __call__(self, holds: Any) -> None:
+        raise_unless(holds, *self._error)
 
 
 class BodyModule(torch.nn.Module):
@@ -312,6 +327,8 @@ class _Writer:
     def step(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> fx.Node:
         if func in RESTORED:
             return self.call(RESTORED[func], (current_modes()[RESTORED[func]], *args))
+        if func is raise_unless:
+            return self.call(_Raises(*args[1:]), (self.arg(args[0]),))
         if self.for_backend and func in _INDEXING:
             tensor, index, *value = args
             parts = index if type(index) is tuple else (index,)

@@ -13,6 +13,7 @@ from torch import fx
 
 from anyshape.errors import AnyshapeError
 from anyshape.interop.aten.fake_values import FakeValues
+from anyshape.interop.aten.reads import natural_range
 from anyshape.interop.aten.symbols import TorchSymbols
 from anyshape.torch_compat.exported_program import forget_pending
 from anyshape.torch_compat.fake_tensor import general_paths
@@ -32,7 +33,7 @@ def add_values(captured: Captured, known: Mapping[Any, Any], numbers: Iterable[f
     for step in captured.graph.nodes:
         for name in leaves(step.outs):
             if type(name) is Name and str(name) in captured.tracer.env.symbols:
-                symbols.mint(str(name))
+                symbols.mint(str(name), natural_range(step))
     fakes = FakeValues(symbols)
     with general_paths():
         for x, node in known.items():

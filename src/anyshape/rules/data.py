@@ -241,6 +241,12 @@ def nonzero(x: Any, *, as_tuple: bool = False) -> Any:
     return Meta((count, len(shape)), torch.int64, Layout(order=(1, 0)))
 
 
+@rule("nonzero_numpy")
+def nonzero_numpy(x: Any) -> Any:
+    """The op behind `nonzero` as a tuple."""
+    return nonzero(x, as_tuple=True)
+
+
 @rule("argwhere")
 def argwhere(x: Any) -> Any:
     """The indices of the elements that are not 0."""
@@ -297,6 +303,15 @@ def unique_consecutive_op(
     x: Any, return_inverse: bool = False, return_counts: bool = False, dim: Any = None
 ) -> Any:
     """The op behind `unique_consecutive`: three tensors, empty where not requested."""
+    return _always_three(_unique(x, True, True, dim), return_inverse, return_counts)
+
+
+@rule("unique_dim")
+def unique_dim(
+    x: Any, dim: Any, sorted: bool = True, return_inverse: bool = False,
+    return_counts: bool = False,
+) -> Any:  # fmt: skip
+    """The op behind `unique` along a dimension: three tensors, empty where not requested."""
     return _always_three(_unique(x, True, True, dim), return_inverse, return_counts)
 
 

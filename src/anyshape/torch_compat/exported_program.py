@@ -48,6 +48,7 @@ __all__ = [
 #   into higher-order calls, because no other form can be saved.
 
 set_grad = torch._C._set_grad_enabled
+WITH_GRAD_MODE = torch.ops.higher_order.wrap_with_set_grad_enabled
 
 
 def input_source(leaf: int, dim: int | None) -> Any:
@@ -78,8 +79,50 @@ def forget_pending(shape_env: Any) -> None:
 
 
 def with_regions(
-    module: torch.fx.GraphModule, signature: ExportGraphSignature
-) -> tuple[torch.fx.GraphModule, ExportGraphSignature]:
+    module: torch.fx.GraphModule, signature: ExportGraphSignature | None
+) -> tuple[torch.fx.GraphModule, Any]:
     """The module with a higher-order call for each stretch of another grad mode or autocast."""
-    module, signature = replace_set_grad_with_hop_pass(module, signature)  # type: ignore[assignment]
-    return replace_autocast_with_hop_pass(module, signature)  # type: ignore[return-value]
+    module, signature = replace_set_grad_with_hop_pass(module, signature)
+    module, signature = replace_autocast_with_hop_pass(module, signature)
+    for owner in [m for m in module.modules() if isinstance(m, torch.fx.GraphModule)]:
+        for node in [n for n in owner.graph.nodes if n.target is WITH_GRAD_MODE]:
+            _keep_effects(owner, node)
+    return module, signature
+
+
+def _keep_effects(owner: torch.fx.GraphModule, call: torch.fx.Node) -> None:
+    """Put the ops of a stretch without gradients and without results in the place of its call, over
+    operands that are detached. They change tensors; passes of torch take the call for one without
+    effects and drop it.
+    """
+    enabled, graph = call.args[:2]
+    assert isinstance(graph, torch.fx.Node)
+    inner = owner.get_submodule(str(graph.target))
+    assert isinstance(inner, torch.fx.GraphModule)
+    *nodes, output = inner.graph.nodes
+    if output.args[0]:
+        return
+    call.meta["val"] = ()
+    if enabled or any(n.op == "get_attr" for n in nodes):
+        return
+    stands: dict[torch.fx.Node, Any] = {}
+    given = iter(call.args[2:])
+    with owner.graph.inserting_before(call):
+        for node in nodes:
+            if node.op == "placeholder":
+                stands[node] = _detached(owner, next(given), call.meta)
+            else:
+                stands[node] = owner.graph.node_copy(node, stands.__getitem__)
+    for gone in (call, graph):
+        owner.graph.erase_node(gone)
+    owner.delete_submodule(str(graph.target))
+    owner.recompile()
+
+
+def _detached(owner: torch.fx.GraphModule, node: Any, meta: dict[str, Any]) -> Any:
+    val = node.meta["val"]
+    if not isinstance(val, torch.Tensor):
+        return node
+    made = owner.graph.call_function(torch.ops.aten.detach.default, (node,))
+    made.meta.update(meta, val=val)
+    return made

@@ -85,6 +85,7 @@ CEIL: Final = of_torch.CeilToInt
 ROUND: Final = of_torch.RoundToInt
 TRUNC: Final = of_torch.TruncToInt
 WHERE: Final = of_torch.Where
+TO_FLOAT: Final = of_torch.ToFloat
 
 
 def add_guard(shape_env: ShapeEnv, e: Any) -> None:

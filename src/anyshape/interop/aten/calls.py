@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
+from anyshape.domain import INF, NINF, Interval
 from anyshape.interop.aten.call_signatures import CallSignatures
 from anyshape.interop.aten.higher_order import (
     HIGHER_ORDER,
@@ -17,7 +18,7 @@ from anyshape.interop.aten.higher_order import (
 )
 from anyshape.interop.aten.index import write_index
 from anyshape.interop.aten.literals import write_literal
-from anyshape.interop.aten.reads import write_read
+from anyshape.interop.aten.reads import natural_range, write_read
 from anyshape.interop.aten.regions import Regions
 from anyshape.interop.aten.symbols import refuse
 from anyshape.interop.aten.transform import write_transform
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from anyshape.env import Obligation
     from anyshape.interop.aten.asserts import Asserts
     from anyshape.interop.aten.module_stacks import ModuleStacks
+    from anyshape.interop.aten.regions import Modes
     from anyshape.trace.graph.graph import Graph, Node
     from anyshape.trace.higher_order.body import Body
 
@@ -71,12 +73,12 @@ class CallWriter:
                 continue
             for name in sizes_in(step.outs):
                 if not names_object(name):
-                    writer.symbols.mint(str(name))
+                    writer.symbols.mint(str(name), natural_range(step))
         for step in graph.nodes:
             if step.func in HIGHER_ORDER:
                 for body, own in bodies_in(step):
                     for name in [x for x in own if type(x) is Name]:
-                        writer.symbols.mint(str(name))
+                        writer.symbols.mint(str(name), Interval(NINF, INF))
                     self.prepare(body.graph)
             writer.prepare(step)
         self.regions.prepare(graph)
@@ -86,11 +88,15 @@ class CallWriter:
         self.writer.meta = {"nn_module_stack": self.stacks.top}
         self.asserts.write_guards(guards)
 
-    def write(self, graph: Graph) -> None:
-        """Write all calls, in a block that records."""
+    def write(self, graph: Graph, modes: Modes | None = None) -> None:
+        """Write all calls, in a block that records; of a part of a program, which begins in some
+        modes.
+        """
         writer = self.writer
         writer.meta = {"nn_module_stack": self.stacks.top}
         self.asserts.bound()
+        if modes is not None:
+            self.regions.begin(modes)
         steps = [step for step in graph.nodes if step.func not in LEFT_OUT]
         self.signatures.prepare(graph, steps)
         for step in steps:

@@ -1,8 +1,13 @@
-"""`Flow`: how the segments of a program that branches on data follow each other."""
+"""`Flow`: how the segments of a program that branches on data follow each other.
+
+A flow is a view: of all answers of the branches those that are left, and the segments where a
+stretch of the program ends. A loop is written three times, in a view each: its test, which tells
+whether a round comes back to the header; a round that does; and the last one, which leaves it.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.trace.graph.graph import Name
@@ -10,58 +15,118 @@ from anyshape.trace.graph.graph import Name
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    Edge = tuple[int, Any]
+
+
+class Loop(NamedTuple):
+    """The views of a loop. The test ends where it is known whether the round comes back, which is
+    so at the segments of `returning`; those of `tested` are part of it.
+    """
+
+    test: Flow
+    returning: frozenset[int]
+    tested: frozenset[int]
+    round: Flow
+    last: Flow
+
 
 class Flow:
-    """The segments of one program, each with the captured calls and the branch at its end."""
+    """The segments of one program, each with the captured calls and the branch at its end; the
+    segments that are `ends`, and the answers that are not taken.
+    """
 
-    def __init__(self, segments: Sequence[Any]) -> None:
+    def __init__(
+        self,
+        segments: Sequence[Any],
+        ends: frozenset[int] = frozenset(),
+        cut: frozenset[Edge] = frozenset(),
+    ) -> None:
         self.segments = segments
+        self.ends = ends
+        self._cut = cut
+
+    def until(self, end: int) -> Flow:
+        """The same up to another segment."""
+        return Flow(self.segments, frozenset({end}), self._cut)
+
+    def targets(self, number: int) -> dict[Any, int]:
+        """The segments that may follow one, by the answers."""
+        branch = self.segments[number][1]
+        if branch is None:
+            return {}
+        return {a: t for a, t in branch.targets.items() if (number, a) not in self._cut}
 
     def next_of(self, number: int) -> list[int]:
         """The segments that may follow one."""
-        branch = self.segments[number][1]
-        return [] if branch is None else list(dict.fromkeys(branch.targets.values()))
+        return list(dict.fromkeys(self.targets(number).values()))
 
-    def reach(self, start: int, without: set[int]) -> set[int]:
-        """The segments on paths from `start` that stop where they come to those of `without`."""
+    def reach(self, start: int, stop: int | None = None) -> set[int]:
+        """The segments on paths from `start` that stop where they come to an end, or to `stop`."""
         found: set[int] = set()
         todo = [start]
         while todo:
             number = todo.pop()
             if number not in found:
                 found.add(number)
-                todo += [] if number in without else self.next_of(number)
+                todo += [] if number in self.ends or number == stop else self.next_of(number)
         return found
 
-    def is_in_loop(self, target: int, header: int, stop: int | None) -> bool:
-        """Whether a path leads from a segment back to an earlier one, before `stop`."""
-        return header in self.reach(target, {header} | ({stop} if stop is not None else set()))
+    def comes_back(self, number: int) -> bool:
+        """Whether a path leads from a segment back to it."""
+        return any(number in self.reach(t, number) for t in self.next_of(number))
 
-    def join(self, targets: Sequence[int], stop: int | None) -> int | None:
-        """The first segment that all paths from several come to, `stop` if that is it; None where
-        there is none before the program ends.
+    def join(self, targets: Sequence[int]) -> int | None:
+        """The first segment that all paths from several come to; None where there is none before
+        the program ends.
         """
-        ends = {stop} if stop is not None else set()
-        common = set.intersection(*[self.reach(t, ends) for t in targets])
-        always = [c for c in common if all(self._passes(t, c, stop) for t in targets)]
+        common = set.intersection(*[self.reach(t) for t in targets])
+        always = [c for c in common if all(self._passes(t, c) for t in targets)]
         for c in always:
-            if all(d == c or d in self.reach(c, ends) for d in always):
+            if all(d == c or d in self.reach(c) for d in always):
                 return c
         return None
 
-    def _passes(self, start: int, through: int, stop: int | None) -> bool:
+    def _passes(self, start: int, through: int) -> bool:
         """Whether all paths from a segment come to another one."""
-        reached = self.reach(start, {through} | ({stop} if stop is not None else set()))
+        reached = self.reach(start, through)
         return not any(
-            (number == stop or not self.next_of(number)) for number in reached if number != through
+            (number in self.ends or not self.next_of(number))
+            for number in reached
+            if number != through
         )
 
-    def unchanged(self, header: int, first: int) -> set[int]:
-        """The places of the frame of a loop that every round leaves as they were."""
+    # ------------------------------------------------------------------ loops
+
+    def loop(self, header: int) -> Loop:
+        """The loop of a segment that a path leads back to."""
+        met = {s for t in self.next_of(header) for s in self.reach(t, header)} - self.ends
+        inside = {s for s in met if any(header in self.reach(t, header) for t in self.next_of(s))}
+        inside.add(header)
+        edges = [(s, a, t) for s in inside for a, t in self.targets(s).items()]
+        exits = {(s, a) for s, a, t in edges if t not in inside}
+        leaving = {s for s, _ in exits}
+        while more := {s for s, _, t in edges if t in leaving and t != header} - leaving:
+            leaving |= more
+        back = {(s, a) for s, a, t in edges if t == header or (t in inside and t not in leaving)}
+        returning = frozenset(inside - leaving | {header})
+        ends = returning | {t for _, _, t in edges if t not in inside}
+        return Loop(
+            Flow(self.segments, ends, self._cut),
+            returning,
+            frozenset(leaving),
+            Flow(self.segments, frozenset({header}), self._cut | exits),
+            Flow(self.segments, self.ends, self._cut | back),
+        )
+
+    def unchanged(self, header: int) -> set[int]:
+        """The places of the frame of a loop that every round leaves as they were; of the view of a
+        round.
+        """
         count = len(self.segments[header][0].inputs.leaves)
         alive = set(range(count))
         seen: dict[int, list[int | None]] = {}
-        todo = [(first, self._moved(header, list(range(count))))]
+        moved = self._moved(header, list(range(count)))
+        todo = [(target, moved) for target in self.next_of(header)]
         while todo:
             number, origins = todo.pop()
             if number == header:

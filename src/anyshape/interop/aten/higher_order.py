@@ -14,7 +14,9 @@ from torch import fx
 from torch.fx import GraphModule
 
 from anyshape.interop.aten.memory import memory_of
+from anyshape.interop.aten.regions import in_regions
 from anyshape.interop.aten.symbols import refuse
+from anyshape.interop.aten.writer import SCALAR_TENSOR
 from anyshape.torch_compat import pytree
 from anyshape.torch_compat.higher_order import OPERATORS
 from anyshape.torch_compat.pre_dispatch import ITEM
@@ -29,7 +31,6 @@ if TYPE_CHECKING:
     from anyshape.trace.graph.graph import Node
     from anyshape.trace.higher_order.body import Body
 
-SCALAR_TENSOR: Final[Any] = torch.ops.aten.scalar_tensor.default
 CLONE: Final[Any] = torch.ops.aten.clone.default
 
 HIGHER_ORDER: Final[Any] = (run.cond, run.while_loop, run.map, run.scan)
@@ -156,7 +157,8 @@ class Graphs:
             writer.fx.output(result).meta["val"] = None
             root = self._outer.root
             path = f"{name}_{len(dict(root.named_children()))}"
-            root.add_module(path, GraphModule(writer.root, writer.fx))
+            graph = GraphModule(writer.root, writer.fx)
+            root.add_module(path, in_regions(graph)[0] if writer.has_regions else graph)
             node = self._outer.fx.create_node("get_attr", path)
             node.meta.update(self._outer.meta)
             made.append(node)

@@ -1,13 +1,13 @@
 """`NumberNodes`: expressions of torch's symbols as nodes of an fx graph, each made once.
 
 The functions are those that a program of torch can save: sums are chains of `operator.add`, and a
-floor is a truncation that is corrected.
+floor and a rounded number are truncations that are corrected.
 """
 
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import sympy
 import torch
@@ -20,6 +20,7 @@ from anyshape.torch_compat.sympy_expression import (
     CHAINS,
     FLOOR,
     ROUND,
+    TO_FLOAT,
     TRUNC,
     UNARY,
     WHERE,
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from anyshape.interop.aten.symbols import TorchSymbols
 
     Emit = Callable[[Any, tuple[Any, ...], Any], fx.Node]
+
+_NOT: Final[Any] = torch.ops.aten.logical_not.default
 
 
 class NumberNodes:
@@ -67,10 +70,12 @@ class NumberNodes:
         truth value was read off one.
         """
         e = answer.node.expr
-        if type(e) is sympy.Eq:
+        if type(e) in (sympy.Eq, sympy.Ne):
             symbol, value = e.args if e.args[0].is_Symbol else reversed(e.args)
             if value == 1 and symbol in self.tests:
-                return self.tests[symbol]
+                tensor = self.tests[symbol]
+                is_equal = type(e) is sympy.Eq
+                return tensor if is_equal else self._emit(_NOT, (tensor,), tensor.meta["val"])
         return self.of_expression(e)
 
     def forget(self, count: int) -> None:
@@ -135,7 +140,7 @@ class NumberNodes:
         if kind in (CEIL, sympy.ceiling):
             return self.call(operator.neg, (self._floor(-args[0], FLOOR(-args[0])),), e)
         if kind is ROUND:
-            return self.call(round, (self.of_expression(args[0]),), e)
+            return self._round(args[0], e)
         if kind is sympy.Abs:
             node = self.of_expression(args[0])
             opposite = self.call(operator.neg, (node,), -args[0])
@@ -153,6 +158,32 @@ class NumberNodes:
         is_above = self.call(operator.lt, (node, cut), sympy.Lt(x, TRUNC(x)))
         less = self.call(operator.sub, (cut, 1), TRUNC(x) - 1)
         return self.call(torch.sym_ite, (is_above, less, cut), e)
+
+    def _round(self, x: Any, e: Any) -> Any:
+        """The truncated number, or the next one away from zero: where what is cut off is more than
+        half, or half and the truncated number is odd.
+        """
+        cut = TRUNC(x)
+        rest = x - TO_FLOAT(cut)
+        whole = self.call(torch.sym_int, (self.of_expression(x),), cut)
+        as_float = self.call(torch.sym_float, (whole,), TO_FLOAT(cut))
+        left = self.call(operator.sub, (self.of_expression(x), as_float), rest)
+        parity = self.call(operator.mod, (whole, 2), sympy.Mod(cut, 2))
+        is_odd = self.call(operator.eq, (parity, 1), sympy.Eq(sympy.Mod(cut, 2), 1))
+        found, val = whole, cut
+        for step, half in ((1, 0.5), (-1, -0.5)):
+            beyond, at = (sympy.Gt, sympy.Eq) if step > 0 else (sympy.Lt, sympy.Eq)
+            compare = operator.gt if step > 0 else operator.lt
+            is_beyond = self.call(compare, (left, half), beyond(rest, half))
+            is_half = self.call(operator.eq, (left, half), at(rest, half))
+            ties = sympy.And(sympy.Eq(rest, half), sympy.Eq(sympy.Mod(cut, 2), 1))
+            tie = self.call(operator.and_, (is_half, is_odd), ties)
+            either = sympy.Or(beyond(rest, half), ties)
+            moves = self.call(operator.or_, (is_beyond, tie), either)
+            moved = self.call(operator.add, (whole, step), cut + step)
+            val = e if step < 0 else WHERE(either, cut + step, cut)
+            found = self.call(torch.sym_ite, (moves, moved, found), val)
+        return found
 
 
 def _no_function(e: Any) -> UnsupportedError:

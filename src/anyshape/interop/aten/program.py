@@ -23,6 +23,7 @@ from anyshape.interop.aten.asserts import Asserts
 from anyshape.interop.aten.call_structure import argument_names, need_plain_structure, spread_sizes
 from anyshape.interop.aten.calls import CallWriter
 from anyshape.interop.aten.module_stacks import ModuleStacks
+from anyshape.interop.aten.regions import in_regions
 from anyshape.interop.aten.segments import SegmentWriter
 from anyshape.interop.aten.symbols import TorchSymbols, refuse
 from anyshape.interop.aten.writer import AtenWriter
@@ -34,7 +35,6 @@ from anyshape.torch_compat.exported_program import (
     ModuleCallSignature,
     TrainingIRVerifier,
     forget_pending,
-    with_regions,
 )
 from anyshape.torch_compat.fake_tensor import general_paths
 
@@ -137,9 +137,8 @@ class _Builder:
             count += 1
         signature = ExportGraphSignature(self.inputs, [_output(x) for x in outputs])
         root, graph = writer.root, writer.fx
-        if calls.regions.found:
-            with torch.enable_grad():
-                root, signature = with_regions(GraphModule(root, graph), signature)
+        if calls.regions.found or writer.has_regions:
+            root, signature = in_regions(GraphModule(root, graph), signature)
             graph = root.graph
         signatures = calls.signatures.written(root, graph)
         return ExportedProgram(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
+from anyshape.domain import INF, NINF, Interval
 from anyshape.interop.aten.symbols import refuse
 from anyshape.rules.data import count_elements, count_selected
 from anyshape.torch_compat import pytree
@@ -40,9 +42,17 @@ def write_read(writer: AtenWriter, step: Node) -> None:
         raise refuse(f"the number that {op_name(func)} gives", step)
 
 
+def natural_range(step: Node) -> Interval:
+    """The range that the numbers of a call have by what they are."""
+    if step.func in (torch.Tensor.size, part_of_size, count_elements, count_selected):
+        return Interval(0, INF)
+    is_truth = step.func is torch.Tensor.item and step.args[0].meta.dtype is torch.bool
+    return Interval(0, 1) if is_truth else Interval(NINF, INF)
+
+
 def _show(writer: AtenWriter, name: Name, value: Any, dim: int) -> None:
     """A size that stands in the shape of a result, or an expression of the number alone."""
-    node = writer.node_of(value)
+    node: Any = writer.node_of(value)
     made = writer.symbols.numbers[name]
     symbol = made.node.expr
     shown = writer.symbols.number(value.meta.shape[dim])
@@ -52,6 +62,9 @@ def _show(writer: AtenWriter, name: Name, value: Any, dim: int) -> None:
         key = (*key, DivideByKey(int(shown.node.expr.coeff(symbol))))
     else:
         writer.numbers.places[symbol] = (node, dim)
+    while node.target is operator.getitem:  # torch looks for them at the op
+        node, place = node.args
+        key = (pytree.SequenceKey(place), *key)
     node.meta.setdefault("unbacked_bindings", {})[symbol] = key
 
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import torch
 
 from anyshape.env.site import warn
 from anyshape.errors import AnyshapeWarning
 from anyshape.interop.aten.symbols import refuse
-from anyshape.torch_compat.exported_program import enter_autocast, exit_autocast, set_grad
+from anyshape.torch_compat.exported_program import (
+    enter_autocast,
+    exit_autocast,
+    set_grad,
+    with_regions,
+)
 from anyshape.torch_compat.thread_state import set_grad_enabled
 from anyshape.trace.graph.graph import Value, leaves, op_name, values_in
 from anyshape.trace.mode.execution_modes import (
@@ -24,6 +29,7 @@ from anyshape.trace.mode.execution_modes import (
 
 if TYPE_CHECKING:
     from torch import fx
+    from torch.fx import GraphModule
 
     from anyshape.interop.aten.writer import AtenWriter
     from anyshape.trace.graph.graph import Graph, Node
@@ -38,6 +44,39 @@ def _enables(step: Node) -> bool:
 
 def _may_have_grad(v: Value) -> bool:
     return v.meta.dtype.is_floating_point or v.meta.dtype.is_complex
+
+
+def in_regions(module: GraphModule, signature: Any = None) -> tuple[GraphModule, Any]:
+    """A module and its signature with a higher-order call for each stretch of another mode."""
+    try:
+        with torch.enable_grad():
+            return with_regions(module, signature)
+    except AttributeError as e:  # it loses graphs inside of the graphs of loops
+        raise refuse(
+            "a change of grad mode or autocast beside branches or loops inside of others",
+            why=f"torch's pass for such changes fails: {e}",
+        ) from e
+
+
+class Modes(NamedTuple):
+    """The modes somewhere in a program."""
+
+    grad: bool = True
+    autocast: Any = ()
+
+    def after(self, graph: Graph) -> Modes:
+        """The modes after the calls of a graph."""
+        grad, autocast = self
+        for step in graph.nodes:
+            if step.func in _GRAD_CHANGES:
+                grad = _enables(step)
+            elif step.func is set_inference:
+                grad = not step.args[0]
+            elif step.func is set_autocast:
+                autocast = step.args[0]
+            elif step.func is restore_autocast:
+                autocast = ()
+        return Modes(grad, autocast)
 
 
 class Regions:
@@ -56,6 +95,11 @@ class Regions:
     def is_open(self) -> bool:
         """Whether the modes are others than at the beginning."""
         return not self._grad or bool(self._entered)
+
+    def begin(self, modes: Modes) -> None:
+        """Enter the modes that a part of a program begins with."""
+        self._set_grad(modes.grad)
+        self._set_autocast(modes.autocast)
 
     def prepare(self, graph: Graph) -> None:
         """Find the stretches without gradients in which there are none to begin with: no float

@@ -16,10 +16,12 @@ What torch knows of a size while it processes a program is not what the program 
 from __future__ import annotations
 
 import copy
+import math
 import re
 from typing import TYPE_CHECKING, Any, Final
 
 import sympy
+import torch
 
 from anyshape.domain import INF, NINF, Interval
 from anyshape.env.fact import DECLARED
@@ -40,7 +42,11 @@ from anyshape.torch_compat.exported_program import (
     specialize_constants,
 )
 from anyshape.torch_compat.fake_tensor import DimDynamic, FakeTensorMode, ShapeEnv, int_oo
-from anyshape.torch_compat.sympy_expression import as_number, named_symbol
+from anyshape.torch_compat.sympy_expression import (
+    as_number,
+    named_symbol,
+    statically_known_true,
+)
 from anyshape.trace.graph.graph import SYMBOLIC, operand_of
 
 if TYPE_CHECKING:
@@ -50,6 +56,8 @@ if TYPE_CHECKING:
 
 _SMALL: Final = 2  # torch takes sizes to be at least this
 _WORD: Final = 1 << 63
+_SYMBOLIC_MODULES: Final = ("_operator", "torch")  # their functions give symbolic numbers
+_SYMBOLIC_FUNCTIONS: Final = (math.ceil, math.floor, math.trunc, round, abs)
 
 
 class TorchSymbols:
@@ -63,8 +71,9 @@ class TorchSymbols:
             shape_env=self.shape_env, allow_non_fake_inputs=True, export=True
         )
         self.numbers: dict[str, Any] = {}
-        self._computed = interpreter(self.numbers.__getitem__, compute, self._sum)
+        self._computed = interpreter(self.numbers.__getitem__, _compute, self._sum)
         self._known: dict[Any, Any] = {}
+        self._is_part = False
         self._declared = _declared(captured)
         self.hints = example_hints(captured)
         self._take_inputs()
@@ -127,12 +136,15 @@ class TorchSymbols:
             return ConstantSource(bind.name)
         return input_source(bind.leaf, bind.dim)
 
-    def mint(self, name: str) -> Any:
-        """A number that only the run knows."""
+    def mint(self, name: str, natural: Interval) -> Any:
+        """A number that only the run knows. In a part of the program it has its `natural` range:
+        the part was traced with an answer to the branch after it, and serves the others, too.
+        """
         made: Any
         if name in self.env.symbols:
             made = self.shape_env.create_unbacked_symint()
-            lo, hi = self.env.range_of(self.env.symbols[name].expr)
+            known = self.env.range_of(self.env.symbols[name].expr)
+            lo, hi = natural if self._is_part else known
             self.shape_env.constrain_symbol_range(made.node.expr, _end(lo), _end(hi))
         else:
             made = self.shape_env.create_unbacked_symfloat()
@@ -144,15 +156,22 @@ class TorchSymbols:
         """The symbols of a part of the program, of which some are `given`."""
         made = copy.copy(self)
         made.captured, made.env, made._known = captured, captured.tracer.env, {}
+        made._is_part = True
         inputs = {bind.name for bind in self.captured.inputs.binds}
         made.numbers = {**{n: x for n, x in self.numbers.items() if n in inputs}, **given}
-        made._computed = interpreter(made.numbers.__getitem__, compute, made._sum)
+        made._computed = interpreter(made.numbers.__getitem__, _compute, made._sum)
         return made
 
     def unnamed(self, least: Any, most: Any) -> Any:
         """An integer that only the run knows, for torch."""
         made = self.shape_env.create_unbacked_symint()
         self.shape_env.constrain_symbol_range(made.node.expr, _end(least), _end(most))
+        forget_pending(self.shape_env)
+        return made
+
+    def unnamed_float(self) -> Any:
+        """A float that only the run knows, for torch."""
+        made = self.shape_env.create_unbacked_symfloat()
         forget_pending(self.shape_env)
         return made
 
@@ -189,6 +208,23 @@ class TorchSymbols:
                 low = 0 if bind.dim is not None and lo == _SMALL else _end(lo)
                 found[e] = type(found[e])(low, _end(hi))
         return found
+
+
+def _compute(function: Any, *args: Any) -> Any:
+    """A function of numbers. One that torch computes on concrete values only would specialize."""
+    if not any(hasattr(x, "node") for x in args):
+        return compute(function, *args)
+    if function is torch.sym_ite:  # a number or 0: torch's decompositions take no such choice
+        return args[1] * torch.sym_ite(args[0], 1, 0)
+    if function is math.pow and statically_known_true(args[0] >= 0):
+        return args[0] ** args[1]
+    if function.__module__ in _SYMBOLIC_MODULES or function in _SYMBOLIC_FUNCTIONS:
+        return compute(function, *args)
+    raise refuse(
+        f"{function.__name__} of a number that varies",
+        why="torch has no function for it",
+        fix="run it as it is, or keep this number out of the exported function",
+    )
 
 
 def _declared(captured: Captured) -> dict[str, Interval]:

@@ -22,7 +22,8 @@ from anyshape.interop.aten.symbols import refuse
 from anyshape.tensor.sym_tensor import SymSize
 from anyshape.torch_compat.aten_op import asks_metadata, schema_of
 from anyshape.torch_compat.fake_tensor import compute_unbacked_bindings
-from anyshape.torch_compat.pre_dispatch import DEVICE, INPLACE_VIEW, SIZE, Recording
+from anyshape.torch_compat.pre_dispatch import DEVICE, INPLACE_VIEW, ITEM, SIZE, Recording
+from anyshape.torch_compat.pytree import SequenceKey
 from anyshape.trace.graph.graph import Name, Value, leaves, op_name
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 _ATEN: Final[Any] = torch.ops.aten
 _DETACH: Final = (_ATEN.detach.default, _ATEN.detach_.default)
+SCALAR_TENSOR: Final[Any] = _ATEN.scalar_tensor.default
 _NUMBERS: Final = (torch.SymInt, torch.SymBool, torch.SymFloat)
 
 
@@ -60,6 +62,7 @@ class AtenWriter:
         self.numbers = NumberNodes(symbols, self.emit, self._imported_number)
         self.values: dict[Value, Any] = {} if outer is None else dict(outer.values)
         self.objects: dict[str, Any] = {} if outer is None else dict(outer.objects)
+        self.has_regions = False  # of another grad mode, or of autocast
         self.is_repeated = False  # whether its calls run more often than those of the program
         self.copying: dict[fx.Node, set[fx.Node]] = {}  # calls that give copies, and of what
         self.changed: ChangedMemory | None = None  # if it may change tensors from around it
@@ -71,6 +74,7 @@ class AtenWriter:
         self.meta: dict[str, Any] = {}
         self.lifted: dict[fx.Node, torch.Tensor] = {}
         self.last_constant: fx.Node | None = None
+        self._boxed: dict[fx.Node, fx.Node] = {}
         self._kept: list[Any] = []  # fake tensors, so that ids stay theirs
         self._wanted: Any = None
         self._exact = True  # whether an op must be the one whose result is known
@@ -181,9 +185,25 @@ class AtenWriter:
         return node
 
     def _imported_number(self, symbol: Any) -> fx.Node:
-        """The node of a symbol that nothing in this graph shows."""
+        """The node of a symbol that nothing in this graph shows. torch's calls take no floats, so a
+        float is read off a tensor.
+        """
         assert self.outer is not None, symbol
-        return self.take(self.outer.numbers.of_expression(symbol))
+        node = self.outer.numbers.of_expression(symbol)
+        val = node.meta["val"]
+        if type(val) is not torch.SymFloat:
+            return self.take(node)
+        return self.emit(ITEM, (self.take(self.outer.boxed(node)),), val)
+
+    def boxed(self, node: fx.Node) -> fx.Node:
+        """The node of a tensor of a float."""
+        found = self._boxed.get(node)
+        if found is None:
+            val = self.fakes.make([], None, torch.float64, torch.device("cpu"))
+            found = self.emit(SCALAR_TENSOR, (node,), val, dtype=torch.float64)
+            self._boxed[node] = found
+            self.note(val, found)
+        return found
 
     def take(self, node: fx.Node) -> fx.Node:
         """What stands here for a node of the graph around this one."""
@@ -427,8 +447,7 @@ class AtenWriter:
                 return made
             if first is not None and not first < node:
                 return made
-            node.meta["val"] = wanted
-            node.meta.pop("unbacked_bindings", None)  # of the sizes that torch has named
+            _describe(node, wanted)
             self.note(wanted, node)
             return wanted
         if type(wanted) is tuple and isinstance(made, tuple | list):
@@ -437,6 +456,22 @@ class AtenWriter:
 
     def _refuse(self, what: str, why: str = "", fix: str = "") -> UnsupportedError:
         return refuse(what, self._node, why, fix)
+
+
+def _describe(node: fx.Node, val: Any) -> None:
+    """Give a node another value; the sizes that torch has named are none of it, nor of the op that
+    it takes a part of.
+    """
+    node.meta["val"] = val
+    node.meta.pop("unbacked_bindings", None)
+    if node.target is operator.getitem:
+        op, place = node.args
+        assert isinstance(op, fx.Node)
+        assert isinstance(place, int)
+        op.meta["val"] = tuple(val if i == place else x for i, x in enumerate(op.meta["val"]))
+        key: Any = SequenceKey(place)
+        bindings = op.meta.get("unbacked_bindings", {})
+        op.meta["unbacked_bindings"] = {s: path for s, path in bindings.items() if path[0] != key}
 
 
 def _as_kind(kind: str, wanted: Any) -> Any:

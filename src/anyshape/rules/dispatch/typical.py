@@ -1,7 +1,8 @@
 """The answer at typical sizes to a question that cannot be decided while tracing.
 
 Only torch's own code gets such an answer: for a test of a size inside a meta kernel or a function
-of `torch.nn.functional`. Every caller makes the answer a runtime assert.
+of `torch.nn.functional`. Every caller makes the answer a runtime assert. What `torch._assert` asks
+is the question of its caller.
 """
 
 from __future__ import annotations
@@ -9,10 +10,13 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
+from torch.overrides import handle_torch_function
+
 from anyshape.env.site import is_own, is_torch
 from anyshape.expr import boolean
 from anyshape.expr.evaluate import evaluate
 from anyshape.expr.traverse import names_of, symbols_of
+from anyshape.torch_compat.aten_op import assert_true
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -20,6 +24,7 @@ if TYPE_CHECKING:
     from anyshape.env import Env
     from anyshape.expr import Bool
 
+_ASKS_FOR_CALLER: Final = (assert_true.__code__, handle_torch_function.__code__)
 _SIZE: Final = 4099  # odd, prime, neither small nor a power of 2
 
 
@@ -53,7 +58,9 @@ def typical(env: Env, condition: Bool) -> bool:
 def answer_for_torch(env: Env, condition: Bool) -> bool | None:
     """`typical` if the caller is torch's own Python code; None if it is the user's."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and is_own(frame.f_code.co_filename):
+    while frame is not None and (
+        is_own(frame.f_code.co_filename) or frame.f_code in _ASKS_FOR_CALLER
+    ):
         frame = frame.f_back
     if frame is None or not is_torch(frame.f_code.co_filename):
         return None

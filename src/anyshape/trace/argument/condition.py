@@ -18,6 +18,8 @@ from anyshape.env.site import in_package
 from anyshape.errors import counted
 from anyshape.expr.text.python import SCOPE, source
 from anyshape.rules.dispatch.autocast import autocast_state
+from anyshape.symbolic.sym_float import SymFloat
+from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.layout import dense_strides, has_strides
 from anyshape.tensor.size import text
 from anyshape.tensor.sym_tensor import SymTensor
@@ -30,11 +32,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from anyshape.env import Obligation
-    from anyshape.symbolic.sym_int import SymInt
     from anyshape.trace.argument.inputs import Leaf
 
 LITERAL: Final = (int, bool, str, type(None), bytes)  # the repr of a value is its source
 _NAMED: Final = (int, float, bool, str)  # types that generated code may name
+_SYMBOLIC: Final[dict[type, type]] = {int: SymInt, float: SymFloat}
 _OR_EXPORT: Final = ", or export with such an example"
 
 
@@ -289,14 +291,21 @@ class DistinctTensors(NamedTuple):
 
 
 class SameType(NamedTuple):
-    """An input that is not a tensor has this type; its value is a symbol."""
+    """An input that is not a tensor has this type, or stands for a number of it while another
+    program is exported; its value is a symbol.
+    """
 
     place: int
     leaf: Leaf
 
     def source(self, scope: Scope) -> str:
         """See `Condition`."""
-        return f"type({scope.inputs[self.place]}) is {scope.type(type(self.leaf.example))}"
+        x, kind = scope.inputs[self.place], type(self.leaf.example)
+        of_kind = f"type({x}) is {scope.type(kind)}"
+        if kind not in _SYMBOLIC:
+            return of_kind
+        symbolic = _SYMBOLIC[kind]
+        return f"({of_kind} or type({x}) is {scope.fixed(symbolic.__name__, symbolic)})"
 
     def violation(self, flat: Sequence[Any]) -> Violation:
         """See `Condition`."""

@@ -2,8 +2,10 @@
 
 An error of the program is raised by its own code, by a library that it called, by a statement
 `raise` of this package, which says what eager execution says, or by an operation that this package
-performs on the program's behalf: in the hooks and in the arithmetic of numbers. All that is left is
-a fault: an attribute or a name that is missing here, a failed `assert`, an operation elsewhere.
+performs on the program's behalf: in the hooks and in the arithmetic of numbers. So is what the body
+of a function of torch raises by a statement, which runs here as it does in eager execution. All
+that is left is a fault: an attribute or a name that is missing here, a failed `assert`, an
+operation elsewhere.
 """
 
 from __future__ import annotations
@@ -15,7 +17,9 @@ from typing import TYPE_CHECKING, Final
 
 from anyshape.env.site import is_own
 from anyshape.errors import AnyshapeError
+from anyshape.rules.dispatch.body import run_body
 from anyshape.trace.record.eager_error import call_of, eager_class
+from anyshape.trace.record.effect.effect import raise_unless
 from anyshape.trace.record.foreign.territory import is_twinned
 from anyshape.trace.twin.twin import is_twin
 
@@ -43,7 +47,9 @@ def is_of_program(error: BaseException) -> bool:
         return True
     code, operation, is_innermost = last
     if is_innermost and operation.startswith(_RAISES):
-        return type(error) is not AssertionError
+        return type(error) is not AssertionError or code is raise_unless.__code__
+    if code is run_body.__code__ and _innermost_operation(error).startswith(_RAISES):
+        return True
     if code.co_filename.startswith(_PERFORMING) and operation.startswith(_OPERATIONS):
         return True
     call = call_of(error)  # arguments that a rule cannot take, and eager execution neither
@@ -69,6 +75,14 @@ def _last_own(error: BaseException) -> tuple[CodeType, str, bool] | None:
     if found is None:
         return None
     return found, _operation(found, place), is_innermost
+
+
+def _innermost_operation(error: BaseException) -> str:
+    tb = error.__traceback__
+    assert tb is not None
+    while tb.tb_next is not None:
+        tb = tb.tb_next
+    return _operation(tb.tb_frame.f_code, tb.tb_lasti)
 
 
 def _is_recorded(code: CodeType) -> bool:

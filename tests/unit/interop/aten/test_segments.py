@@ -261,12 +261,231 @@ class Ways:
 
 def test_where_sides_meet():
     flow = Flow([(None, Ways(1, 2)), (None, Ways(3)), (None, Ways(3)), (None, None)])
-    assert flow.join([1, 2], None) == 3
+    assert flow.join([1, 2]) == 3
     apart = Flow([(None, Ways(1, 2)), (None, None), (None, None)])
-    assert apart.join([1, 2], None) is None
+    assert apart.join([1, 2]) is None
     loop = Flow([(None, Ways(0, 1)), (None, None)])
-    assert loop.is_in_loop(0, 0, None)
-    assert not loop.is_in_loop(1, 0, None)
+    assert loop.comes_back(0)
+    assert not loop.comes_back(1)
+
+
+def test_the_views_of_a_loop():
+    """0 asks whether to leave; 1 whether to leave by 4; 2 whether to come back by 3."""
+    ways = [Ways(1, 5), Ways(2, 4), Ways(0, 3), Ways(0), None, None]
+    loop = Flow([(None, w) for w in ways]).loop(0)
+    assert loop.test.ends == {0, 2, 3, 4, 5}
+    assert loop.returning == {0, 2, 3}
+    assert loop.tested == {0, 1}
+    assert (loop.round.targets(0), loop.round.targets(1)) == ({0: 1}, {0: 2})
+    assert loop.round.targets(2) == {0: 0, 1: 3}
+    assert (loop.last.targets(0), loop.last.targets(1)) == ({0: 1, 1: 5}, {1: 4})
+    assert not loop.last.comes_back(0)
+
+
+def left_inside(x):
+    n = 0
+    while x.abs().sum() > 1:
+        x = x / 2
+        if x.max() > 3:
+            return x * 0, -1
+        n += 1
+    return x + 0, n
+
+
+def left_at_two_places(x):
+    k = 0
+    while True:
+        x = x * 0.5
+        k += 1
+        if x.max() < 0.1:
+            break
+        x = x + 0.001
+        if x.sum() < -5:
+            x = x * 10
+            break
+    return x + 0, k
+
+
+def left_from_a_loop_inside(x):
+    out = x * 0
+    while x.abs().sum() > 1:
+        y = x + 0
+        while y.max() > 0.5:
+            y = y / 2
+            if y.sum() > 20:
+                break
+        out = out + y
+        x = x / 3
+        if out.sum() < -20:
+            return out, x
+    return x + 0, out
+
+
+def carries_a_float_and_a_truth(x):
+    total, found = 0.0, False
+    while not found and x.abs().sum() > 1:
+        total = total + x.sum().item()
+        x = x / 2
+        if x.max() > 2:
+            found = True
+    return x * total, total
+
+
+def raises_inside(x):
+    while x.abs().sum() > 1:
+        x = x / 2
+        if x.max() > 4:
+            raise ValueError("too large")
+    return x + 0
+
+
+def buffers_change_until_it_is_left(x):
+    seen, y = torch.zeros(2), x.clone()
+    while y.abs().sum() > 1:
+        seen[0] += 1
+        y.mul_(0.5)
+        if y.sum() > 3:
+            y.add_(1)
+            break
+        y.sub_(0.01)
+        seen[1] += y.sum()
+    return y, seen
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        left_inside,
+        left_at_two_places,
+        left_from_a_loop_inside,
+        carries_a_float_and_a_truth,
+        raises_inside,
+        buffers_change_until_it_is_left,
+    ],
+)
+def test_loops_that_are_left_anywhere(f):
+    program = export(f, (torch.rand(3, 4),), dynamic_shapes=({0: "n"},)).to_torch()
+    targets = [str(n.target) for g in program.graph_module.modules() for n in g.graph.nodes]
+    assert "while_loop" in targets
+    is_quick = f is not left_from_a_loop_inside
+    for name, module in forms(program, decomposed=is_quick).items():
+        for n in (3, 1):
+            for factor in (1, -1, 0.1, 30):
+                x = torch.rand(n, 4) * factor
+                try:
+                    want = f(x.clone())
+                except ValueError as e:
+                    said = None if name == "decomposed" else str(e)  # torch's own text there
+                    with pytest.raises((RuntimeError, AssertionError), match=said):
+                        module(x)
+                    continue
+                need_equal(module(x), want, name)
+
+
+class Layer(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.layer = torch.nn.Linear(4, 4)
+        self.register_buffer("mean", torch.zeros(4))
+        self.register_buffer("steps", torch.tensor(0))
+
+
+class AroundABranch(Layer):
+    def forward(self, x):
+        with torch.no_grad():
+            self.steps += 1
+            self.mean.lerp_(self.layer.bias, 0.1)
+            if self.steps > 2:
+                self.mean.zero_()
+        return self.layer(x) + self.mean
+
+
+class InASide(Layer):
+    def forward(self, x):
+        y = self.layer(x)
+        if x.sum() > 0:
+            with torch.no_grad():
+                z = self.layer(y)
+            y = y + z
+        return y * 2
+
+
+class AutocastAround(Layer):
+    def forward(self, x):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            y = self.layer(x)
+            y = self.layer(y) if y.sum() > 0 else y - 1
+            y = self.layer(y)
+        return y.float()
+
+
+@pytest.mark.parametrize("kind", [AroundABranch, InASide, AutocastAround])
+def test_modes_around_and_inside_branches(kind):
+    model = kind()
+    xs = [torch.rand(n, 4) * s for n in (3, 1, 7) for s in (1, -1)]
+
+    def program():
+        return export(copy.deepcopy(model), (xs[0],), dynamic_shapes=({0: "n"},)).to_torch()
+
+    eager = copy.deepcopy(model)
+    wanted = [eager(x) for x in xs]
+    for name, module in forms(program()).items():
+        for t in dict(module.named_buffers()).values():
+            t.zero_()  # a form that was made of the same tensors has run
+        for x, want in zip(xs, wanted, strict=True):
+            need_equal(module(x), want, name)
+
+
+def test_gradients_beside_branches():
+    model, x = InASide(), torch.rand(3, 4)
+    trained = export(copy.deepcopy(model), (x,), dynamic_shapes=({0: "n"},)).to_torch().module()
+    for m in (trained, model):
+        m(x).sum().backward()
+    need_equal(trained.layer.weight.grad, model.layer.weight.grad)
+
+
+def loops_without_gradients(x):
+    with torch.no_grad():
+        while x.sum() > 1:
+            x = x / 2
+            if x.max() > 3:
+                break
+    return x + 0
+
+
+def test_modes_that_do_not_fit_are_refused():
+    program = export(loops_without_gradients, (torch.ones(3),), dynamic_shapes=({0: "n"},))
+    with pytest.raises(UnsupportedError, match="grad mode or autocast beside"):
+        program.to_torch()
+
+
+def sides_with_a_float(x):
+    s = x.sum().item()
+    return x * s if s > 0 else x - s
+
+
+def sides_that_give_floats(x):
+    return x.sum().item() if x.max() > 0.5 else 0.5
+
+
+def sides_that_give_nothing(x):
+    y = x / 2
+    if y.sum() > 1:
+        y = y / 2
+        if y.sum() > 1:
+            y = y / 2
+    return y
+
+
+@pytest.mark.parametrize("f", [sides_with_a_float, sides_that_give_floats, sides_that_give_nothing])
+def test_numbers_of_sides(f):
+    program = export(f, (torch.rand(3, 4),), dynamic_shapes=({0: "n"},)).to_torch()
+    for name, module in forms(program).items():
+        for n in (3, 1, 7):
+            for factor in (1, -1, 0.1):
+                x = torch.rand(n, 4) * factor
+                need_equal(module(x), f(x), name)
 
 
 def test_a_wrong_side_is_noticed():

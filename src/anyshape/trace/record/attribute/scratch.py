@@ -73,18 +73,19 @@ def _built(recorder: Recorder, kind: type, parts: Any) -> Name:
 
 
 def repeat_buffers(recorder: Recorder, real: Any, shadow: Any, site: Any) -> bool:
-    """Have the program assign buffers of a module, those that were not read, or copy the new ones
-    into the old ones, which is a deviation; False if the dict is none of buffers, or a new one is
-    of another kind.
+    """Have the program copy the new buffers of a module into the old ones, which is a deviation, or
+    assign those that were not read and are of another kind; False if the dict is none of buffers,
+    or one that was read is of another kind now.
     """
     owners = [o for _, o, *_ in recorder.reads.values() if isinstance(o, torch.nn.Module)]
     if not any(vars(o).get("_buffers") is real for o in owners) or [*real] != [*shadow]:
         return False
     changed = [key for key in real if real[key] is not shadow[key]]
-    kept = [k for k in changed if _is_given(recorder.reads.values(), real[k])]
-    operands = {k: _operand(recorder, shadow[k]) for k in changed if k not in kept}
-    if not all(_fits(recorder, real[k], shadow[k]) for k in kept):
+    kept = [k for k in changed if _fits(recorder, real[k], shadow[k])]
+    others = [k for k in changed if k not in kept]
+    if any(_is_given(recorder.reads.values(), real[k]) for k in others):
         return False
+    operands = {k: _operand(recorder, shadow[k]) for k in others}
     for key, operand in operands.items():
         recorder.tracer.emit(effect.set_item, (Held(real), key, operand))
     return all(_copy(recorder, real[k], shadow[k], f"the buffer {k}", site) for k in kept)
@@ -109,6 +110,7 @@ def repeat_items(recorder: Recorder, real: Any, shadow: Any, site: Any) -> bool:
 def _copy(recorder: Recorder, old: Any, new: Any, what: str, site: Any) -> bool:
     """Have the program copy a tensor that is assigned into the one that was there."""
     tracer = recorder.tracer
+    recorder.outside(old)
     with torch.no_grad():
         old.copy_(new)
     about = f"of {what} copies into the old tensor"
