@@ -38,6 +38,7 @@ from anyshape.trace.condition import (
     SameType,
     SameValue,
     Scope,
+    Setting,
     StaticSize,
     TensorKind,
 )
@@ -81,7 +82,8 @@ class InputContract:
             for i, dim, size in inputs.relations
         ]
         self.guards = [Holds(o, self.describe) for o in guards]
-        self.modes = [Mode(*mode) for mode in self._modes()]
+        self.modes: list[Condition] = [Mode(*mode) for mode in self._modes()]
+        self.modes += [Setting(*read) for read in tracer.read_places.items()]
         self._check: Callable[[Sequence[Any]], int] | None = None
         self._numbered: list[Condition] = []
         self._guards = guard_function(guards, self.names)
@@ -223,6 +225,8 @@ def _error(condition: Condition, flat: Sequence[Any]) -> AnyshapeError:
         fix = f'to let it vary, give dimension {dim} a name in dynamic_shapes, as {{{dim}: "n"}}'
     elif violation.wrong_type and violation.expected in ("int", "float", "bool"):
         fix = f"give {violation.expected}({violation.place}), or export with such an example"
+    elif type(condition) is Setting:
+        fix = "make it what it was, or export again where it is as it is now"
     elif type(condition) is SameValue:
         fix = f"export a program for each value of {condition.leaf.name}"
         if type(condition.leaf.example) is int:

@@ -266,6 +266,7 @@ class Containers:
         if type(o) is str:
             return len(self.calls.operators.plain(o))
         if type(o) is SymTensor and o._meta.shape:
+            self._recorder.tracer.met_methods.add("__len__")
             return o._meta.shape[0]  # which stays symbolic
         if type(o) is SymList or type(o) is SymRange:
             return o.length

@@ -335,11 +335,12 @@ class Reader:
     def finish(self) -> Watch:
         """The state besides its arguments that the program depends on, after the trace."""
         for _, tensor in self.tracer.graph.constants:
-            found = (reads.META, tensor, None, reads.meta_of(tensor))
-            self.reads[reads.META, id(tensor), None] = found
+            place = (reads.META, id(tensor), None)
+            self.reads[place] = (reads.META, tensor, None, reads.meta_of(tensor))
         contexts = contexts_of(self.tracer.env, self._outside.values(), self._born.values())
-        for asked in (tensor_class.tensor_names, *contexts):
-            self._log(reads.CALL, asked, (), asked())
+        asked = [(reads.CALL, context, (), context()) for context in contexts]
+        for read in (*tensor_class.reads_of(self.tracer), *asked):
+            self._log(*read)
         unfolding = Unfolding(self.reads.values(), self._born, self.inputs)
         return Watch(unfolding.places, unfolding.origin)
 
