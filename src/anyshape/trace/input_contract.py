@@ -82,8 +82,8 @@ class InputContract:
             for i, dim, size in inputs.relations
         ]
         self.guards = [Holds(o, self.describe) for o in guards]
-        self.modes: list[Condition] = [Mode(*mode) for mode in self._modes()]
-        self.modes += [Setting(*read) for read in tracer.read_places.items()]
+        self.modes = [Mode(*mode) for mode in self._modes()]
+        self.settings = [Setting(*read) for read in tracer.read_places.items()]
         self._check: Callable[[Sequence[Any]], int] | None = None
         self._numbered: list[Condition] = []
         self._guards = guard_function(guards, self.names)
@@ -186,7 +186,9 @@ class InputContract:
 
     def _written(self) -> tuple[Callable[[Sequence[Any]], int], list[Condition]]:
         with DisableTorchFunction():  # the examples are no values of a trace that calls this one
-            return flat_check(self.inputs, [*self.modes, *self.conditions], self.relations)
+            return flat_check(
+                self.inputs, [*self.modes, *self.settings, *self.conditions], self.relations
+            )
 
 
 def _can_change(x: Any) -> bool:
