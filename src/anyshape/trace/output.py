@@ -26,7 +26,7 @@ from anyshape.trace.record.atom import ATOMS
 from anyshape.trace.record.held import Held
 from anyshape.trace.record.owner import is_plain_object
 from anyshape.trace.record.read import is_array
-from anyshape.trace.record.recipe import recipe_of
+from anyshape.trace.record.recipe import DICT_VIEWS, recipe_of
 from anyshape.trace.scan import Scan, hidden_in
 from anyshape.trace.sequence.sym_list import SymList
 from anyshape.trace.wrapper import is_held, value_of
@@ -129,6 +129,8 @@ class _Exported:
         if type(x) in ATOMS or isinstance(x, torch.Tensor | type) or recorder.is_outside(x):
             return
         is_number = is_array(x) and type(x).__hash__ is not None
+        if type(x) in DICT_VIEWS:
+            raise _one_object(recorder, x)
         if not is_number and (recorder.is_born(x) or is_array(x) or isinstance(x, set | bytearray)):
             raise _one_object(recorder, x)
 
@@ -198,7 +200,8 @@ class _Results:
             return recorder.publish(x)
         if is_array(x) and hidden_in(x, _TRACED_TYPES) is None and str(x.dtype) != "object":
             return recorder.publish_array(x)
-        if recorder.is_born(x) and (_is_bare_module(x) or recipe_of(x) is not None):
+        is_made = recorder.is_born(x) and (_is_bare_module(x) or recipe_of(x) is not None)
+        if is_made or type(x) in DICT_VIEWS:
             return recorder.operand(x)
         if recorder.is_born(x) or is_array(x):
             raise _one_object(recorder, x)

@@ -6,6 +6,7 @@ trace see. The change itself is a call of the graph.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import functools
 from collections import Counter, OrderedDict, defaultdict, deque
@@ -22,7 +23,7 @@ from anyshape.trace.record.atom import ATOMS, CONTAINERS, SYMBOLIC, Function
 from anyshape.trace.record.comparison import Comparisons
 from anyshape.trace.record.container_method import ContainerMethods
 from anyshape.trace.record.held import Held
-from anyshape.trace.record.live import Driven, checked_iterator, steps
+from anyshape.trace.record.live import Driven, Unpacked, checked_iterator, steps
 from anyshape.trace.record.lookup import equal_key, found_among
 from anyshape.trace.record.read import MISSING
 from anyshape.trace.record.view import VIEWS, Proxy, Views
@@ -314,6 +315,17 @@ class Containers:
                 raise recorder.refusal(f"a {kind.__name__} from outside is gone through")
         return o
 
+    def gathered(self, o: Any) -> Any:
+        """The iterable of which Python makes a list, or a tuple: it asks how long that may be."""
+        found = self.iterated(o)
+        for name in ("__len__", "__length_hint__"):
+            method = self._special(o, name)
+            if method is not None:
+                with contextlib.suppress(TypeError):
+                    self.calls.operators.truth(method())
+                break
+        return found
+
     def _driven(self, iterator: Any) -> Any:
         """What an `__iter__` of the user's gave: an iterator of the user's is moved on by twins."""
         checked_iterator(iterator)
@@ -346,7 +358,8 @@ class Containers:
 
     def unpacked(self, o: Any) -> Any:
         """The sequence that is unpacked into several targets."""
-        return self.iterated(o)
+        found = self.iterated(o)
+        return Unpacked(found, self) if type(found) is Driven else found
 
     def mapping(self, o: Any) -> Any:
         """The keyword arguments that `**o` passes."""

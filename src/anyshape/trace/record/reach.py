@@ -222,7 +222,8 @@ class Reach:
     def _is_left_out(self, name: str, f: Any, base: type) -> bool:
         if name in _MAKING:
             return not self.makes or _is_written(f, base)
-        return name in _WRITING or name in _IN_PLACE or _is_written(f, base)
+        is_pythons = type(f) is Function and is_framework(f.__code__.co_filename)
+        return is_pythons or name in _WRITING or name in _IN_PLACE or _is_written(f, base)
 
 
 def note_defaults(recorder: Reader, f: Any) -> list[Any]:
