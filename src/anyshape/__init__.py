@@ -82,10 +82,10 @@ if TYPE_CHECKING:
     from anyshape.symbolic import sym_not as sym_not
     from anyshape.symbolic import sym_or as sym_or
     from anyshape.symbolic import sym_sum as sym_sum
-    from anyshape.trace.marks import mark_dynamic as mark_dynamic
-    from anyshape.trace.marks import mark_static as mark_static
-    from anyshape.trace.marks import mark_unbacked as mark_unbacked
-    from anyshape.trace.marks import maybe_mark_dynamic as maybe_mark_dynamic
+    from anyshape.trace.argument.marks import mark_dynamic as mark_dynamic
+    from anyshape.trace.argument.marks import mark_static as mark_static
+    from anyshape.trace.argument.marks import mark_unbacked as mark_unbacked
+    from anyshape.trace.argument.marks import maybe_mark_dynamic as maybe_mark_dynamic
 
 else:  # hidden from type checkers, for which an unknown name is an error
 

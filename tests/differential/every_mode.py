@@ -14,7 +14,7 @@ import torch
 import anyshape
 from anyshape.errors import AnyshapeError
 from anyshape.export import Dim, export
-from anyshape.trace.inputs import untraceable
+from anyshape.trace.argument.inputs import untraceable
 from tests.differential.compile_pair import contrast, outcome
 
 if TYPE_CHECKING:

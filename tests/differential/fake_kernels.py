@@ -32,8 +32,8 @@ from anyshape.errors import AnyshapeError, UnsupportedError
 from anyshape.interop.aten.program import CONSTANT, NamedTensor, to_exported_program
 from anyshape.tensor.layout import is_certain, strides_of
 from anyshape.torch_compat.aten_op import qualified_name
-from anyshape.trace.execution_modes import keep_modes
-from anyshape.trace.graph import Value, leaves, op_name
+from anyshape.trace.graph.graph import Value, leaves, op_name
+from anyshape.trace.mode.execution_modes import keep_modes
 from tests.differential.op_db import (
     COLUMNS,
     TABLE,

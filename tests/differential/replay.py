@@ -11,8 +11,8 @@ from anyshape.symbolic.sym_bool import SymBool
 from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.layout import strides_of
-from anyshape.trace.execution_modes import keep_modes
-from anyshape.trace.graph import Name, Value
+from anyshape.trace.graph.graph import Name, Value
+from anyshape.trace.mode.execution_modes import keep_modes
 
 
 class Replay:

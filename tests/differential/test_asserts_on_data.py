@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import anyshape
-from anyshape.trace.record import effect
+from anyshape.trace.record.effect import effect
 from tests.differential.assert_programs import LOG, PROGRAMS, without_a_message
 
 VALUES = ([3.0, 4, 5], [4.0, 4], [3.0], [], [7.0], [-1.0], [1.0, 1, 1], [4.0])
@@ -35,7 +35,7 @@ def test_asserts_raise_when_the_program_runs(fn: Any, dynamic: Any) -> None:
 
 
 def test_an_assert_that_is_not_tested_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("anyshape.trace.record.meaning.raise_unless", effect.read_gradient)
+    monkeypatch.setattr("anyshape.trace.record.builtin.meaning.raise_unless", effect.read_gradient)
     compiled = anyshape.compile(without_a_message, fullgraph=True)
     assert outcomes(compiled) != outcomes(without_a_message)
 

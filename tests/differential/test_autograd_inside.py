@@ -276,7 +276,7 @@ def test_as_in_eager(program: Any, mode: dict[str, Any]) -> None:
 def test_a_lost_hook_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """The comparison sees a program that registers no hook."""
     monkeypatch.setattr(
-        "anyshape.trace.record.autograd_effect.getattr",
+        "anyshape.trace.record.effect.autograd_effect.getattr",
         lambda t, name: lambda hook: RemovableHandle(OrderedDict()),
         raising=False,
     )

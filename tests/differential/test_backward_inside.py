@@ -7,7 +7,7 @@ import torch
 
 import anyshape
 from anyshape.errors import UnsupportedError
-from anyshape.trace import backward as backward_module
+from anyshape.trace.autograd import backward as backward_module
 
 SIZES = (3, 0, 1, 2, 5)
 

@@ -9,7 +9,7 @@ import torch
 
 import anyshape
 from anyshape.errors import AnyshapeError
-from anyshape.trace.record import attribute
+from anyshape.trace.record.attribute import attribute
 
 
 def compiled(f, **options):

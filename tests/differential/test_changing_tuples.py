@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 import anyshape
-from anyshape.trace.attribute import Elements
+from anyshape.trace.argument.attribute import Elements
 
 if TYPE_CHECKING:
     import pytest

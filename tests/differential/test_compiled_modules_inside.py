@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 import anyshape
-from anyshape.trace.record import territory
+from anyshape.trace.record.foreign import territory
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 import anyshape
-from anyshape.trace.record import effect
+from anyshape.trace.record.effect import effect
 
 WEIGHT = nn.Parameter(torch.ones(6))
 

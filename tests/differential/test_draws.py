@@ -15,7 +15,7 @@ import torch
 
 import anyshape
 from anyshape.errors import DataDependentError, UnsupportedError
-from anyshape.trace.record import effect
+from anyshape.trace.record.effect import effect
 
 KEPT, OLD, NEW = random.Random(5), np.random.RandomState(4), np.random.default_rng(3)
 SIZES = (3, 1, 0, 5, 2, 7)

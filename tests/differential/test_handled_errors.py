@@ -179,7 +179,7 @@ def test_the_handler_of_eager_execution_runs(name: str, dynamic: Any) -> None:
 
 
 def test_a_rule_that_raises_another_class_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("anyshape.trace.record.operation.call_of", lambda _error: None)
+    monkeypatch.setattr("anyshape.trace.record.syntax.operation.call_of", lambda _error: None)
     with pytest.raises(AssertionError):
         test_the_handler_of_eager_execution_runs("split", True)
 

@@ -12,7 +12,7 @@ import torch
 
 import anyshape
 from anyshape.errors import DataDependentError
-from anyshape.trace.record import effect
+from anyshape.trace.record.effect import effect
 
 
 class Kept:

@@ -12,7 +12,7 @@ from torch.overrides import TorchFunctionMode
 import anyshape
 from anyshape.rules.generator import recorded
 from anyshape.trace import capture
-from anyshape.trace.autograd_function import recorded_apply
+from anyshape.trace.autograd.autograd_function import recorded_apply
 from tests.differential.every_mode import LOWERED, Program, check, ones
 
 THREE = ones(3, 3, 4)

@@ -14,7 +14,7 @@ import torch
 
 import anyshape
 from anyshape.errors import AnyshapeError, EffectError, UnsupportedError
-from anyshape.trace.record import recipe
+from anyshape.trace.record.container import recipe
 
 
 def compiled(f, **options):

@@ -15,7 +15,7 @@ from torch.utils.checkpoint import (
 )
 
 import anyshape
-from anyshape.trace.record import checkpoint_policy
+from anyshape.trace.record.builtin import checkpoint_policy
 
 SIZES = (3, 4, 3)
 own_dict = type.__dict__["__dict__"].__get__

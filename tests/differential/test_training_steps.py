@@ -15,8 +15,9 @@ from torch import nn
 from torch.optim.swa_utils import AveragedModel
 
 import anyshape
-from anyshape.trace.record import builtin, call, twin_function
-from anyshape.trace.record.territory import is_twinned
+from anyshape.trace.record.builtin import builtin
+from anyshape.trace.record.call import call, twin_function
+from anyshape.trace.record.foreign.territory import is_twinned
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -18,7 +18,8 @@ import torch
 
 import anyshape
 from anyshape.errors import AnyshapeError
-from anyshape.trace.record import attribute, recorder
+from anyshape.trace.record import recorder
+from anyshape.trace.record.attribute import attribute
 from tests.differential import viewed_module
 
 if TYPE_CHECKING:

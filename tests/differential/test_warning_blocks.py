@@ -9,7 +9,7 @@ import torch
 
 import anyshape
 from anyshape.errors import AnyshapeError
-from anyshape.trace import codegen
+from anyshape.trace.graph import codegen
 
 
 def compiled(f):

@@ -86,7 +86,7 @@ def _uses(variant: Captured, name: str) -> Iterator[str]:
     """The calls whose arguments or results depend on a symbol."""
     from anyshape.expr.traverse import names_of
     from anyshape.symbolic import SymBool, SymFloat, SymInt
-    from anyshape.trace.graph import Value, leaves, op_name, operand_of
+    from anyshape.trace.graph.graph import Value, leaves, op_name, operand_of
 
     numbers = (SymInt, SymBool, SymFloat)
 

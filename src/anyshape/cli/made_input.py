@@ -109,7 +109,7 @@ def _values(program: ExportedProgram, sizes: Mapping[str, int]) -> dict[str, Any
 
 def _at(n: Any, values: Mapping[str, Any]) -> int:
     from anyshape.expr.evaluate import evaluate
-    from anyshape.trace.graph import operand_of
+    from anyshape.trace.graph.graph import operand_of
 
     return n if type(n) is int else int(evaluate(operand_of(n), values))
 

@@ -15,10 +15,10 @@ from anyshape.compile.tree.trace_path import PathTracer
 from anyshape.config import config
 from anyshape.errors import AuditError
 from anyshape.public_call import public
-from anyshape.trace.arguments import Arguments
+from anyshape.trace.argument.arguments import Arguments
 from anyshape.trace.capture import capture_call
 from anyshape.trace.path.segment import Segment
-from anyshape.trace.record.read import meta_of
+from anyshape.trace.record.read.read import meta_of
 from anyshape.trace.tracer import Tracer
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from anyshape.compile.cache.entry import Entry
     from anyshape.trace.options import TraceOptions
-    from anyshape.trace.record.watch import Watch
+    from anyshape.trace.record.read.watch import Watch
 
 
 @contextmanager

@@ -11,7 +11,7 @@ import types
 import weakref
 from typing import TYPE_CHECKING, Any
 
-from anyshape.trace.record.held import hold_loosely
+from anyshape.trace.record.effect.held import hold_loosely
 
 if TYPE_CHECKING:
     from collections.abc import Callable

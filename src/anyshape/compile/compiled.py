@@ -42,13 +42,13 @@ from anyshape.interop.backend import EAGER, Lowered, find_backend, lower_program
 from anyshape.interop.stance import is_ordinary, is_watched, stance
 from anyshape.observe import wanted
 from anyshape.tensor.current import is_tracing
-from anyshape.trace.arguments import Arguments
+from anyshape.trace.argument.arguments import Arguments
+from anyshape.trace.argument.inputs import untraceable
+from anyshape.trace.argument.size_chooser import BACKED, STATIC, EachSize
 from anyshape.trace.capture import capture_call
-from anyshape.trace.inputs import untraceable
 from anyshape.trace.options import REPLAYED, TraceOptions
 from anyshape.trace.path.segment import Segment, Stop, key_of, walk
-from anyshape.trace.record.deferral import Deferral
-from anyshape.trace.size_chooser import BACKED, STATIC, EachSize
+from anyshape.trace.record.effect.deferral import Deferral
 from anyshape.trace.state.snapshot import Snapshot
 from anyshape.trace.tracer import Tracer
 from anyshape.trace.tree import unflatten
@@ -58,9 +58,9 @@ if TYPE_CHECKING:
 
     from anyshape.compile.options import Options
     from anyshape.compile.pieces.pieces import Pieces
+    from anyshape.trace.argument.condition import Violation
+    from anyshape.trace.argument.size_chooser import SizeChooser
     from anyshape.trace.capture import Captured
-    from anyshape.trace.condition import Violation
-    from anyshape.trace.size_chooser import SizeChooser
 
 _KEPT: Final = 256  # events
 _HINTS: Final = {"backed_size_oblivious": False, "specialize_zero_one": False}  # sizes decide

@@ -17,7 +17,7 @@ from anyshape.torch_compat.module_attribute import (
     STATE_HOOKS,
     overridden,
 )
-from anyshape.trace.record.territory import twin_always
+from anyshape.trace.record.foreign.territory import twin_always
 
 if TYPE_CHECKING:
     from anyshape.compile.options import Options

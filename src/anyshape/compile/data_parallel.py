@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from torch.nn import Module
 from torch.nn.parallel import DistributedDataParallel
 
-from anyshape.trace.record.sharded import is_sharded
+from anyshape.trace.record.call.sharded import is_sharded
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,15 +8,15 @@ import torch
 
 from anyshape.compile.tree.segment_program import lower_segment
 from anyshape.interop.histories import has_separate_histories
-from anyshape.trace.execution_modes import enter_modes
-from anyshape.trace.record.effect import UNLOWERED
+from anyshape.trace.mode.execution_modes import enter_modes
+from anyshape.trace.record.effect.effect import UNLOWERED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from anyshape.compile.tree.segment_program import SegmentProgram
     from anyshape.interop.backend import Backend
-    from anyshape.trace.graph import Graph
+    from anyshape.trace.graph.graph import Graph
 
 
 def lower_segments(parts: Sequence[SegmentProgram], backend: Backend, *, is_part: bool) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from anyshape.compile.compiled import Compiled
     from anyshape.compile.pieces.pieces import Pieces
     from anyshape.events import Recompilation
-    from anyshape.trace.graph import Graph
+    from anyshape.trace.graph.graph import Graph
 
 
 _PLAIN: Final = (bool, int, float, str)

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import torch
 
-from anyshape.trace.record.territory import twin_always
+from anyshape.trace.record.foreign.territory import twin_always
 
 _OWN: Final = frozenset(
     f"__{name}__"

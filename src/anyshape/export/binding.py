@@ -12,11 +12,11 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from anyshape.errors import ArgumentError, counted, nearest
-from anyshape.trace.arguments import signature_of
-from anyshape.trace.condition import same_value
+from anyshape.trace.argument.arguments import signature_of
+from anyshape.trace.argument.condition import same_value
 
 if TYPE_CHECKING:
-    from anyshape.trace.inputs import Inputs
+    from anyshape.trace.argument.inputs import Inputs
 
 _HEAD: Final = re.compile(r"[\[.]")
 _POSITIONAL: Final = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)

@@ -22,8 +22,8 @@ from anyshape.interop.backend import lower_program
 from anyshape.interop.example import example_hints, flat_example
 from anyshape.interop.stance import is_watched, stance
 from anyshape.tensor.current import is_tracing
-from anyshape.trace.execution_modes import MODE_CHANGES
-from anyshape.trace.record.effect import UNLOWERED
+from anyshape.trace.mode.execution_modes import MODE_CHANGES
+from anyshape.trace.record.effect.effect import UNLOWERED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -2,7 +2,7 @@
 
 `compile` guards such values; an exported program has no function to trace again. So it lists them,
 and the list tells which of them have changed since. Settings and modes of the process that it has
-read are conditions, too: a call where one is something else is refused (`trace/condition.py`).
+read are conditions, too: a call where one is something else is refused (`trace/argument/condition.py`).
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import torch
 
 from anyshape.trace.record.atom import ATOMS, SYMBOLIC
-from anyshape.trace.record.read import ABSENT, CALL, CONTENT, KIND, LENGTH, META, MISSING, Read
-from anyshape.trace.record.tensor_class import tensor_names
+from anyshape.trace.record.attribute.tensor_class import tensor_names
+from anyshape.trace.record.read.read import ABSENT, CALL, CONTENT, KIND, LENGTH, META, MISSING, Read
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -15,7 +15,7 @@ from anyshape.export.files.stand_in import Member, member_of
 from anyshape.observe.report.notebook import text_html
 from anyshape.symbolic.sym_bool import SymBool
 from anyshape.tensor.size import text
-from anyshape.trace.record import effect
+from anyshape.trace.record.effect import effect
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

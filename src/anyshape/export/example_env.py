@@ -32,11 +32,11 @@ from anyshape.tensor.sym_tensor import SymTensor
 from anyshape.torch_compat.aten_op import schema_of
 from anyshape.torch_compat.torch_function import DisableTorchFunction
 from anyshape.trace import tree
-from anyshape.trace.codegen import Program
-from anyshape.trace.execution_modes import keep_modes
-from anyshape.trace.graph import Graph
-from anyshape.trace.literal import ARRAYS
-from anyshape.trace.record.effect import EFFECTS
+from anyshape.trace.graph.codegen import Program
+from anyshape.trace.graph.graph import Graph
+from anyshape.trace.graph.literal import ARRAYS
+from anyshape.trace.mode.execution_modes import keep_modes
+from anyshape.trace.record.effect.effect import EFFECTS
 from anyshape.trace.trace_asker import TraceAsker
 from anyshape.trace.tracer import Tracer
 
@@ -45,9 +45,9 @@ if TYPE_CHECKING:
 
     from anyshape.expr import Bool, Expr
     from anyshape.expr.real import Real
+    from anyshape.trace.argument.size_chooser import SizeChooser
     from anyshape.trace.capture import Captured
     from anyshape.trace.options import TraceOptions
-    from anyshape.trace.size_chooser import SizeChooser
 
 
 def by_example(

@@ -27,7 +27,7 @@ from anyshape.expr.node import Expr
 from anyshape.expr.real import Real
 from anyshape.expr.terms import terms
 from anyshape.expr.traverse import names_of, nodes_below
-from anyshape.trace.codegen import guard_function
+from anyshape.trace.graph.codegen import guard_function
 from anyshape.trace.options import REFUSED, TraceOptions
 
 if TYPE_CHECKING:
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from anyshape.export.draft import Problem
     from anyshape.export.spec.dynamic_shapes import Spec
     from anyshape.expr import Bool
+    from anyshape.trace.argument.inputs import Bind
     from anyshape.trace.capture import Captured
-    from anyshape.trace.inputs import Bind
 
 MAX_VARIANTS: Final = 16
 MAX_GUARD_SYMBOLS: Final = 3  # of a guard whose other side is searched

@@ -30,8 +30,8 @@ from anyshape.observe import wanted
 from anyshape.observe.profile import Profiled
 from anyshape.observe.progress import Progress
 from anyshape.public_call import need_bool, need_one_of, public
-from anyshape.trace.arguments import signature_of
-from anyshape.trace.record.scratch import need_unread
+from anyshape.trace.argument.arguments import signature_of
+from anyshape.trace.record.attribute.scratch import need_unread
 
 if TYPE_CHECKING:
     import os

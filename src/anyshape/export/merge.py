@@ -24,17 +24,17 @@ from anyshape.expr.text.show import show
 from anyshape.expr.traverse import names_of, nodes_below
 from anyshape.symbolic.numpy_scalar import scalar_of
 from anyshape.symbolic.sym_float import SymFloat
-from anyshape.trace.graph import SYMBOLIC, Name, Value, leaves, operand_of
-from anyshape.trace.record.held import Held
+from anyshape.trace.graph.graph import SYMBOLIC, Name, Value, leaves, operand_of
+from anyshape.trace.record.effect.held import Held
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from anyshape.export.coverage import Size
     from anyshape.export.explore import Exploration
-    from anyshape.trace.call_signature import CallSignature
     from anyshape.trace.capture import Captured
-    from anyshape.trace.graph import Node
+    from anyshape.trace.graph.call_signature import CallSignature
+    from anyshape.trace.graph.graph import Node
 
 _PLAIN: Final = (int, bool, str, bytes, type(None), type(...), Name, torch.dtype, torch.device)
 _RESHAPE: Final = (

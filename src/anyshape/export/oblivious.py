@@ -23,7 +23,7 @@ from anyshape.expr.evaluate import evaluate
 from anyshape.expr.real import Real
 from anyshape.expr.text.show import show
 from anyshape.expr.traverse import names_of, nodes_below
-from anyshape.trace.codegen import guard_function
+from anyshape.trace.graph.codegen import guard_function
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -36,7 +36,7 @@ from anyshape.observe.explain import explain
 from anyshape.observe.report.notebook import text_html
 from anyshape.public_call import need_number, need_path, public
 from anyshape.trace import tree
-from anyshape.trace.call_structure import flatten_call
+from anyshape.trace.argument.call_structure import flatten_call
 
 if TYPE_CHECKING:
     import inspect
@@ -56,8 +56,8 @@ if TYPE_CHECKING:
     from anyshape.interop.backend import Compiler, Lowered
     from anyshape.observe.profile_report import Node
     from anyshape.trace.capture import Captured
-    from anyshape.trace.graph import Graph
-    from anyshape.trace.module_call import ModuleCall
+    from anyshape.trace.graph.graph import Graph
+    from anyshape.trace.graph.module_call import ModuleCall
 
 
 class ExportedProgram(Stateful):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from anyshape.errors import DataDependentError, UnsupportedError
-from anyshape.trace.codegen import guard_function
+from anyshape.trace.graph.codegen import guard_function
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from anyshape.export.program import ExportedProgram
     from anyshape.trace.capture import Captured
-    from anyshape.trace.graph import Graph
+    from anyshape.trace.graph.graph import Graph
 
 
 def report(program: ExportedProgram, path: str | os.PathLike[str]) -> None:

@@ -19,7 +19,7 @@ from anyshape.refusal import refused
 from anyshape.tensor.current import current, enter, is_tracing, leave
 from anyshape.torch_compat.torch_function import DisableTorchFunction
 from anyshape.trace import tree
-from anyshape.trace.module_call import ModuleCall
+from anyshape.trace.graph.module_call import ModuleCall
 
 if TYPE_CHECKING:
     from torch.fx import GraphModule

@@ -20,7 +20,7 @@ from anyshape.export.branches.branching import Branching
 from anyshape.interop.fx_graph import warn_of_outlets
 from anyshape.public_call import need_number
 from anyshape.torch_compat.call_frame import APPLY
-from anyshape.trace.codegen import guard_function
+from anyshape.trace.graph.codegen import guard_function
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

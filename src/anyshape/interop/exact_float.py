@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from anyshape.interop.arithmetic import compute, interpreter
 from anyshape.symbolic.sym_float import SymFloat
-from anyshape.trace.graph import Graph, leaves, operand_of
+from anyshape.trace.graph.graph import Graph, leaves, operand_of
 
 _LARGE: Final = 1 << 16  # a size that is as large as sizes in such floats are
 EXACT: Final = 1 << 53

@@ -12,13 +12,13 @@ from anyshape.interop.hints import distinct_hints
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.layout import strides_of
 from anyshape.trace import tree
-from anyshape.trace.codegen import guard_function
+from anyshape.trace.graph.codegen import guard_function
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from anyshape.trace.argument.inputs import Leaf
     from anyshape.trace.capture import Captured
-    from anyshape.trace.inputs import Leaf
 
 _USUAL: Final = 5
 _LEAST, _MOST = 2, 64  # sizes that are tried are from, and below

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
     from anyshape.env import Env
     from anyshape.expr.evaluate import Interpreter
+    from anyshape.trace.argument.inputs import Leaf
     from anyshape.trace.capture import Captured
-    from anyshape.trace.inputs import Leaf
 
 
 class Fakes(NamedTuple):

@@ -32,7 +32,10 @@ from anyshape.tensor.sym_tensor import SymSize
 from anyshape.torch_compat.aten_op import ASSERT_SCALAR, assert_true
 from anyshape.torch_compat.call_frame import APPLY
 from anyshape.torch_compat.thread_state import set_grad_enabled
-from anyshape.trace.execution_modes import (
+from anyshape.trace.graph.graph import SYMBOLIC, Graph, Name, Value, leaves, operand_of
+from anyshape.trace.graph.spelling import OPERATORS, method_name
+from anyshape.trace.higher_order.body import Body
+from anyshape.trace.mode.execution_modes import (
     autocast_dtypes,
     autocast_setting,
     leave_modes,
@@ -41,23 +44,20 @@ from anyshape.trace.execution_modes import (
     set_autocast,
     set_inference,
 )
-from anyshape.trace.graph import SYMBOLIC, Graph, Name, Value, leaves, operand_of
-from anyshape.trace.higher_order.body import Body
-from anyshape.trace.record.effect import (
+from anyshape.trace.record.effect.effect import (
     COMPUTED,
     MADE,
     OUTLETS,
     set_attribute,
     set_item,
 )
-from anyshape.trace.spelling import OPERATORS, method_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from anyshape.trace.argument.inputs import Inputs
     from anyshape.trace.capture import Captured
-    from anyshape.trace.graph import Node
-    from anyshape.trace.inputs import Inputs
+    from anyshape.trace.graph.graph import Node
 
 _AS_OPERATORS: Final = {
     *OPERATORS,

@@ -16,7 +16,7 @@ from anyshape.interop.aten.fake_values import FakeValues
 from anyshape.interop.aten.symbols import TorchSymbols
 from anyshape.torch_compat.exported_program import forget_pending
 from anyshape.torch_compat.fake_tensor import general_paths
-from anyshape.trace.graph import Name, Value, leaves
+from anyshape.trace.graph.graph import Name, Value, leaves
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from anyshape.expr import evaluate
 from anyshape.expr.traverse import symbols_of
-from anyshape.trace.codegen import guard_function
+from anyshape.trace.graph.codegen import guard_function
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from anyshape.trace.graph import Value, leaves, values_in
+from anyshape.trace.graph.graph import Value, leaves, values_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterator, Sequence
 
     from anyshape.trace.capture import Captured
-    from anyshape.trace.graph import Graph
+    from anyshape.trace.graph.graph import Graph
 
 _COMPILED: Final = "CompiledFunctionBackward"  # what torch calls the backward of a whole program
 

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from anyshape.trace.graph import Value, leaves
+from anyshape.trace.graph.graph import Value, leaves
 
 if TYPE_CHECKING:
-    from anyshape.trace.graph import Node
+    from anyshape.trace.graph.graph import Node
 
 _SPREADS: Final = frozenset(
     getattr(owner, name)

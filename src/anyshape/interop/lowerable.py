@@ -23,10 +23,21 @@ from anyshape.rules.dispatch.table import RANDOM
 from anyshape.rules.generator import STATE_CHANGES
 from anyshape.tensor.observed import OF_LAYOUTS
 from anyshape.torch_compat.aten_op import DATA
-from anyshape.trace.assert_order import is_order_seen
-from anyshape.trace.autograd_function import Applied
+from anyshape.trace.autograd.autograd_function import Applied
 from anyshape.trace.birth import make_leaf, make_parameter
-from anyshape.trace.execution_modes import (
+from anyshape.trace.graph.assert_order import is_order_seen
+from anyshape.trace.graph.graph import (
+    INPUT,
+    SYMBOLIC,
+    Graph,
+    Node,
+    Value,
+    leaves,
+    op_name,
+    values_in,
+)
+from anyshape.trace.higher_order.run import RUNNERS
+from anyshape.trace.mode.execution_modes import (
     casts_kept,
     leave_modes,
     need_flag,
@@ -35,10 +46,8 @@ from anyshape.trace.execution_modes import (
     set_inference,
     set_saved_hooks,
 )
-from anyshape.trace.graph import INPUT, SYMBOLIC, Graph, Node, Value, leaves, op_name, values_in
-from anyshape.trace.higher_order.run import RUNNERS
 from anyshape.trace.opaque_call import OpaqueCall
-from anyshape.trace.record.read import is_array
+from anyshape.trace.record.read.read import is_array
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -34,7 +34,7 @@ from anyshape.torch_compat.fake_tensor import (
     forget_tensors,
     tracing,
 )
-from anyshape.trace.execution_modes import keep_modes
+from anyshape.trace.mode.execution_modes import keep_modes
 
 if TYPE_CHECKING:
     from collections.abc import Callable

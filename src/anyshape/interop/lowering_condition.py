@@ -1,6 +1,6 @@
 """Conditions that compiled code adds to the input contract of a traced program.
 
-Each has the two renderings of `trace/condition.py`: the source of a test, and how inputs violate
+Each has the two renderings of `trace/argument/condition.py`: the source of a test, and how inputs violate
 it.
 """
 
@@ -12,14 +12,14 @@ from anyshape.tensor.layout import dense_strides, has_strides
 from anyshape.torch_compat.process_flag import PLACES, read_flags
 from anyshape.torch_compat.tensor_subclass import storage_id
 from anyshape.torch_compat.thread_state import dispatch_mode_depth, saved_tensors_hooks
-from anyshape.trace.condition import Violation
+from anyshape.trace.argument.condition import Violation
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import torch
 
-    from anyshape.trace.condition import Scope
+    from anyshape.trace.argument.condition import Scope
 
 
 def _sentence(place: str, sentence: str) -> Violation:

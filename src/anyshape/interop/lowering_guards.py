@@ -29,7 +29,7 @@ from anyshape.rules.dispatch.return_type import row_of
 from anyshape.rules.dispatch.table import Rule
 from anyshape.torch_compat.dynamo import global_state, tensor_guards
 from anyshape.torch_compat.process_flag import read_flags
-from anyshape.trace.input_contract import flat_check
+from anyshape.trace.argument.input_contract import flat_check
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
 
     from anyshape.interop.fakes import Fakes
     from anyshape.interop.size_guards import KeptGuard
+    from anyshape.trace.argument.condition import Condition
     from anyshape.trace.capture import Captured
-    from anyshape.trace.condition import Condition
-    from anyshape.trace.graph import Graph, Value
+    from anyshape.trace.graph.graph import Graph, Value
 
 
 _OF_LIBRARIES: Final = tuple(

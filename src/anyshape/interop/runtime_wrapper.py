@@ -26,10 +26,10 @@ from anyshape.interop.lowerable import unused_draws
 from anyshape.interop.storage_bounds import find_storage_bounds
 from anyshape.rules.dispatch.table import PURE
 from anyshape.tensor.sym_tensor import SymSize
-from anyshape.trace.codegen import defined, fail, number_source, numpy_scalar, truth
-from anyshape.trace.execution_modes import MODE_CHANGES, keep_modes
-from anyshape.trace.graph import SYMBOLIC, Name, Value, names_object, operand_of
-from anyshape.trace.record.held import Held
+from anyshape.trace.graph.codegen import defined, fail, number_source, numpy_scalar, truth
+from anyshape.trace.graph.graph import SYMBOLIC, Name, Value, names_object, operand_of
+from anyshape.trace.mode.execution_modes import MODE_CHANGES, keep_modes
+from anyshape.trace.record.effect.held import Held
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

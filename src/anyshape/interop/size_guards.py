@@ -29,8 +29,8 @@ from anyshape.symbolic.functions import sym_max, sym_min
 from anyshape.symbolic.sym_bool import SymBool
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.torch_compat.fake_tensor import PythonPrinter, guard_place
-from anyshape.trace.codegen import SAME
-from anyshape.trace.graph import Value, leaves
+from anyshape.trace.graph.codegen import SAME
+from anyshape.trace.graph.graph import Value, leaves
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

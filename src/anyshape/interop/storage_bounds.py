@@ -17,11 +17,11 @@ from anyshape.errors import UnsupportedError
 from anyshape.expr.boolean import constant
 from anyshape.symbolic.functions import sym_or
 from anyshape.symbolic.sym_bool import SymBool
-from anyshape.trace.graph import CONSTANT, INPUT, Value, leaves
+from anyshape.trace.graph.graph import CONSTANT, INPUT, Value, leaves
 
 if TYPE_CHECKING:
     from anyshape.trace.capture import Captured
-    from anyshape.trace.graph import Node
+    from anyshape.trace.graph.graph import Node
 
 _STRIDED: Final = (
     torch.as_strided,

@@ -17,7 +17,7 @@ from anyshape.errors import ArgumentError, SaveError
 from anyshape.events import Answer, OpCall, Phase, subscribe
 from anyshape.observe.profile_report import OP, PHASE, QUESTION, Node, Part, Report
 from anyshape.rules.dispatch.table import Rule
-from anyshape.trace.graph import op_name
+from anyshape.trace.graph.graph import op_name
 
 if TYPE_CHECKING:
     from anyshape.events import Site, Subscription

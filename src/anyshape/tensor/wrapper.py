@@ -2,7 +2,7 @@
 
 A rule knows plain tensors only. It asks for the metadata of an operand, and the tracer raises
 `WrapperOperand` if its class wraps others: the call is then handled as a whole, by
-`trace/wrapper.py`.
+`trace/argument/wrapper.py`.
 """
 
 from __future__ import annotations

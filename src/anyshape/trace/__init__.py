@@ -2,4 +2,4 @@
 
 from anyshape.trace.capture import Captured as Captured
 from anyshape.trace.capture import capture as capture
-from anyshape.trace.graph import Graph as Graph
+from anyshape.trace.graph.graph import Graph as Graph

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from anyshape.errors import UnsupportedError
 from anyshape.refusal import refused
-from anyshape.trace.graph import Name, leaves
+from anyshape.trace.graph.graph import Name, leaves
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from anyshape.trace.graph import Node
+    from anyshape.trace.graph.graph import Node
     from anyshape.trace.tracer import Tracer
 
 

@@ -16,7 +16,7 @@ from anyshape.refusal import refused
 from anyshape.tensor.sym_tensor import SymTensor
 from anyshape.torch_compat.tensor_subclass import storage_id, storage_use_count
 from anyshape.torch_compat.torch_function import DisableTorchFunction
-from anyshape.trace.graph import CONSTANT, RESULT, Node, Value, leaves
+from anyshape.trace.graph.graph import CONSTANT, RESULT, Node, Value, leaves
 
 if TYPE_CHECKING:
     from anyshape.trace.tracer import Tracer

@@ -16,25 +16,25 @@ from anyshape.expr.boolean import negate
 from anyshape.refusal import need_none_swallowed
 from anyshape.tensor import current
 from anyshape.trace import tree
-from anyshape.trace.argument_tree import build_call
-from anyshape.trace.arguments import Arguments
-from anyshape.trace.autograd_function import need_remembered
-from anyshape.trace.call_structure import flatten_call
-from anyshape.trace.codegen import Program
+from anyshape.trace.argument.argument_tree import build_call
+from anyshape.trace.argument.arguments import Arguments
+from anyshape.trace.argument.call_structure import flatten_call
+from anyshape.trace.argument.input_contract import InputContract
+from anyshape.trace.argument.inputs import Inputs
+from anyshape.trace.argument.size_chooser import BACKED, as_chooser
+from anyshape.trace.argument.wrapper import drop_unused, given_wrapper, is_held
+from anyshape.trace.autograd.autograd_function import need_remembered
 from anyshape.trace.error_place import add_place
 from anyshape.trace.escape import escapes_named
-from anyshape.trace.input_contract import InputContract
-from anyshape.trace.inputs import Inputs
-from anyshape.trace.literal import need_unwritten
+from anyshape.trace.graph.codegen import Program
+from anyshape.trace.graph.literal import need_unwritten
+from anyshape.trace.mode.trace_mode import TraceMode
 from anyshape.trace.options import REPLAYED
 from anyshape.trace.output import need_plain, results_of
-from anyshape.trace.record.cached_call import need_unchanged
+from anyshape.trace.record.call.cached_call import need_unchanged
 from anyshape.trace.record.hooks import recorder_for
-from anyshape.trace.size_chooser import BACKED, as_chooser
 from anyshape.trace.state.quiet import quietly
-from anyshape.trace.trace_mode import TraceMode
 from anyshape.trace.tracer import Tracer
-from anyshape.trace.wrapper import drop_unused, given_wrapper, is_held
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -46,10 +46,10 @@ if TYPE_CHECKING:
     from anyshape.env import Env
     from anyshape.events import Deviation
     from anyshape.expr import Expr
-    from anyshape.trace.attribute import Attribute
-    from anyshape.trace.graph import Graph
+    from anyshape.trace.argument.attribute import Attribute
+    from anyshape.trace.argument.size_chooser import Chosen, SizeChooser, Spot
+    from anyshape.trace.graph.graph import Graph
     from anyshape.trace.record.recorder import Recorder
-    from anyshape.trace.size_chooser import Chosen, SizeChooser, Spot
 
     Call: TypeAlias = Callable[["Captured", list[Any]], Sequence[Any]]
 

@@ -22,7 +22,7 @@ from anyshape.tensor.sym_tensor import SymSize
 from anyshape.torch_compat import pytree
 from anyshape.torch_compat.thread_state import is_any_autocast_enabled
 from anyshape.trace import tree
-from anyshape.trace.graph import SYMBOLIC, leaves
+from anyshape.trace.graph.graph import SYMBOLIC, leaves
 from anyshape.trace.record.owner import is_plain_object
 from anyshape.trace.scan import PLAIN
 

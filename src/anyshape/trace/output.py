@@ -21,15 +21,15 @@ from anyshape.tensor.sym_tensor import SymSize, SymTensor
 from anyshape.torch_compat import pytree
 from anyshape.torch_compat.module_attribute import REGISTRIES
 from anyshape.trace import tree
-from anyshape.trace.graph import SYMBOLIC
+from anyshape.trace.argument.wrapper import is_held, value_of
+from anyshape.trace.graph.graph import SYMBOLIC
 from anyshape.trace.record.atom import ATOMS
-from anyshape.trace.record.held import Held
+from anyshape.trace.record.container.recipe import DICT_VIEWS, recipe_of
+from anyshape.trace.record.effect.held import Held
 from anyshape.trace.record.owner import is_plain_object
-from anyshape.trace.record.read import is_array
-from anyshape.trace.record.recipe import DICT_VIEWS, recipe_of
+from anyshape.trace.record.read.read import is_array
 from anyshape.trace.scan import Scan, hidden_in
 from anyshape.trace.sequence.sym_list import SymList
-from anyshape.trace.wrapper import is_held, value_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -17,8 +17,8 @@ from anyshape.symbolic.sym_bool import SymBool
 from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.sym_tensor import SymTensor
-from anyshape.trace.graph import Value
-from anyshape.trace.record.territory import is_filled
+from anyshape.trace.graph.graph import Value
+from anyshape.trace.record.foreign.territory import is_filled
 from anyshape.trace.sequence.list_meta import TENSOR
 from anyshape.trace.sequence.sym_list import SymList
 

@@ -33,31 +33,31 @@ from anyshape.tensor.wrapper import WrapperOperand
 from anyshape.torch_compat.tensor_subclass import make_subclass
 from anyshape.torch_compat.thread_state import is_any_autocast_enabled
 from anyshape.torch_compat.torch_function import DisableTorchFunction
+from anyshape.trace.argument.observation import Observations
+from anyshape.trace.argument.wrapper import call_with_wrapper
 from anyshape.trace.aside import unrecorded
-from anyshape.trace.autograd_call import autograd_call, view_without_grad
-from anyshape.trace.autograd_function import need_backward
-from anyshape.trace.backward import assign_gradient, gradient, note_leaf
+from anyshape.trace.autograd.autograd_call import autograd_call, view_without_grad
+from anyshape.trace.autograd.autograd_function import need_backward
+from anyshape.trace.autograd.backward import assign_gradient, gradient, note_leaf
+from anyshape.trace.autograd.data_assignment import assign_data
 from anyshape.trace.birth import Births, made, make_parameter, need_origin, note_foreign, settle
 from anyshape.trace.constant import need_plain_constant
-from anyshape.trace.data_assignment import assign_data
-from anyshape.trace.deviation import deviate
-from anyshape.trace.fresh_size import bind_fresh_sizes
-from anyshape.trace.graph import CONSTANT, INPUT, RESULT, Follows, Graph, Name, Node, Value
-from anyshape.trace.literal import literal, with_data
-from anyshape.trace.mode_recorder import ModeRecorder
-from anyshape.trace.numbering import number
-from anyshape.trace.observation import Observations
+from anyshape.trace.graph.deviation import deviate
+from anyshape.trace.graph.fresh_size import bind_fresh_sizes
+from anyshape.trace.graph.graph import CONSTANT, INPUT, RESULT, Follows, Graph, Name, Node, Value
+from anyshape.trace.graph.literal import literal, with_data
+from anyshape.trace.graph.numbering import number
+from anyshape.trace.mode.mode_recorder import ModeRecorder
 from anyshape.trace.options import REFUSED, TraceOptions
-from anyshape.trace.record.effect import EFFECTS, read_gradient
+from anyshape.trace.record.effect.effect import EFFECTS, read_gradient
 from anyshape.trace.scan import PLAIN, Scan
 from anyshape.trace.timed_call import timed_call
 from anyshape.trace.trace_asker import TraceAsker
-from anyshape.trace.wrapper import call_with_wrapper
 
 if TYPE_CHECKING:
     from anyshape.env.site import Site
     from anyshape.expr import Expr
-    from anyshape.trace.module_call import ModuleCall
+    from anyshape.trace.graph.module_call import ModuleCall
 
 _is_grad_enabled: Final = torch.is_grad_enabled
 _is_inference: Final = torch.is_inference_mode_enabled

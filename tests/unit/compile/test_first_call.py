@@ -11,9 +11,9 @@ import anyshape
 from anyshape.compile.dynamism.policy import Policy
 from anyshape.errors import ShapeError
 from anyshape.export.spec.size_symbols import SizeSymbols
-from anyshape.trace import arguments
-from anyshape.trace.arguments import Arguments
-from anyshape.trace.size_chooser import EachSize, SizeChooser, as_chooser
+from anyshape.trace.argument import arguments
+from anyshape.trace.argument.arguments import Arguments
+from anyshape.trace.argument.size_chooser import EachSize, SizeChooser, as_chooser
 
 
 @pytest.mark.parametrize("fullgraph", [False, True])

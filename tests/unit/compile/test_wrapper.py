@@ -7,7 +7,7 @@ import torch
 
 from anyshape import ArgumentError, UnsupportedError, compile
 from anyshape.tensor.current import is_tracing
-from anyshape.trace.wrapper_form import WrapperForm
+from anyshape.trace.argument.wrapper_form import WrapperForm
 from tests.unit.export.test_wrapper import Pair
 
 SIZES = (3, 0, 1, 2, 4, 5)

@@ -12,7 +12,8 @@ from anyshape.rules.dispatch import autocast
 from anyshape.torch_compat.aten_op import all_op_names, has_kernel
 from anyshape.torch_compat.tensor_subclass import make_wrapper_subclass
 from anyshape.torch_compat.torch_function import disabled_torch_function
-from anyshape.trace import capture, inputs
+from anyshape.trace import capture
+from anyshape.trace.argument import inputs
 from tests.differential.replay import Replay
 
 _WINDOW: Any = ([1], [0], [1], False, [0], 1, False, False, False)

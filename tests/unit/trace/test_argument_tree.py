@@ -8,7 +8,7 @@ from collections import Counter, OrderedDict, deque
 import pytest
 import torch
 
-from anyshape.trace.argument_tree import (
+from anyshape.trace.argument.argument_tree import (
     Again,
     Elements,
     build_call,

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import torch
 
-from anyshape.trace import capture, numbering
+from anyshape.trace import capture
 from anyshape.trace import tracer as tracer_module
-from anyshape.trace.numbering import first_equal
+from anyshape.trace.graph import numbering
+from anyshape.trace.graph.numbering import first_equal
 
 if TYPE_CHECKING:
     from collections.abc import Callable

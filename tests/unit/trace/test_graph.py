@@ -10,7 +10,7 @@ import torch
 from anyshape import config
 from anyshape.errors import AnyshapeError
 from anyshape.trace import capture
-from anyshape.trace.graph import Name, Node, Value, leaves
+from anyshape.trace.graph.graph import Name, Node, Value, leaves
 
 
 def program(x: torch.Tensor, y: torch.Tensor) -> Any:

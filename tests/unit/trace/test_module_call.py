@@ -11,13 +11,13 @@ from torch import nn
 import anyshape
 from anyshape import export
 from anyshape.trace import capture
-from anyshape.trace.graph import leaves
+from anyshape.trace.graph.graph import leaves
 from anyshape.trace.higher_order.body import Body
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from anyshape.trace.graph import Node
+    from anyshape.trace.graph.graph import Node
 
 
 def kinds(nodes: Iterable[Node]) -> list[str]:

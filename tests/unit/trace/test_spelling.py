@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from anyshape.trace.spelling import path_of, paths
+from anyshape.trace.graph.spelling import path_of, paths
 
 
 @pytest.mark.parametrize("name", ["mm", "add", "cat", "softmax"])

@@ -10,10 +10,10 @@ from anyshape.errors import UnsupportedError, shortened
 from anyshape.observe.report.notebook import rows_html
 from anyshape.rules.dispatch.table import PURE
 from anyshape.tensor.observed import OF_LAYOUTS
-from anyshape.trace.condition import Violation
-from anyshape.trace.execution_modes import keep_modes, set_flag
+from anyshape.trace.argument.condition import Violation
+from anyshape.trace.mode.execution_modes import keep_modes, set_flag
 from anyshape.trace.path.segment import Segment, walk
-from anyshape.trace.record.effect import EFFECTS, are_seen
+from anyshape.trace.record.effect.effect import EFFECTS, are_seen
 from anyshape.trace.state.generator_state import is_generator
 from anyshape.trace.state.snapshot import Snapshot, generators_in
 from anyshape.trace.tree import unflatten
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
     from anyshape.env.obligation import Obligation
     from anyshape.interop.backend import Lowered
-    from anyshape.trace.attribute import Places
+    from anyshape.trace.argument.attribute import Places
+    from anyshape.trace.argument.size_chooser import SizeChooser
     from anyshape.trace.capture import Captured
     from anyshape.trace.record.owner import Identity
-    from anyshape.trace.record.watch import Watch
-    from anyshape.trace.size_chooser import SizeChooser
+    from anyshape.trace.record.read.watch import Watch
     from anyshape.trace.tracer import Tracer
 
 

@@ -17,11 +17,10 @@ from anyshape.errors import RuntimeAssertError
 from anyshape.expr.boolean import negate
 from anyshape.expr.traverse import names_of, symbols_of
 from anyshape.torch_compat.dynamo import tensor_guards
-from anyshape.trace.argument_tree import Again, flatten_call, is_mutable, parts_of
-from anyshape.trace.attribute import entry, has_own_items, values_of
-from anyshape.trace.call_structure import Structure
-from anyshape.trace.codegen import fail, guard_function
-from anyshape.trace.condition import (
+from anyshape.trace.argument.argument_tree import Again, flatten_call, is_mutable, parts_of
+from anyshape.trace.argument.attribute import entry, has_own_items, values_of
+from anyshape.trace.argument.call_structure import Structure
+from anyshape.trace.argument.condition import (
     FUNCTION_MODES,
     LITERAL,
     Condition,
@@ -31,20 +30,21 @@ from anyshape.trace.condition import (
     TensorKind,
     Violation,
 )
-from anyshape.trace.input_contract import CheckWriter, InputContract
-from anyshape.trace.record.equality import same
-from anyshape.trace.record.read import FAILED, MISSING
+from anyshape.trace.argument.input_contract import CheckWriter, InputContract
+from anyshape.trace.graph.codegen import fail, guard_function
+from anyshape.trace.record.read.equality import same
+from anyshape.trace.record.read.read import FAILED, MISSING
 from anyshape.trace.tree import Members
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from anyshape.trace.attribute import Attribute, Places
+    from anyshape.trace.argument.attribute import Attribute, Places
+    from anyshape.trace.argument.condition import Scope
+    from anyshape.trace.argument.inputs import Inputs, Leaf
     from anyshape.trace.capture import Captured
-    from anyshape.trace.condition import Scope
-    from anyshape.trace.inputs import Inputs, Leaf
     from anyshape.trace.record.owner import Identity
-    from anyshape.trace.record.watch import Watch
+    from anyshape.trace.record.read.watch import Watch
 
 _OF_TENSORS: Final = (TensorKind, StaticSize, RequiresGrad)
 _MISSING = "something that the function reads is missing"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from anyshape.trace.condition import Violation
+from anyshape.trace.argument.condition import Violation
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from anyshape.trace.condition import Scope
-    from anyshape.trace.record.watch import Watch
+    from anyshape.trace.argument.condition import Scope
+    from anyshape.trace.record.read.watch import Watch
 
 _SHARED: Final = "a container is given twice"
 _ALIASED: Final = "a container that is given is read elsewhere, too"

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from anyshape.errors import shortened
 from anyshape.expr.traverse import names_of
-from anyshape.trace.condition import Holds, SameValue, StaticSize
+from anyshape.trace.argument.condition import Holds, SameValue, StaticSize
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from anyshape.events import Recompilation
-    from anyshape.trace.condition import Condition, Violation
+    from anyshape.trace.argument.condition import Condition, Violation
 
 
 _SIZE: Final = re.compile(r"(.+)\.size\((\d+)\)")

@@ -16,9 +16,9 @@ import torch
 
 from anyshape.compile.dynamism import sources
 from anyshape.torch_compat.module_attribute import BUFFERS, MODULES, PARAMETERS, REGISTRIES
-from anyshape.trace.attribute import Attribute
-from anyshape.trace.marks import marks_of
-from anyshape.trace.size_chooser import STATIC
+from anyshape.trace.argument.attribute import Attribute
+from anyshape.trace.argument.marks import marks_of
+from anyshape.trace.argument.size_chooser import STATIC
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from anyshape.torch_compat.dynamic_int import DynamicInt
-from anyshape.trace.arguments import parameter_names
+from anyshape.trace.argument.arguments import parameter_names
 
 if TYPE_CHECKING:
     from anyshape.compile.dynamism.history import History

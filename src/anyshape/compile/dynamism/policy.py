@@ -23,18 +23,18 @@ from anyshape.errors import ArgumentError, RuntimeAssertError, nearest
 from anyshape.expr import eq0
 from anyshape.symbolic.numpy_scalar import scalar_name
 from anyshape.symbolic.sym_int import SymInt
-from anyshape.trace.marks import marks_of
-from anyshape.trace.size_chooser import BACKED, STATIC, UNBACKED, Known
+from anyshape.trace.argument.marks import marks_of
+from anyshape.trace.argument.size_chooser import BACKED, STATIC, UNBACKED, Known
 
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping, Sequence
 
     from anyshape.env import Env
     from anyshape.expr import Expr
-    from anyshape.trace.attribute import Attribute
+    from anyshape.trace.argument.attribute import Attribute
+    from anyshape.trace.argument.marks import Mark
+    from anyshape.trace.argument.size_chooser import Chosen, Spot
     from anyshape.trace.capture import Captured
-    from anyshape.trace.marks import Mark
-    from anyshape.trace.size_chooser import Chosen, Spot
 
     Key = tuple[int, int | None]  # a leaf and a dimension of it; None for a number
 

@@ -9,7 +9,7 @@ from anyshape.compile.dynamism.agreement import Message, ranks
 from anyshape.compile.dynamism.history import Place
 from anyshape.compile.dynamism.store import StoredHistory
 from anyshape.config import config
-from anyshape.trace.condition import Violation
+from anyshape.trace.argument.condition import Violation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

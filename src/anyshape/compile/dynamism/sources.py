@@ -18,7 +18,7 @@ from anyshape.config import SETTINGS, config, listed
 from anyshape.env.site import warn
 from anyshape.errors import AnyshapeWarning, ConfigError
 from anyshape.torch_compat.module_attribute import BUFFERS, PARAMETERS, REGISTRIES
-from anyshape.trace.size_chooser import BACKED, STATIC, UNBACKED
+from anyshape.trace.argument.size_chooser import BACKED, STATIC, UNBACKED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -10,15 +10,15 @@ from anyshape.env.fact import DECLARED, POLICY
 from anyshape.env.ladder.reason import interval_text
 from anyshape.errors import ConstraintViolation
 from anyshape.expr.traverse import names_of
-from anyshape.trace.size_chooser import BACKED
+from anyshape.trace.argument.size_chooser import BACKED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from anyshape.env import Obligation
+    from anyshape.trace.argument.inputs import Bind
+    from anyshape.trace.argument.marks import Mark
     from anyshape.trace.capture import Captured
-    from anyshape.trace.inputs import Bind
-    from anyshape.trace.marks import Mark
 
 
 def need_free(captured: Captured, marks: Mapping[tuple[int, int | None], Mark]) -> None:

@@ -18,18 +18,18 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from anyshape.compile.cache.guard_function import Outside
-from anyshape.trace.argument_tree import is_large, level
-from anyshape.trace.attribute import Attribute, Elements, View
-from anyshape.trace.observation import OuterGradients
+from anyshape.trace.argument.argument_tree import is_large, level
+from anyshape.trace.argument.attribute import Attribute, Elements, View
+from anyshape.trace.argument.observation import OuterGradients
 from anyshape.trace.record.atom import ATOMS
-from anyshape.trace.record.read import ATTRIBUTE, ITEM, MISSING
+from anyshape.trace.record.read.read import ATTRIBUTE, ITEM, MISSING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from anyshape.compile.cache.recompilation import Reason
     from anyshape.compile.dynamism.history import History
-    from anyshape.trace.record.read import Place, Read
+    from anyshape.trace.record.read.read import Place, Read
 
 _GRAD: Final = "grad"
 

@@ -13,7 +13,7 @@ from anyshape.compile.data_parallel import served
 from anyshape.compile.pieces.routed import routed
 from anyshape.env.site import in_package
 from anyshape.torch_compat.dynamo import is_disabled, is_disabled_alone, original_of
-from anyshape.trace.record.territory import is_twinned
+from anyshape.trace.record.foreign.territory import is_twinned
 from anyshape.trace.twin.twin import twin_code
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from anyshape.compile.pieces.outline import (
 from anyshape.compile.pieces.routed import cells_of, with_constants
 from anyshape.errors import text_of
 from anyshape.torch_compat.module_attribute import CALL_IMPL, calls_forward, has_plain_call
-from anyshape.trace.record.territory import is_twinned
+from anyshape.trace.record.foreign.territory import is_twinned
 from anyshape.trace.twin.private_name import PrivateNames
 from anyshape.trace.twin.source import (
     compiled,

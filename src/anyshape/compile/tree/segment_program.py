@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from anyshape.env.site import warn
 from anyshape.errors import AnyshapeWarning, BackendError
 from anyshape.interop.backend import Backend, lower
-from anyshape.trace.execution_modes import keep_modes
+from anyshape.trace.mode.execution_modes import keep_modes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from anyshape.trace.argument.inputs import Inputs
     from anyshape.trace.capture import Captured
-    from anyshape.trace.inputs import Inputs
     from anyshape.trace.path.segment import Segment
 
 

@@ -21,13 +21,13 @@ from anyshape.rules.dispatch.table import PURE
 from anyshape.symbolic.number_asker import NumberAsker
 from anyshape.tensor import current
 from anyshape.torch_compat.torch_function import DisableTorchFunction
-from anyshape.trace.execution_modes import enter_modes, keep_modes, set_flag
 from anyshape.trace.higher_order.body import undecided_in_body
+from anyshape.trace.mode.execution_modes import enter_modes, keep_modes, set_flag
 from anyshape.trace.path.program_state import Unsettled
 from anyshape.trace.path.segment import Segment, key_of
 from anyshape.trace.path.segment_tracer import Diverged, SegmentTracer
-from anyshape.trace.record.deferral import Deferral
-from anyshape.trace.record.effect import DRAWS, EFFECTS, are_seen
+from anyshape.trace.record.effect.deferral import Deferral
+from anyshape.trace.record.effect.effect import DRAWS, EFFECTS, are_seen
 from anyshape.trace.state.generator_state import is_generator
 from anyshape.trace.state.snapshot import Snapshot, generators_in
 from anyshape.trace.twin.twin import running
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from anyshape.expr.node import Expr
     from anyshape.expr.real import Real
     from anyshape.trace.capture import Captured
-    from anyshape.trace.graph import Value
+    from anyshape.trace.graph.graph import Value
     from anyshape.trace.options import TraceOptions
 
 

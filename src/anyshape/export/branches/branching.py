@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from anyshape.errors import AnyshapeError
 from anyshape.trace.capture import Captured
-from anyshape.trace.execution_modes import MODE_CHANGES, keep_modes
+from anyshape.trace.mode.execution_modes import MODE_CHANGES, keep_modes
 from anyshape.trace.path.segment import key_of
 
 if TYPE_CHECKING:
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
     from anyshape.env.site import Site
     from anyshape.events import Deviation
+    from anyshape.trace.argument.inputs import Inputs
     from anyshape.trace.capture import Call
-    from anyshape.trace.codegen import Program
-    from anyshape.trace.inputs import Inputs
+    from anyshape.trace.graph.codegen import Program
     from anyshape.trace.tracer import Tracer
 
 

@@ -16,7 +16,7 @@ from anyshape.tensor.meta import Meta
 from anyshape.tensor.sym_tensor import SymTensor
 from anyshape.torch_compat.live_locals import live_after
 from anyshape.torch_compat.local_variable import assign_local
-from anyshape.trace.graph import RESULT, Value
+from anyshape.trace.graph.graph import RESULT, Value
 from anyshape.trace.path.respelled import same_tensor
 from anyshape.trace.sequence.list_meta import ListMeta
 from anyshape.trace.sequence.sym_list import SymList, list_of

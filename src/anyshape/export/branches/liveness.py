@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from anyshape.expr.traverse import names_of
 from anyshape.symbolic.sym_int import SymInt
-from anyshape.trace.graph import SYMBOLIC, Graph, Name, Value, leaves, operand_of
-from anyshape.trace.inputs import Bind
+from anyshape.trace.argument.inputs import Bind
+from anyshape.trace.graph.graph import SYMBOLIC, Graph, Name, Value, leaves, operand_of
 from anyshape.trace.path.segment_tracer import frame_inputs
 
 if TYPE_CHECKING:

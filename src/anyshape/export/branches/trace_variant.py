@@ -12,19 +12,19 @@ from anyshape.export.branches.liveness import prune
 from anyshape.export.branches.widening import LIMIT, Widening
 from anyshape.expr import parse
 from anyshape.expr.boolean import Bool
-from anyshape.trace.arguments import Arguments
+from anyshape.trace.argument.arguments import Arguments
 from anyshape.trace.capture import capture_call
-from anyshape.trace.record.scratch import need_unread
+from anyshape.trace.record.attribute.scratch import need_unread
 from anyshape.trace.tracer import Tracer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from anyshape.export.branches.branch_tracer import Check
+    from anyshape.trace.argument.size_chooser import SizeChooser
     from anyshape.trace.capture import Captured
     from anyshape.trace.options import TraceOptions
-    from anyshape.trace.record.memo import Fill
-    from anyshape.trace.size_chooser import SizeChooser
+    from anyshape.trace.record.read.memo import Fill
 
 _FILLS: Final = 3  # traces that may fill memos
 _ASKED = ("asked_layout", "asked_grad", "asked_class", "asked_device", "asked_identity")

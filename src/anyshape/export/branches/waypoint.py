@@ -19,7 +19,7 @@ from anyshape.export.branches.liveness import names_in_metas
 from anyshape.export.branches.witness import Witness
 from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
-from anyshape.trace.graph import INPUT, Name, Value, names_object
+from anyshape.trace.graph.graph import INPUT, Name, Value, names_object
 from anyshape.trace.path.program_state import Spelled
 from anyshape.trace.path.segment import key_of
 from anyshape.trace.sequence.walker import WALKERS

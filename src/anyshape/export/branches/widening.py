@@ -26,7 +26,7 @@ from anyshape.expr import ge0, parse
 from anyshape.expr.node import Expr
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.size import plain
-from anyshape.trace.graph import operand_of
+from anyshape.trace.graph.graph import operand_of
 from anyshape.trace.path.respelled import same_number
 from anyshape.trace.path.segment_env import whole_text
 from anyshape.trace.sequence.sym_list import meta_of_items

@@ -21,7 +21,7 @@ from anyshape.expr.terms import terms
 from anyshape.expr.traverse import names_of
 from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
-from anyshape.trace.graph import Name
+from anyshape.trace.graph.graph import Name
 from anyshape.trace.path.segment_env import whole_text
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from anyshape.errors import AnyshapeError, LoadError
 from anyshape.export.files import checked
-from anyshape.trace.graph import Graph, Name, Value
+from anyshape.trace.graph.graph import Graph, Name, Value
 from anyshape.trace.higher_order.body import Body
 
 if TYPE_CHECKING:

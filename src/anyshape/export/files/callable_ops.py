@@ -36,11 +36,11 @@ from anyshape.torch_compat.aten_op import (
     writes_out,
 )
 from anyshape.torch_compat.thread_state import SET_GRAD_ENABLED, set_grad_enabled
-from anyshape.trace import execution_modes
+from anyshape.trace.graph.spelling import methods, path_of, paths
 from anyshape.trace.higher_order.run import RUNNERS
+from anyshape.trace.mode import execution_modes
 from anyshape.trace.path.respelled import same_number, same_tensor
 from anyshape.trace.sequence import list_call
-from anyshape.trace.spelling import methods, path_of, paths
 
 _OWN: Final[dict[str, Any]] = {
     "anyshape.count": data.count_elements,

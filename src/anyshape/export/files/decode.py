@@ -29,9 +29,9 @@ from anyshape.tensor.layout import CONTIGUOUS, Layout
 from anyshape.tensor.meta import Meta
 from anyshape.torch_compat.process_flag import GETTERS, Place
 from anyshape.torch_compat.tensor_subclass import make_wrapper_subclass
-from anyshape.trace.codegen import guard_function
-from anyshape.trace.graph import INPUT, Value
-from anyshape.trace.inputs import Bind, Leaf
+from anyshape.trace.argument.inputs import Bind, Leaf
+from anyshape.trace.graph.codegen import guard_function
+from anyshape.trace.graph.graph import INPUT, Value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

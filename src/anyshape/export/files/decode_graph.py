@@ -23,13 +23,13 @@ from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.layout import CONTIGUOUS
 from anyshape.tensor.meta import Meta, meta_of_real
 from anyshape.torch_compat.torch_function import DisableTorchFunction
-from anyshape.trace.call_signature import PLAIN, CallSignature
+from anyshape.trace.argument.inputs import Inputs
 from anyshape.trace.capture import Captured
-from anyshape.trace.graph import CONSTANT, RESULT, SYMBOLIC, Name, Node, Value
-from anyshape.trace.graph import leaves as leaves_of
+from anyshape.trace.graph.call_signature import PLAIN, CallSignature
+from anyshape.trace.graph.graph import CONSTANT, RESULT, SYMBOLIC, Name, Node, Value
+from anyshape.trace.graph.graph import leaves as leaves_of
 from anyshape.trace.higher_order.body import parameter
 from anyshape.trace.higher_order.run import linearize, vjp
-from anyshape.trace.inputs import Inputs
 from anyshape.trace.opaque_call import OpaqueCall
 from anyshape.trace.sequence.list_meta import KINDS, ListMeta
 from anyshape.trace.tracer import Tracer
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from anyshape.export.files.scope import SavedSite
     from anyshape.export.files.stand_in import Classes
     from anyshape.export.files.written_out import WrittenOut
-    from anyshape.trace.module_call import ModuleCall
+    from anyshape.trace.graph.module_call import ModuleCall
 
 
 _NODE: Final = ("args", "at", "kwargs", "op", "outs")

@@ -13,9 +13,9 @@ from anyshape.errors import LoadError
 from anyshape.export.branches.branching import Branch, Branching, Part
 from anyshape.export.files import checked, structure
 from anyshape.export.files.decode_graph import GraphReader
-from anyshape.trace.codegen import Program
-from anyshape.trace.graph import INPUT, RESULT, Value
-from anyshape.trace.inputs import Bind, Leaf
+from anyshape.trace.argument.inputs import Bind, Leaf
+from anyshape.trace.graph.codegen import Program
+from anyshape.trace.graph.graph import INPUT, RESULT, Value
 
 if TYPE_CHECKING:
     from anyshape.export.files.decode_graph import Shared

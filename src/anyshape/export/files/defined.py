@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 from anyshape.errors import LoadError
 from anyshape.export.files.outlet import OUTLETS
 from anyshape.expr.traverse import names_of
-from anyshape.trace.graph import SYMBOLIC, Name, leaves, operand_of
+from anyshape.trace.graph.graph import SYMBOLIC, Name, leaves, operand_of
 from anyshape.trace.higher_order.body import Body
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from anyshape.env import Obligation
-    from anyshape.trace.graph import Graph
+    from anyshape.trace.graph.graph import Graph
 
 
 def need_defined(

@@ -29,11 +29,11 @@ from anyshape.symbolic.numpy_scalar import scalar_of
 from anyshape.symbolic.sym_bool import SymBool
 from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
-from anyshape.trace.condition import class_of
-from anyshape.trace.graph import SYMBOLIC, Name, Value, names_object, operand_of
+from anyshape.trace.argument.condition import class_of
+from anyshape.trace.graph.graph import SYMBOLIC, Name, Value, names_object, operand_of
 from anyshape.trace.higher_order.body import Body
 from anyshape.trace.opaque_call import OpaqueCall
-from anyshape.trace.record.effect import build, set_attribute, set_item
+from anyshape.trace.record.effect.effect import build, set_attribute, set_item
 from anyshape.trace.sequence.list_meta import ListMeta
 
 if TYPE_CHECKING:
@@ -41,9 +41,9 @@ if TYPE_CHECKING:
     from anyshape.export.program import ExportedProgram
     from anyshape.export.region import Refused
     from anyshape.tensor.meta import Meta
-    from anyshape.trace.call_signature import CallSignature
+    from anyshape.trace.argument.inputs import Leaf
     from anyshape.trace.capture import Captured
-    from anyshape.trace.inputs import Leaf
+    from anyshape.trace.graph.call_signature import CallSignature
 
 FORMAT: Final = 7
 _SYMBOLIC: Final = {SymInt: "int", SymBool: "bool", SymFloat: "real"}

@@ -8,7 +8,7 @@ from anyshape.errors import LoadError, UnsupportedError
 from anyshape.export.files import checked
 from anyshape.export.state.naming import BUFFER, KINDS, PARAMETER
 from anyshape.export.state.state import Entry, State
-from anyshape.trace.module_call import ModuleCall
+from anyshape.trace.graph.module_call import ModuleCall
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -17,15 +17,15 @@ from anyshape.errors import LoadError, UnsupportedError
 from anyshape.export.files import checked, plain
 from anyshape.symbolic.sym_bool import SymBool
 from anyshape.symbolic.sym_int import SymInt
-from anyshape.trace.graph import Name
-from anyshape.trace.record import effect
-from anyshape.trace.record.effect import Shown
-from anyshape.trace.record.held import Held
+from anyshape.trace.graph.graph import Name
+from anyshape.trace.record.effect import effect
+from anyshape.trace.record.effect.effect import Shown
+from anyshape.trace.record.effect.held import Held
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from anyshape.trace.graph import Node
+    from anyshape.trace.graph.graph import Node
 
 OPS: Final[dict[str, Any]] = {
     "anyshape.print": effect.print_out,

@@ -18,14 +18,14 @@ from anyshape.export.spec import dim as dims
 from anyshape.export.spec.dim import Derived, Dim, Hint, from_text, from_torch
 from anyshape.torch_compat import pytree
 from anyshape.trace import tree
-from anyshape.trace.arguments import parameter_names, signature_of
-from anyshape.trace.marks import marks_of
-from anyshape.trace.size_chooser import BACKED
+from anyshape.trace.argument.arguments import parameter_names, signature_of
+from anyshape.trace.argument.marks import marks_of
+from anyshape.trace.argument.size_chooser import BACKED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from anyshape.trace.marks import Mark
+    from anyshape.trace.argument.marks import Mark
 
     Entry = int | Hint | Dim | Derived
 

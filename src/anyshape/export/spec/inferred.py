@@ -11,7 +11,7 @@ from anyshape.export.spec.dim import Dim
 from anyshape.public_call import public
 from anyshape.torch_compat import pytree
 from anyshape.trace import tree
-from anyshape.trace.arguments import signature_of
+from anyshape.trace.argument.arguments import signature_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -20,14 +20,14 @@ from anyshape.expr.text.show import show
 from anyshape.expr.traverse import names_of
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.size import plain
-from anyshape.trace.size_chooser import BACKED, STATIC, UNBACKED, Known
+from anyshape.trace.argument.size_chooser import BACKED, STATIC, UNBACKED, Known
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from anyshape.env import Env
     from anyshape.export.spec.dynamic_shapes import Spec
-    from anyshape.trace.size_chooser import Chosen, Spot
+    from anyshape.trace.argument.size_chooser import Chosen, Spot
 
 
 class SizeSymbols:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from anyshape.trace.graph import leaves
+from anyshape.trace.graph.graph import leaves
 from anyshape.trace.higher_order.body import Body
 
 if TYPE_CHECKING:
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
     from anyshape.export.state.naming import Naming
     from anyshape.trace.capture import Captured
-    from anyshape.trace.graph import Node
-    from anyshape.trace.module_call import ModuleCall
+    from anyshape.trace.graph.graph import Node
+    from anyshape.trace.graph.module_call import ModuleCall
 
 
 def calls_of(variants: Sequence[Captured]) -> list[ModuleCall]:

@@ -12,7 +12,7 @@ from anyshape.errors import shortened
 from anyshape.export.match import ACCEPTED
 from anyshape.export.state.identifier import identifiers_of
 from anyshape.export.state.naming import BUFFER, CONSTANT, NON_PERSISTENT_BUFFER, PARAMETER
-from anyshape.trace.graph import Value
+from anyshape.trace.graph.graph import Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -15,7 +15,7 @@ from anyshape.export.torch_program.kept_signature import keep_signatures, name_s
 from anyshape.export.torch_program.source_map import SourceMap, root_class
 from anyshape.public_call import public
 from anyshape.torch_compat.torch_program import has_levels, module_with_guards, without_levels
-from anyshape.trace.arguments import Arguments
+from anyshape.trace.argument.arguments import Arguments
 
 if TYPE_CHECKING:
     import os

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from anyshape.errors import UnsupportedError
 from anyshape.refusal import refused
 from anyshape.tensor.current import current
-from anyshape.trace.call_signature import CallSignature
-from anyshape.trace.module_call import ModuleCall
+from anyshape.trace.graph.call_signature import CallSignature
+from anyshape.trace.graph.module_call import ModuleCall
 from anyshape.trace.scan import Scan
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from anyshape.env import site as sites
 from anyshape.env.site import Origin
 from anyshape.export.state.call_path import nodes_of
 from anyshape.torch_compat.torch_program import NO_MODULE
-from anyshape.trace.module_call import ModuleCall
+from anyshape.trace.graph.module_call import ModuleCall
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from torch.fx import Node
 
     from anyshape.trace.capture import Captured
-    from anyshape.trace.graph import Node as Step
+    from anyshape.trace.graph.graph import Node as Step
 
 _FRAME: Final = re.compile(r'File "([^"]*)", line (\d+), in ([^\n]*)(?:\n    ([^\n]*))?')
 _OF_TORCH: Final = re.compile(r"(^|[/\\]site-packages[/\\])torch[/\\]|^<")

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
     from anyshape.interop.aten.module_stacks import ModuleStacks
     from anyshape.interop.aten.writer import AtenWriter
-    from anyshape.trace.call_signature import CallSignature
-    from anyshape.trace.graph import Graph
-    from anyshape.trace.graph import Node as Step
+    from anyshape.trace.graph.call_signature import CallSignature
+    from anyshape.trace.graph.graph import Graph
+    from anyshape.trace.graph.graph import Node as Step
 
 _MARK: Final = "anyshape_mark"
 _KINDS: Final[dict[Any, Any]] = {

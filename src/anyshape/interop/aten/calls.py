@@ -23,11 +23,11 @@ from anyshape.interop.aten.symbols import refuse
 from anyshape.interop.aten.transform import write_transform
 from anyshape.interop.aten.writer import AtenWriter, sizes_in
 from anyshape.interop.fx_graph import LEFT_OUT
-from anyshape.trace.execution_modes import MODE_CHANGES
-from anyshape.trace.graph import Name, Value, leaves, names_object, op_name
+from anyshape.trace.graph.graph import Name, Value, leaves, names_object, op_name
 from anyshape.trace.higher_order.run import RUNNERS
+from anyshape.trace.mode.execution_modes import MODE_CHANGES
 from anyshape.trace.path.respelled import same_number, same_tensor
-from anyshape.trace.record.effect import EFFECTS, raise_unless
+from anyshape.trace.record.effect.effect import EFFECTS, raise_unless
 from anyshape.trace.sequence import list_call
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from anyshape.env import Obligation
     from anyshape.interop.aten.asserts import Asserts
     from anyshape.interop.aten.module_stacks import ModuleStacks
-    from anyshape.trace.graph import Graph, Node
+    from anyshape.trace.graph.graph import Graph, Node
     from anyshape.trace.higher_order.body import Body
 
 _FOREIGN: Final = (EFFECTS - {raise_unless, torch.range}) | frozenset(list_call.CALLS)

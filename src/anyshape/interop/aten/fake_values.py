@@ -13,7 +13,7 @@ import torch
 from anyshape.tensor.layout import CONTIGUOUS, strides_of
 from anyshape.torch_compat.exported_program import FakeTensor
 from anyshape.torch_compat.pre_dispatch import no_dispatch
-from anyshape.trace.graph import Value
+from anyshape.trace.graph.graph import Value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from anyshape.symbolic.sym_int import SymInt
-from anyshape.trace.graph import Name
+from anyshape.trace.graph.graph import Name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -18,7 +18,7 @@ from anyshape.interop.aten.symbols import refuse
 from anyshape.torch_compat import pytree
 from anyshape.torch_compat.higher_order import OPERATORS
 from anyshape.torch_compat.pre_dispatch import ITEM
-from anyshape.trace.graph import Name, Value, op_name
+from anyshape.trace.graph.graph import Name, Value, op_name
 from anyshape.trace.higher_order import run
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from anyshape.interop.aten.calls import CallWriter
     from anyshape.interop.aten.writer import AtenWriter
-    from anyshape.trace.graph import Node
+    from anyshape.trace.graph.graph import Node
     from anyshape.trace.higher_order.body import Body
 
 SCALAR_TENSOR: Final[Any] = torch.ops.aten.scalar_tensor.default

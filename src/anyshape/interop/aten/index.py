@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from anyshape.symbolic.sym_int import SymInt
-from anyshape.trace.graph import Value
+from anyshape.trace.graph.graph import Value
 
 if TYPE_CHECKING:
     from anyshape.interop.aten.writer import AtenWriter
-    from anyshape.trace.graph import Node
+    from anyshape.trace.graph.graph import Node
 
 _ATEN: Final[Any] = torch.ops.aten
 _ALL: Final = slice(None)

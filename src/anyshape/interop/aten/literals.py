@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from anyshape.trace.graph import SYMBOLIC, leaves
+from anyshape.trace.graph.graph import SYMBOLIC, leaves
 
 if TYPE_CHECKING:
     from torch import fx
 
     from anyshape.interop.aten.writer import AtenWriter
-    from anyshape.trace.graph import Node
+    from anyshape.trace.graph.graph import Node
 
 _ATEN: Final[Any] = torch.ops.aten
 

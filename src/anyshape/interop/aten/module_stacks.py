@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from anyshape.env.site import Site
-    from anyshape.trace.graph import Node
-    from anyshape.trace.module_call import ModuleCall
+    from anyshape.trace.graph.graph import Node
+    from anyshape.trace.graph.module_call import ModuleCall
 
 _ROOT = "L__self__"
 

@@ -11,12 +11,12 @@ from anyshape.rules.data import count_elements, count_selected
 from anyshape.torch_compat import pytree
 from anyshape.torch_compat.pre_dispatch import ITEM
 from anyshape.torch_compat.sympy_expression import CallMethodKey, DivideByKey
-from anyshape.trace.fresh_size import part_of_size
-from anyshape.trace.graph import Name, op_name
+from anyshape.trace.graph.fresh_size import part_of_size
+from anyshape.trace.graph.graph import Name, op_name
 
 if TYPE_CHECKING:
     from anyshape.interop.aten.writer import AtenWriter
-    from anyshape.trace.graph import Node
+    from anyshape.trace.graph.graph import Node
 
 _ATEN: Final[Any] = torch.ops.aten
 

@@ -11,7 +11,8 @@ from anyshape.errors import AnyshapeWarning
 from anyshape.interop.aten.symbols import refuse
 from anyshape.torch_compat.exported_program import enter_autocast, exit_autocast, set_grad
 from anyshape.torch_compat.thread_state import set_grad_enabled
-from anyshape.trace.execution_modes import (
+from anyshape.trace.graph.graph import Value, leaves, op_name, values_in
+from anyshape.trace.mode.execution_modes import (
     autocast_devices,
     casts_kept,
     leave_modes,
@@ -20,13 +21,12 @@ from anyshape.trace.execution_modes import (
     set_autocast,
     set_inference,
 )
-from anyshape.trace.graph import Value, leaves, op_name, values_in
 
 if TYPE_CHECKING:
     from torch import fx
 
     from anyshape.interop.aten.writer import AtenWriter
-    from anyshape.trace.graph import Graph, Node
+    from anyshape.trace.graph.graph import Graph, Node
 
 
 _GRAD_CHANGES: Final = (set_grad_enabled, restore_grad)

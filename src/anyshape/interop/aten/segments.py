@@ -40,7 +40,7 @@ from anyshape.torch_compat import pytree
 from anyshape.torch_compat.higher_order import OPERATORS
 from anyshape.torch_compat.pre_dispatch import ITEM
 from anyshape.torch_compat.sympy_expression import CallMethodKey
-from anyshape.trace.execution_modes import MODE_CHANGES
+from anyshape.trace.mode.execution_modes import MODE_CHANGES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

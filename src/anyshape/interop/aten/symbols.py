@@ -41,12 +41,12 @@ from anyshape.torch_compat.exported_program import (
 )
 from anyshape.torch_compat.fake_tensor import DimDynamic, FakeTensorMode, ShapeEnv, int_oo
 from anyshape.torch_compat.sympy_expression import as_number, named_symbol
-from anyshape.trace.graph import SYMBOLIC, operand_of
+from anyshape.trace.graph.graph import SYMBOLIC, operand_of
 
 if TYPE_CHECKING:
     from anyshape.env import Obligation
+    from anyshape.trace.argument.inputs import Bind
     from anyshape.trace.capture import Captured
-    from anyshape.trace.inputs import Bind
 
 _SMALL: Final = 2  # torch takes sizes to be at least this
 _WORD: Final = 1 << 63

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from anyshape.errors import UnsupportedError
 from anyshape.interop.aten.symbols import refuse
-from anyshape.trace.graph import Name, Value, names_object, op_name
+from anyshape.trace.graph.graph import Name, Value, names_object, op_name
 
 if TYPE_CHECKING:
     from anyshape.interop.aten.writer import AtenWriter
-    from anyshape.trace.graph import Node
+    from anyshape.trace.graph.graph import Node
 
 
 def write_transform(writer: AtenWriter, step: Node) -> None:

@@ -23,7 +23,7 @@ from anyshape.tensor.sym_tensor import SymSize
 from anyshape.torch_compat.aten_op import asks_metadata, schema_of
 from anyshape.torch_compat.fake_tensor import compute_unbacked_bindings
 from anyshape.torch_compat.pre_dispatch import DEVICE, INPLACE_VIEW, SIZE, Recording
-from anyshape.trace.graph import Name, Value, leaves, op_name
+from anyshape.trace.graph.graph import Name, Value, leaves, op_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from anyshape.interop.aten.changed_memory import ChangedMemory
     from anyshape.interop.aten.symbols import TorchSymbols
-    from anyshape.trace.graph import Node
+    from anyshape.trace.graph.graph import Node
 
 _ATEN: Final[Any] = torch.ops.aten
 _DETACH: Final = (_ATEN.detach.default, _ATEN.detach_.default)

@@ -15,15 +15,15 @@ from torch.nn import functional as F  # noqa: N812  as everybody calls it
 
 from anyshape.interop.fx_graph import RESTORED, current_modes
 from anyshape.interop.regions.part import NoRegionsError
-from anyshape.trace.execution_modes import MODE_CHANGES
-from anyshape.trace.graph import Value, leaves, op_name, values_in
-from anyshape.trace.record.effect import UNLOWERED
+from anyshape.trace.graph.graph import Value, leaves, op_name, values_in
+from anyshape.trace.mode.execution_modes import MODE_CHANGES
+from anyshape.trace.record.effect.effect import UNLOWERED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from anyshape.interop.regions.part import Part
-    from anyshape.trace.graph import Graph, Node
+    from anyshape.trace.graph.graph import Graph, Node
 
 _STATISTICS: Final = (F.batch_norm, torch.batch_norm, F.instance_norm, torch.instance_norm)
 

@@ -22,13 +22,13 @@ from anyshape.torch_compat.compiled_halves import (
     lay_out,
     plain_tangent,
 )
-from anyshape.trace.graph import Value, leaves, values_in
+from anyshape.trace.graph.graph import Value, leaves, values_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from anyshape.interop.regions.part import Part
-    from anyshape.trace.graph import Name
+    from anyshape.trace.graph.graph import Name
 
 _TWICE: Final = "a compiled function has no second derivative: compute it without the compiler"
 

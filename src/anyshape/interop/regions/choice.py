@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from anyshape.interop.regions.borders import need_borders, need_plain_calls, uncut
 from anyshape.interop.regions.part import LastUses, NoRegionsError, Part
-from anyshape.trace.execution_modes import MODE_CHANGES
+from anyshape.trace.mode.execution_modes import MODE_CHANGES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from anyshape.interop.regions.layout import Layouts
     from anyshape.trace.capture import Captured
-    from anyshape.trace.graph import Node
+    from anyshape.trace.graph.graph import Node
 
 LEAST: Final = 6  # calls of a region
 MOST_COMPILED: Final = 0.75  # of the calls of the program

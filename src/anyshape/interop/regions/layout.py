@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from anyshape.interop.fakes import order_of
 from anyshape.tensor.layout import bare_strides, is_certain
-from anyshape.trace.graph import CONSTANT, INPUT
+from anyshape.trace.graph.graph import CONSTANT, INPUT
 
 if TYPE_CHECKING:
     from anyshape.trace.capture import Captured
-    from anyshape.trace.graph import Value
+    from anyshape.trace.graph.graph import Value
 
     Layout = tuple[tuple[int, ...] | None, tuple[Any, ...] | None]
 

@@ -20,7 +20,7 @@ from anyshape.expr.text.python import source
 from anyshape.expr.traverse import names_of
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.sym_tensor import SymSize
-from anyshape.trace.graph import CONSTANT, SYMBOLIC, Name, Value, leaves, operand_of
+from anyshape.trace.graph.graph import CONSTANT, SYMBOLIC, Name, Value, leaves, operand_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from anyshape.env import Env
     from anyshape.expr import Expr
     from anyshape.interop.regions.layout import Layouts
-    from anyshape.trace.graph import Node
+    from anyshape.trace.graph.graph import Node
 
 _PLAIN: Final = (
     int, bool, str, type(None), type(...), torch.dtype, torch.device, torch.memory_format,

@@ -15,7 +15,7 @@ from anyshape.interop.regions.part import NoRegionsError
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.torch_compat.fake_kernel import enable_python_dispatcher
 from anyshape.torch_compat.fake_tensor import general_paths
-from anyshape.trace.graph import Value
+from anyshape.trace.graph.graph import Value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -16,10 +16,10 @@ from anyshape.interop.regions.part import NoRegionsError
 from anyshape.interop.regions.part_fakes import make_part_fakes, need_layouts
 from anyshape.interop.size_guards import TakenGuard, taken_guards
 from anyshape.torch_compat.compiled_halves import Halves
-from anyshape.trace.codegen import Program
-from anyshape.trace.execution_modes import MODE_CHANGES
-from anyshape.trace.graph import CONSTANT, Graph, Name, Value
-from anyshape.trace.inputs import Bind
+from anyshape.trace.argument.inputs import Bind
+from anyshape.trace.graph.codegen import Program
+from anyshape.trace.graph.graph import CONSTANT, Graph, Name, Value
+from anyshape.trace.mode.execution_modes import MODE_CHANGES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from anyshape.env.fact import ORIGINS
 from anyshape.observe.report.data import ASSERT, DEVIATION, GUARD, SPECIALIZED, one_line
-from anyshape.trace.graph import Value, leaves, op_name, show
+from anyshape.trace.graph.graph import Value, leaves, op_name, show
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from anyshape.env.obligation import Obligation
     from anyshape.observe.report.data import ReportData
     from anyshape.trace.capture import Captured
-    from anyshape.trace.graph import Graph, Node
-    from anyshape.trace.module_call import ModuleCall
+    from anyshape.trace.graph.graph import Graph, Node
+    from anyshape.trace.graph.module_call import ModuleCall
 
 _NO_MODULE: Final = -1
 

@@ -26,9 +26,10 @@ from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.sym_tensor import SymTensor, make
 from anyshape.trace import tree
+from anyshape.trace.argument.inputs import Bind
 from anyshape.trace.aside import aside
-from anyshape.trace.codegen import Program
-from anyshape.trace.graph import (
+from anyshape.trace.graph.codegen import Program
+from anyshape.trace.graph.graph import (
     RESULT,
     SYMBOLIC,
     Graph,
@@ -39,7 +40,6 @@ from anyshape.trace.graph import (
     operand_of,
     values_in,
 )
-from anyshape.trace.inputs import Bind
 from anyshape.trace.scan import Scan
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from anyshape.tensor.layout import CONTIGUOUS, Layout, unsure
 from anyshape.tensor.meta import Meta
 from anyshape.tensor.size import larger, smaller, surely_equal
 from anyshape.tensor.sym_tensor import SymTensor
-from anyshape.trace.graph import SYMBOLIC, Name, leaves, operand_of
+from anyshape.trace.graph.graph import SYMBOLIC, Name, leaves, operand_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -21,7 +21,7 @@ from anyshape.tensor.size import expect_equal
 from anyshape.tensor.sym_tensor import SymTensor
 from anyshape.torch_compat import pytree
 from anyshape.trace import tree
-from anyshape.trace.graph import Follows
+from anyshape.trace.graph.graph import Follows
 from anyshape.trace.higher_order import run
 from anyshape.trace.higher_order.body import Traced, parameter, trace_body
 from anyshape.trace.higher_order.loop import meta_of, one_of
@@ -30,7 +30,7 @@ from anyshape.trace.higher_order.result import Joined, names_in, record, refuse_
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from anyshape.trace.graph import Name
+    from anyshape.trace.graph.graph import Name
     from anyshape.trace.record.recorder import Recorder
     from anyshape.trace.tracer import Tracer
 

@@ -29,12 +29,12 @@ from anyshape.torch_compat.bytecode import hides_state
 from anyshape.torch_compat.live_locals import live_after
 from anyshape.torch_compat.value_stack import Empty, Unreadable, values_in_call, values_under
 from anyshape.trace.capture import trace_call
-from anyshape.trace.graph import RESULT, SYMBOLIC, Value, leaves, operand_of
-from anyshape.trace.module_call import call_module
+from anyshape.trace.graph.graph import RESULT, SYMBOLIC, Value, leaves, operand_of
+from anyshape.trace.graph.module_call import call_module
 from anyshape.trace.path.segment_env import whole_text
-from anyshape.trace.record.iterator_state import parts_of
-from anyshape.trace.record.live import STEPS as _STEPS
-from anyshape.trace.record.territory import is_filled, is_hook, is_library
+from anyshape.trace.record.container.live import STEPS as _STEPS
+from anyshape.trace.record.effect.iterator_state import parts_of
+from anyshape.trace.record.foreign.territory import is_filled, is_hook, is_library
 from anyshape.trace.sequence.list_meta import ListMeta
 from anyshape.trace.sequence.sym_list import SymList
 from anyshape.trace.sequence.sym_range import SymRange
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
     from anyshape.tensor.meta import Meta
     from anyshape.torch_compat.branch import Branch
-    from anyshape.trace.graph import Node
+    from anyshape.trace.graph.graph import Node
     from anyshape.trace.tracer import Tracer
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from anyshape.errors import AnyshapeError
-from anyshape.trace.codegen import Program
-from anyshape.trace.execution_modes import MODE_CHANGES
+from anyshape.trace.graph.codegen import Program
+from anyshape.trace.mode.execution_modes import MODE_CHANGES
 from anyshape.trace.tree import unflatten
 
 if TYPE_CHECKING:
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from anyshape.env.obligation import Obligation
     from anyshape.env.site import Site
-    from anyshape.trace.graph import Graph, Value
-    from anyshape.trace.inputs import Bind
+    from anyshape.trace.argument.inputs import Bind
+    from anyshape.trace.graph.graph import Graph, Value
 
 MAX_ANSWERS: Final = 8  # of one question
 

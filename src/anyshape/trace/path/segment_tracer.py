@@ -24,8 +24,9 @@ from anyshape.symbolic.sym_bool import SymBool
 from anyshape.symbolic.sym_float import SymFloat
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.sym_tensor import SymTensor
+from anyshape.trace.argument.inputs import Bind, Inputs, Leaf
 from anyshape.trace.capture import Captured, as_assert
-from anyshape.trace.graph import (
+from anyshape.trace.graph.graph import (
     CONSTANT,
     SYMBOLIC,
     Graph,
@@ -35,7 +36,6 @@ from anyshape.trace.graph import (
     names_object,
     operand_of,
 )
-from anyshape.trace.inputs import Bind, Inputs, Leaf
 from anyshape.trace.path.program_state import ProgramState, state_of
 from anyshape.trace.path.segment import Segment, key_of
 from anyshape.trace.tracer import Tracer

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from anyshape.env.site import is_own
 from anyshape.errors import AnyshapeError
 from anyshape.trace.record.eager_error import call_of, eager_class
-from anyshape.trace.record.territory import is_twinned
+from anyshape.trace.record.foreign.territory import is_twinned
 from anyshape.trace.twin.twin import is_twin
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from anyshape.trace.record import read as reads
 from anyshape.trace.record.atom import ATOMS, CONTAINERS, HEAP, Function
-from anyshape.trace.record.read import MISSING
-from anyshape.trace.record.recipe import ITERATORS
+from anyshape.trace.record.container.recipe import ITERATORS
+from anyshape.trace.record.read import read as reads
+from anyshape.trace.record.read.read import MISSING
 
 if TYPE_CHECKING:
     from anyshape.trace.record.reader import Reader

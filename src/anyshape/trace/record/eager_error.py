@@ -18,7 +18,7 @@ from anyshape.tensor.layout import strides_of
 from anyshape.tensor.sym_tensor import SymSize, SymTensor
 from anyshape.torch_compat.pytree import tree_flatten, tree_unflatten
 from anyshape.torch_compat.torch_function import DisableTorchFunction
-from anyshape.trace.graph import SYMBOLIC
+from anyshape.trace.graph.graph import SYMBOLIC
 from anyshape.trace.state.snapshot import Snapshot
 
 if TYPE_CHECKING:

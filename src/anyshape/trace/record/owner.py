@@ -26,14 +26,14 @@ from anyshape.refusal import refused
 from anyshape.tensor.identity import is_same
 from anyshape.tensor.sym_tensor import SymSize, SymTensor
 from anyshape.trace import tree
-from anyshape.trace.argument_tree import content_of
-from anyshape.trace.graph import GIVEN, MADE, Name
+from anyshape.trace.argument.argument_tree import content_of
+from anyshape.trace.graph.graph import GIVEN, MADE, Name
 from anyshape.trace.options import REPLAYED
-from anyshape.trace.record import effect
 from anyshape.trace.record.atom import ATOMS, HEAP, Function
-from anyshape.trace.record.held import Held, owner_of
+from anyshape.trace.record.container.recipe import BOUND, Recipe, Tested, has_begun, recipe_of
+from anyshape.trace.record.effect import effect
+from anyshape.trace.record.effect.held import Held, owner_of
 from anyshape.trace.record.reader import Reader
-from anyshape.trace.record.recipe import BOUND, Recipe, Tested, has_begun, recipe_of
 from anyshape.trace.sequence.item import is_same_item
 from anyshape.trace.twin.twin import is_twin
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from anyshape.symbolic.sym_bool import SymBool
-    from anyshape.trace.record.text import Texts
+    from anyshape.trace.record.effect.text import Texts
 
 
 class Given(NamedTuple):

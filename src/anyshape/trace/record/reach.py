@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from anyshape.env.site import is_framework
-from anyshape.trace.record import read as reads
 from anyshape.trace.record.atom import ATOMS, CONTAINERS, HEAP, Function
+from anyshape.trace.record.foreign.passive import is_generated
+from anyshape.trace.record.foreign.territory import is_filled, is_library
 from anyshape.trace.record.known_call import computes, is_value
-from anyshape.trace.record.passive import is_generated
-from anyshape.trace.record.read import MISSING, is_array
-from anyshape.trace.record.territory import is_filled, is_library
+from anyshape.trace.record.read import read as reads
+from anyshape.trace.record.read.read import MISSING, is_array
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -18,27 +18,29 @@ import torch
 from anyshape.env.site import capture as capture_site
 from anyshape.errors import EffectError, UnsupportedError
 from anyshape.refusal import refused
-from anyshape.trace.attribute import Elements
+from anyshape.trace.argument.attribute import Elements
 from anyshape.trace.options import DONE, REFUSED
-from anyshape.trace.record import depth, garbage, read_log, tensor_class
-from anyshape.trace.record import read as reads
+from anyshape.trace.record import depth, garbage
 from anyshape.trace.record.atom import ATOMS, CONTAINERS, HEAP, SYMBOLIC, Function
-from anyshape.trace.record.memory import need_unwritten
+from anyshape.trace.record.attribute import tensor_class
+from anyshape.trace.record.attribute.own_dict import module_of
+from anyshape.trace.record.attribute.own_getter import OwnGetters
+from anyshape.trace.record.builtin.memory import need_unwritten
+from anyshape.trace.record.builtin.number_context import contexts_of
+from anyshape.trace.record.call.twin_function import make_twin
+from anyshape.trace.record.container.open_generator import OpenGenerators
+from anyshape.trace.record.foreign.passive import active_method
 from anyshape.trace.record.namespace import Namespace
-from anyshape.trace.record.number_context import contexts_of
-from anyshape.trace.record.open_generator import OpenGenerators
-from anyshape.trace.record.own_dict import module_of
-from anyshape.trace.record.own_getter import OwnGetters
-from anyshape.trace.record.passive import active_method
-from anyshape.trace.record.read import MISSING
-from anyshape.trace.record.read_log import Unfolding
-from anyshape.trace.record.twin_function import make_twin
-from anyshape.trace.record.watch import Watch
+from anyshape.trace.record.read import read as reads
+from anyshape.trace.record.read import read_log
+from anyshape.trace.record.read.read import MISSING
+from anyshape.trace.record.read.read_log import Unfolding
+from anyshape.trace.record.read.watch import Watch
 from anyshape.trace.twin.twin import is_twin
 
 if TYPE_CHECKING:
-    from anyshape.trace.record.read import Place
-    from anyshape.trace.record.read_log import Entry
+    from anyshape.trace.record.read.read import Place
+    from anyshape.trace.record.read.read_log import Entry
     from anyshape.trace.tracer import Tracer
 
 _OWN_REFERENCES: Final = 3  # of the table, a variable, and `getrefcount`

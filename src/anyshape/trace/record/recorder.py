@@ -16,18 +16,20 @@ import torch
 from anyshape.errors import EffectError, UnsupportedError
 from anyshape.trace import tree
 from anyshape.trace.options import DONE, REFUSED, REPLAYED
-from anyshape.trace.record import effect, memo, scratch
-from anyshape.trace.record import read as reads
-from anyshape.trace.record.held import Held
-from anyshape.trace.record.own_dict import show_change
+from anyshape.trace.record.attribute import scratch
+from anyshape.trace.record.attribute.own_dict import show_change
+from anyshape.trace.record.effect import effect
+from anyshape.trace.record.effect.held import Held
+from anyshape.trace.record.effect.text import Texts
 from anyshape.trace.record.owner import Owners
-from anyshape.trace.record.read import MISSING
-from anyshape.trace.record.text import Texts
+from anyshape.trace.record.read import memo
+from anyshape.trace.record.read import read as reads
+from anyshape.trace.record.read.read import MISSING
 
 if TYPE_CHECKING:
     import types
 
-    from anyshape.trace.record.memo import Fill
+    from anyshape.trace.record.read.memo import Fill
     from anyshape.trace.tracer import Tracer
 
 

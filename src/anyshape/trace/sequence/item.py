@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from anyshape.errors import UnsupportedError
     from anyshape.symbolic.sym_bool import SymBool
-    from anyshape.trace.graph import Node, Value
+    from anyshape.trace.graph.graph import Node, Value
 
 
 def is_same_item(a: Any, b: Any) -> SymBool | None:

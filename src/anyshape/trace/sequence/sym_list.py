@@ -22,7 +22,7 @@ from anyshape.tensor.identity import stand_for
 from anyshape.tensor.meta import Meta
 from anyshape.tensor.size import known, plain
 from anyshape.tensor.sym_tensor import SymTensor
-from anyshape.trace.graph import RESULT, Name, Value
+from anyshape.trace.graph.graph import RESULT, Name, Value
 from anyshape.trace.sequence import list_call
 from anyshape.trace.sequence.list_meta import FLOAT, INTEGER, TENSOR, ListMeta
 from anyshape.trace.sequence.walker import Backward, Forward

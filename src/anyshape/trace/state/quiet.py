@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from anyshape.tensor import current
 from anyshape.torch_compat.torch_function import DisableTorchFunction
-from anyshape.trace.execution_modes import keep_casts, keep_modes
+from anyshape.trace.mode.execution_modes import keep_casts, keep_modes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

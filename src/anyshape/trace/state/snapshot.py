@@ -16,15 +16,15 @@ from anyshape.refusal import refused
 from anyshape.torch_compat.process_flag import read_flags, set_flags
 from anyshape.torch_compat.tensor_subclass import VIEW_BASE
 from anyshape.torch_compat.tensor_version import set_version, version_of
-from anyshape.trace.graph import leaves
-from anyshape.trace.record.held import Held
+from anyshape.trace.graph.graph import leaves
+from anyshape.trace.record.effect.held import Held
 from anyshape.trace.state.generator_state import is_generator, set_state, state_of
 from anyshape.trace.state.undisturbed import undisturbed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from anyshape.trace.graph import Node
+    from anyshape.trace.graph.graph import Node
 
 
 class _Tensor(NamedTuple):

@@ -11,7 +11,7 @@ import torch
 import anyshape
 from anyshape import config, mark_dynamic
 from anyshape.trace import capture
-from anyshape.trace.condition import StaticSize
+from anyshape.trace.argument.condition import StaticSize
 
 
 def program(x: torch.Tensor, y: torch.Tensor, k: int, scale: float, name: str | None) -> Any:

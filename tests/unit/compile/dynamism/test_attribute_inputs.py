@@ -14,8 +14,8 @@ from anyshape.compile.dynamism.attribute_inputs import attributes_of
 from anyshape.compile.dynamism.policy import Policy
 from anyshape.config import config
 from anyshape.trace import capture
-from anyshape.trace.arguments import Arguments
-from anyshape.trace.size_chooser import BACKED, STATIC, UNBACKED
+from anyshape.trace.argument.arguments import Arguments
+from anyshape.trace.argument.size_chooser import BACKED, STATIC, UNBACKED
 
 
 class Layer(torch.nn.Module):

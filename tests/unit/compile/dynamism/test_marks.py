@@ -15,8 +15,9 @@ from torch._dynamo import decorators as theirs
 
 import anyshape
 from anyshape.errors import ArgumentError, DataDependentError, DimError, UnsupportedError
-from anyshape.trace import capture, marks
-from anyshape.trace.marks import (
+from anyshape.trace import capture
+from anyshape.trace.argument import marks
+from anyshape.trace.argument.marks import (
     Mark,
     mark_dynamic,
     mark_static,
@@ -24,7 +25,7 @@ from anyshape.trace.marks import (
     marks_of,
     maybe_mark_dynamic,
 )
-from anyshape.trace.size_chooser import BACKED, STATIC, UNBACKED
+from anyshape.trace.argument.size_chooser import BACKED, STATIC, UNBACKED
 
 DYNAMIC = Mark(BACKED, strict=True)
 MAYBE = Mark(BACKED)

@@ -24,8 +24,8 @@ from anyshape.errors import (
     RuntimeAssertError,
 )
 from anyshape.trace import capture
-from anyshape.trace.arguments import Arguments
-from anyshape.trace.size_chooser import BACKED, STATIC, UNBACKED, Spot
+from anyshape.trace.argument.arguments import Arguments
+from anyshape.trace.argument.size_chooser import BACKED, STATIC, UNBACKED, Spot
 
 
 def chosen(policy: Policy, **values: Any) -> dict[tuple[str, int | None], str]:

@@ -14,8 +14,8 @@ from anyshape.compile.dynamism import sources
 from anyshape.compile.dynamism.sources import current, warn_unmatched
 from anyshape.config import config
 from anyshape.errors import AnyshapeWarning, ConfigError
-from anyshape.trace.arguments import Arguments
-from anyshape.trace.size_chooser import BACKED, STATIC, UNBACKED
+from anyshape.trace.argument.arguments import Arguments
+from anyshape.trace.argument.size_chooser import BACKED, STATIC, UNBACKED
 
 NAMES = [
     "x",

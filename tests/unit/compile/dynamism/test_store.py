@@ -24,7 +24,7 @@ from anyshape.compile.dynamism.policy import Policy
 from anyshape.compile.dynamism.store import FORMAT, VERSION, Store, StoredHistory, key_of
 from anyshape.config import config
 from anyshape.errors import AnyshapeWarning, ConfigError
-from anyshape.trace.size_chooser import BACKED, STATIC, Spot
+from anyshape.trace.argument.size_chooser import BACKED, STATIC, Spot
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,8 +13,8 @@ from anyshape.errors import AnyshapeError
 from anyshape.export import export
 from anyshape.rules import pointwise
 from anyshape.rules.dispatch.table import RULES
-from anyshape.trace.record import operation
-from anyshape.trace.record.container import Containers
+from anyshape.trace.record.container.container import Containers
+from anyshape.trace.record.syntax import operation
 
 TABLE = {"a": 1}
 NUMBERS = [1, 2]

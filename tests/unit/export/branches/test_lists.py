@@ -11,7 +11,8 @@ from anyshape.config import config
 from anyshape.errors import AnyshapeError, DataDependentError
 from anyshape.export import Dim, export
 from anyshape.export.branches import branch_tracer, carried
-from anyshape.trace.record import meaning, owner
+from anyshape.trace.record import owner
+from anyshape.trace.record.builtin import meaning
 from anyshape.trace.sequence import list_call, list_meta, sym_list, walker
 from anyshape.trace.tracer import Tracer
 from tests.unit.export.branches.list_programs import LISTS

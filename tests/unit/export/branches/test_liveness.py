@@ -8,7 +8,7 @@ from anyshape import ShapeEnv
 from anyshape.export.branches.liveness import names_in_metas
 from anyshape.tensor.layout import Layout
 from anyshape.tensor.meta import Meta
-from anyshape.trace.graph import INPUT, Value
+from anyshape.trace.graph.graph import INPUT, Value
 
 
 def test_names_of_strides_and_offsets_count_too() -> None:

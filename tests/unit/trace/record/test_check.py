@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import torch
 
-from anyshape.trace.record.check import Check
-from anyshape.trace.record.read import (
+from anyshape.trace.record.read.check import Check
+from anyshape.trace.record.read.read import (
     ABSENT,
     CONTENT,
     EMPTY,
@@ -19,7 +19,7 @@ from anyshape.trace.record.read import (
     content_of,
     meta_of,
 )
-from anyshape.trace.record.watch import Watch
+from anyshape.trace.record.read.watch import Watch
 
 
 def rows(count: int) -> tuple[list[dict[str, Any]], list[Read]]:

@@ -8,9 +8,9 @@ from typing import Any
 
 import torch
 
-from anyshape.trace.record import effect
-from anyshape.trace.record.deferral import Deferral, defer
-from anyshape.trace.record.held import Held
+from anyshape.trace.record.effect import effect
+from anyshape.trace.record.effect.deferral import Deferral, defer
+from anyshape.trace.record.effect.held import Held
 
 
 class Box:

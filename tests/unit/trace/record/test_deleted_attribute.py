@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import anyshape
-from anyshape.trace.record import attribute
+from anyshape.trace.record.attribute import attribute
 
 
 class OfClass:

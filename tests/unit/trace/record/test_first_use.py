@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import anyshape
-from anyshape.trace.record import stateful
+from anyshape.trace.record.builtin import stateful
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from anyshape import EffectError, export
-from anyshape.trace.record import memo
+from anyshape.trace.record.read import memo
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import anyshape
-from anyshape.trace.record.own_getter import OwnGetters
+from anyshape.trace.record.attribute.own_getter import OwnGetters
 
 
 class Doubled:

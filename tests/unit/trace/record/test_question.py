@@ -10,7 +10,7 @@ import torch
 
 import anyshape
 from anyshape import export
-from anyshape.trace.record import question
+from anyshape.trace.record.syntax import question
 
 COUNT = [0]
 

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 import torch
 
-from anyshape.trace.record.check import Check
-from anyshape.trace.record.equality import same
-from anyshape.trace.record.read import (
+from anyshape.trace.record.read.check import Check
+from anyshape.trace.record.read.equality import same
+from anyshape.trace.record.read.read import (
     ABSENT,
     ATTRIBUTE,
     CALL,

@@ -7,8 +7,8 @@ from typing import Any
 import torch
 
 import anyshape
-from anyshape.trace.record.read_log import CALL_HOOKED, CLASS_NAME, REGISTERED, Unfolding
-from anyshape.trace.record.watch import Watch
+from anyshape.trace.record.read.read_log import CALL_HOOKED, CLASS_NAME, REGISTERED, Unfolding
+from anyshape.trace.record.read.watch import Watch
 
 
 class Root:

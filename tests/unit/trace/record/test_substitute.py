@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import torch
 
-from anyshape.trace.record import substitute
+from anyshape.trace.record.builtin import substitute
+from anyshape.trace.record.builtin.substitute import Substitutes
 from anyshape.trace.record.hooks import recorder_for
-from anyshape.trace.record.substitute import Substitutes
 from anyshape.trace.tracer import Tracer
 
 

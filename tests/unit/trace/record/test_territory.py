@@ -12,7 +12,7 @@ from torch.utils import _pytree as pytree
 
 import anyshape
 from anyshape.errors import AnyshapeError
-from anyshape.trace.record.territory import is_twinned
+from anyshape.trace.record.foreign.territory import is_twinned
 
 STATE = {"n": 2.0}
 

@@ -12,7 +12,7 @@ import torch
 
 import anyshape
 from anyshape.trace.record.inert import INERT
-from anyshape.trace.record.pattern import PatternReads
+from anyshape.trace.record.syntax.pattern import PatternReads
 from anyshape.trace.twin.hook import HOOKS
 from anyshape.trace.twin.twin import twin_code
 

@@ -1,0 +1,77 @@
+"""What the user has put into `torch.Tensor`: attributes, methods and operators of all tensors.
+
+Traced tensors have the methods that the class had when this system was imported. A program depends
+on how many names the class has: it is another one after a name has been added, or has hidden one of
+the classes in C below. Of the methods that the class has in Python, it depends on those that it
+looks up by name, and of the special ones (`tensor/python_method.py`) on those that it uses.
+"""
+
+from __future__ import annotations
+
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+
+from anyshape.tensor.python_method import PYTHON_METHODS
+from anyshape.trace.record.read import read as reads
+from anyshape.trace.record.read.read import MISSING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from anyshape.trace.record.call.call import Calls
+    from anyshape.trace.record.recorder import Recorder
+    from anyshape.trace.tracer import Tracer
+
+_NAMES: Final[Any] = vars(torch.Tensor)  # a live view
+_PLAIN: Final = dict(_NAMES)
+_METHODS: Final = frozenset(n for n, f in _PLAIN.items() if type(f) is FunctionType)
+
+
+def reads_of(tracer: Tracer) -> Iterator[tuple[str, Any, Any, Any]]:
+    """What a trace has read of the class without looking a name up."""
+    yield reads.CALL, tensor_names, (), tensor_names()
+    for name in sorted(tracer.met_methods):
+        yield reads.ITEM, _NAMES, name, PYTHON_METHODS[name]
+
+
+def tensor_names() -> int:
+    """How many names the class has."""
+    return len(_NAMES)
+
+
+class TensorClass:
+    """The class in one trace; `names` are those that have to be looked up."""
+
+    __slots__ = ("_recorder", "names")
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self.names: frozenset[str] = _METHODS
+        for name, method in PYTHON_METHODS.items():
+            if _NAMES.get(name) is not method:
+                raise recorder.refusal(f"torch.Tensor has another {name} than torch's")
+        if tensor_names() != len(_PLAIN):
+            added = _NAMES.keys() - _PLAIN.keys()
+            self.names |= added
+            for name in added:
+                if name.startswith("__") and hasattr(torch.Tensor.__base__, name):
+                    raise recorder.refusal(f"torch.Tensor has another {name} than torch's")
+
+    def attribute(self, t: torch.Tensor, name: str, calls: Calls) -> Any:
+        """The attribute of a tensor that the user has put into the class, or `MISSING`."""
+        if name not in self.names:
+            return MISSING
+        recorder, raw = self._recorder, _NAMES.get(name, MISSING)
+        if raw is MISSING:
+            recorder.note(reads.ABSENT, _NAMES, name, MISSING)
+            return MISSING
+        recorder.note(reads.ITEM, _NAMES, name, raw)
+        if raw is _PLAIN.get(name):
+            return MISSING
+        if type(raw) is property:
+            return calls.ready(raw.fget)(t)
+        if name in vars(t):
+            return MISSING
+        return raw.__get__(t, torch.Tensor) if hasattr(type(raw), "__get__") else raw
