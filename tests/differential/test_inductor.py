@@ -204,3 +204,11 @@ def test_a_call_that_breaks_a_guard_of_the_lowering_is_compiled_anew() -> None:
     for x in (randn(4, 5), randn(7, 5), randn(3, 6).t()):
         torch.testing.assert_close(compiled(x), f(x))
     assert compiled.stats.traces == 2
+
+
+def test_tensors_with_a_negation_pending_are_not_for_kernels() -> None:
+    """The memory of such a tensor lacks the sign."""
+    z = torch.complex(randn(8), randn(8))
+    compiled = anyshape.compile(lambda x: x * 3 + 1, backend="inductor", dynamic="unbacked")
+    for x in (z.imag, z.conj().imag, z.conj().imag.clone(), z.conj().imag):
+        assert torch.equal(compiled(x), x * 3 + 1)

@@ -1,7 +1,9 @@
 """What the exported function read outside of its arguments: the program holds it as it was.
 
 `compile` guards such values; an exported program has no function to trace again. So it lists them,
-and the list tells which of them have changed since.
+and the list tells which of them have changed since. Settings and modes of the process that it has
+read are conditions, too: a call where one is something else is refused, see
+`trace/argument/condition.py`.
 """
 
 from __future__ import annotations

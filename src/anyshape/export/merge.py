@@ -47,6 +47,7 @@ _EXPAND: Final = (
 )  # where -1 is the size that it has
 _FLAGS: Final = (
     "asked_class", "asked_device", "asked_grad", "asked_identity", "asked_layout", "handles_errors",
+    "read_places",
 )  # fmt: skip
 
 

@@ -89,6 +89,15 @@ def need_plain_tensors(tracer: Tracer) -> None:
         raise _refusal(f"a {kind} decides itself what an op does to it")
 
 
+def need_plain_memory(graph: Graph, flat: Sequence[Any]) -> None:
+    """Raise if a tensor from outside has a conjugation or a negation pending, which the memory that
+    compiled kernels read does not show. Guards on dispatch keep such tensors from other programs.
+    """
+    for t in (*flat, *[tensor for _, tensor in graph.constants]):
+        if isinstance(t, torch.Tensor) and (t.is_conj() or t.is_neg()):
+            raise _refusal("a tensor from outside has a conjugation or a negation pending")
+
+
 def need_lowerable(graph: Graph) -> None:
     """Raise if a compiler of torch would drop what a call does besides computing its result."""
     if any(type(x) is slice and values_in((x,), {}) for x in graph.outputs):

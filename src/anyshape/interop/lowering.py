@@ -15,7 +15,12 @@ from anyshape.interop.fakes import make_fakes
 from anyshape.interop.hints import actual_hints, choose_hints
 from anyshape.interop.histories import Histories
 from anyshape.interop.inductor import compile_with_inductor
-from anyshape.interop.lowerable import need_lowerable, need_order, need_plain_tensors
+from anyshape.interop.lowerable import (
+    need_lowerable,
+    need_order,
+    need_plain_memory,
+    need_plain_tensors,
+)
 from anyshape.interop.lowering_guards import LoweringGuards
 from anyshape.interop.node_example import Examples
 from anyshape.interop.regions.lowering import lower_regions
@@ -26,6 +31,7 @@ from anyshape.torch_compat.fake_kernel import enable_python_dispatcher
 from anyshape.torch_compat.fake_tensor import (
     PendingUnbackedSymbolNotFound,
     TracingContext,
+    forget_tensors,
     tracing,
 )
 from anyshape.trace.mode.execution_modes import keep_modes
@@ -51,6 +57,7 @@ def lower_graph(captured: Captured, backend: Backend, flat: list[Any]) -> Lowere
     """
     need_lowerable(captured.graph)
     need_plain_tensors(captured.tracer)
+    need_plain_memory(captured.graph, flat)
     bound = {bind.name for bind in captured.inputs.named}
     need_order(captured.runtime_asserts, captured.graph, bound)
     wrapper = RuntimeWrapper(captured)
@@ -122,6 +129,7 @@ def _lower(
     guards.take_premises([guard for guard in kept if guard.premise])
     conditions = [guard.text for guard in kept if not guard.premise]
     run = wrapper.run(made.run, fakes, conditions)
+    forget_tensors(fakes.mode)
     lowered = Lowered(run, guards.first_failure, tuple(guards.sizes), tuple(made.described))
     return lowered, guards.first_failure(flat)
 

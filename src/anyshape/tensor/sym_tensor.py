@@ -22,6 +22,7 @@ from anyshape.symbolic.numpy_calls import with_shapes
 from anyshape.tensor.current import current
 from anyshape.tensor.index_operand import IndexOperand
 from anyshape.tensor.observed import observed_grad, observed_offset, observed_strides
+from anyshape.tensor.python_method import noted
 from anyshape.tensor.reflected_operator import STRAIGHT, reflected
 from anyshape.tensor.size import plain, product
 from anyshape.tensor.wrapper import WrapperOperand
@@ -485,14 +486,14 @@ def _install() -> None:
         setattr(SymTensor, name, prop)
     for name, method in _METHODS.items():
         method.__name__ = name
-        setattr(SymTensor, name, method)
+        setattr(SymTensor, name, noted(name, method))
     for name in dir(torch.Tensor):
         if name in _KEPT:
             continue
         found = getattr(torch.Tensor, name)
         if isinstance(found, type):
             continue
-        made = _method(found, name) if callable(found) else _getter(name)
+        made = noted(name, _method(found, name)) if callable(found) else _getter(name)
         setattr(SymTensor, name, reflected(name, made) if name in STRAIGHT else made)
 
 

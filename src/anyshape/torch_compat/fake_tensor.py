@@ -36,6 +36,7 @@ __all__ = [
     "ShapeEnv",
     "TracingContext",
     "compute_unbacked_bindings",
+    "forget_tensors",
     "general_paths",
     "guard_place",
     "int_oo",
@@ -66,6 +67,14 @@ def general_paths() -> AbstractContextManager[Any]:
         backed_size_oblivious=True
     )
     return patched
+
+
+def forget_tensors(mode: FakeTensorMode) -> None:
+    """Drop what the mode knows of real tensors, once the program over fake ones is compiled.
+
+    It refers to them weakly, and `swap_tensors` refuses tensors that something refers to so.
+    """
+    mode.fake_tensor_converter.meta_converter.describer.lookup_tensor.clear()
 
 
 def without_cache(mode: FakeTensorMode) -> FakeTensorMode:

@@ -63,8 +63,11 @@ class Place(NamedTuple):
         """What it is. Some cannot be read after others were set: they give None."""
         try:
             return _ALL[self.getter](*self.args)
-        except RuntimeError:
+        except (RuntimeError, TypeError):
             return None
+
+    def __str__(self) -> str:
+        return f"{self.getter}({', '.join(map(repr, self.args))})"
 
     @property
     def is_coupled(self) -> bool:
@@ -128,6 +131,19 @@ def places_set(setter: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> di
     if now is None:  # a setting that this build does not have
         value = None
     return {Place(getters[0]): tuple(value) if type(value) is list else value}
+
+
+MODE_GETTERS: Final = {
+    name: _ALL[name]
+    for name in (
+        *("is_grad_enabled", "is_inference_mode_enabled", "get_default_dtype"),
+        *("is_autocast_enabled", "get_autocast_dtype", "is_autocast_cache_enabled"),
+    )
+}
+"""The functions in C that give modes, which a trace records by itself."""
+
+GETTERS: Final = {**FLAG_GETTERS, **MODE_GETTERS}
+"""Both."""
 
 
 PLACES: Final = (

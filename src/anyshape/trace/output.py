@@ -24,7 +24,7 @@ from anyshape.trace import tree
 from anyshape.trace.argument.wrapper import is_held, value_of
 from anyshape.trace.graph.graph import SYMBOLIC
 from anyshape.trace.record.atom import ATOMS
-from anyshape.trace.record.container.recipe import recipe_of
+from anyshape.trace.record.container.recipe import DICT_VIEWS, recipe_of
 from anyshape.trace.record.effect.held import Held
 from anyshape.trace.record.owner import is_plain_object
 from anyshape.trace.record.read.read import is_array
@@ -129,6 +129,8 @@ class _Exported:
         if type(x) in ATOMS or isinstance(x, torch.Tensor | type) or recorder.is_outside(x):
             return
         is_number = is_array(x) and type(x).__hash__ is not None
+        if type(x) in DICT_VIEWS:
+            raise _one_object(recorder, x)
         if not is_number and (recorder.is_born(x) or is_array(x) or isinstance(x, set | bytearray)):
             raise _one_object(recorder, x)
 
@@ -198,7 +200,8 @@ class _Results:
             return recorder.publish(x)
         if is_array(x) and hidden_in(x, _TRACED_TYPES) is None and str(x.dtype) != "object":
             return recorder.publish_array(x)
-        if recorder.is_born(x) and (_is_bare_module(x) or recipe_of(x) is not None):
+        is_made = recorder.is_born(x) and (_is_bare_module(x) or recipe_of(x) is not None)
+        if is_made or type(x) in DICT_VIEWS:
             return recorder.operand(x)
         if recorder.is_born(x) or is_array(x):
             raise _one_object(recorder, x)

@@ -86,6 +86,7 @@ class Tracer(ModeRecorder):
         self.asked_layout = self.asked_grad = self.asked_class = False
         self.asked_device = False  # whether it makes tensors on the default device
         self.asked_identity = False  # whether it compares inputs by `is`
+        self.met_methods: set[str] = set()  # see `tensor/python_method.py`
         self.handles_errors = self.closed = False
         self.depth = self._count = 0
         self.module_call: ModuleCall | None = None

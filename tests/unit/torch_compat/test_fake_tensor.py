@@ -114,3 +114,15 @@ def test_a_mode_without_cache_keeps_nothing(shape_env):
             assert (x.t() @ x).shape == (2, 2)
     after = ft.FakeTensorMode.cache_info()
     assert (after.hits, after.misses, after.size) == (before.hits, before.misses, before.size)
+
+
+def test_forgotten_tensors_can_be_swapped(shape_env):
+    mode = ft.FakeTensorMode(shape_env=shape_env, allow_non_fake_inputs=True)
+    weight, other = torch.nn.Parameter(torch.ones(3)), torch.nn.Parameter(torch.zeros(3))
+    made = mode.from_tensor(weight)
+    with pytest.raises(RuntimeError, match="weakref"):
+        torch.utils.swap_tensors(weight, other)
+    ft.forget_tensors(mode)
+    torch.utils.swap_tensors(weight, other)
+    assert weight.sum() == 0
+    assert made.shape == (3,)

@@ -196,6 +196,7 @@ def _joined(start: BranchTracer, tree: Tree, tracers: list[BranchTracer]) -> Bra
     for tracer in tracers:
         for flag in _ASKED:
             setattr(start, flag, getattr(start, flag) or getattr(tracer, flag))
+        start.read_places.update(tracer.read_places)
         start.handles_errors = start.handles_errors or tracer.recorder.catches
     need_unread(tracers)
     prune(tree.made)

@@ -27,6 +27,7 @@ from anyshape.expr.traverse import names_of
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.layout import CONTIGUOUS, Layout
 from anyshape.tensor.meta import Meta
+from anyshape.torch_compat.process_flag import GETTERS, Place
 from anyshape.torch_compat.tensor_subclass import make_wrapper_subclass
 from anyshape.trace.argument.inputs import Bind, Leaf
 from anyshape.trace.graph.codegen import guard_function
@@ -257,6 +258,10 @@ class _Variant(GraphReader):
 
     def _checks(self, data: Any) -> None:
         where = f"{self.where}, door"
+        settings = data.get("settings", ()) if type(data) is dict else ()
+        if settings != ():
+            data = {key: value for key, value in data.items() if key != "settings"}
+            self._settings(settings, f"{where}, settings")
         names = ("device", "distinct", "dtype", "exact", "gradients", "handles", "layouts")
         device, distinct, dtype, *rest = checked.fields(data, names, where)
         exact, gradients, handles, layouts = rest
@@ -269,3 +274,11 @@ class _Variant(GraphReader):
         self.tracer.dtype = checked.one_of(dtype, checked.DTYPES, where)
         self.tracer.asked_grad = checked.flag(gradients, where)
         self.tracer.asked_layout = checked.flag(layouts, where)
+
+    def _settings(self, data: Any, where: str) -> None:
+        """Settings of the process that the program has read; in files since they are conditions."""
+        for row in checked.items(data, where):
+            getter, args, value = checked.items(row, where, 3)
+            checked.one_of(getter, GETTERS, where)
+            words = tuple([checked.text(word, where) for word in checked.items(args, where)])
+            self.tracer.read_places[Place(getter, words)] = self._plain(value, where)

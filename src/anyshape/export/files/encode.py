@@ -295,6 +295,10 @@ class _Variant(_Graph):
                 "gradients": v.tracer.asked_grad,
                 "handles": v.tracer.handles_errors,
                 "layouts": v.tracer.asked_layout,
+                "settings": [
+                    [place.getter, list(place.args), self._arg(value)]
+                    for place, value in v.tracer.read_places.items()
+                ],
             },
             "guards": [scope.obligation(o) for o in v.guards],
             "in_tree": structure.encode(v.inputs.spec),

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from anyshape.env import Obligation
+    from anyshape.torch_compat.process_flag import Place
     from anyshape.trace.argument.inputs import Leaf
 
 LITERAL: Final = (int, bool, str, type(None), bytes)  # the repr of a value is its source
@@ -420,6 +421,21 @@ class Mode(NamedTuple):
     def violation(self, flat: Sequence[Any]) -> Violation:
         """See `Condition`."""
         return Violation(self.name, _state(self.value), _state(self.read()))
+
+
+class Setting(NamedTuple):
+    """A setting of the process that an exported program has read is what it was."""
+
+    place: Place
+    value: Any
+
+    def source(self, scope: Scope) -> str:
+        """See `Condition`."""
+        return f"{scope.name(self.place.get)}() == {scope.name(self.value)}"
+
+    def violation(self, flat: Sequence[Any]) -> Violation:
+        """See `Condition`."""
+        return Violation(str(self.place), repr(self.value), repr(self.place.get()))
 
 
 def _state(value: Any) -> str:

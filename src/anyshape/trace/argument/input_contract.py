@@ -37,6 +37,7 @@ from anyshape.trace.argument.condition import (
     SameType,
     SameValue,
     Scope,
+    Setting,
     StaticSize,
     TensorKind,
 )
@@ -82,6 +83,7 @@ class InputContract:
         ]
         self.guards = [Holds(o, self.describe) for o in guards]
         self.modes = [Mode(*mode) for mode in self._modes()]
+        self.settings = [Setting(*read) for read in tracer.read_places.items()]
         self._check: Callable[[Sequence[Any]], int] | None = None
         self._numbered: list[Condition] = []
         self._guards = guard_function(guards, self.names)
@@ -184,7 +186,9 @@ class InputContract:
 
     def _written(self) -> tuple[Callable[[Sequence[Any]], int], list[Condition]]:
         with DisableTorchFunction():  # the examples are no values of a trace that calls this one
-            return flat_check(self.inputs, [*self.modes, *self.conditions], self.relations)
+            return flat_check(
+                self.inputs, [*self.modes, *self.settings, *self.conditions], self.relations
+            )
 
 
 def _can_change(x: Any) -> bool:
@@ -223,6 +227,8 @@ def _error(condition: Condition, flat: Sequence[Any]) -> AnyshapeError:
         fix = f'to let it vary, give dimension {dim} a name in dynamic_shapes, as {{{dim}: "n"}}'
     elif violation.wrong_type and violation.expected in ("int", "float", "bool"):
         fix = f"give {violation.expected}({violation.place}), or export with such an example"
+    elif type(condition) is Setting:
+        fix = "make it what it was, or export again where it is as it is now"
     elif type(condition) is SameValue:
         fix = f"export a program for each value of {condition.leaf.name}"
         if type(condition.leaf.example) is int:

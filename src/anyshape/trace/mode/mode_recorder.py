@@ -22,6 +22,7 @@ from anyshape.env.site import capture as capture_site
 from anyshape.errors import UnsupportedError
 from anyshape.refusal import refused
 from anyshape.rules.dispatch.autocast import autocast_state
+from anyshape.torch_compat.process_flag import FLAG_GETTERS
 from anyshape.torch_compat.thread_state import saved_tensors_hooks, set_grad_enabled
 from anyshape.torch_compat.torch_function import function_mode_depth
 from anyshape.trace.graph.graph import Node
@@ -76,7 +77,7 @@ class ModeRecorder:
         self.has_read_grad = False
         self._set: dict[Any, Any] = {}  # what the program has set; nothing is the caller's
         self.caller_flags: list[Any] | None = None  # all of them, where a part has run already
-        self.read_places: dict[Place, Any] = {}  # those that an exported program has read
+        self.read_places: dict[Place, Any] = {}  # what an exported program has read of its caller's
         self.flags: dict[Place, Any] = {}  # the settings of the process that the program has made
         self.started_in = (
             self._grad,
@@ -91,6 +92,19 @@ class ModeRecorder:
         """The modes, for `enter_modes`."""
         flags = tuple(self.flags.items())
         return (self._grad, self._inference, self._autocast, self._dtype, self._inner_hooks, flags)
+
+    def is_callers(self, place: Place) -> bool:
+        """Whether a setting or mode is what the caller has, as far as the program has seen to."""
+        name = place.getter
+        if name in FLAG_GETTERS:
+            return place not in self.flags
+        if name == "is_grad_enabled":
+            return set_grad_enabled not in self._own and _is_grad_enabled() is self.started_in[0]
+        if name == "is_inference_mode_enabled":
+            return _is_inference() is self.started_in[1]
+        if name == "get_default_dtype":
+            return _default_dtype() is self.started_in[3]
+        return set_autocast not in self._own and self._autocast_now() == self._outer_autocast
 
     @property
     def _inner_hooks(self) -> Any:

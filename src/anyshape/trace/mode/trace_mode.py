@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch.overrides import TorchFunctionMode
 
+from anyshape.tensor.python_method import NAMES
 from anyshape.torch_compat.call_frame import overridable
 
 if TYPE_CHECKING:
@@ -22,4 +23,6 @@ class TraceMode(TorchFunctionMode):
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
+        if func in NAMES:
+            self.tracer.met_methods.add(NAMES[func])
         return self.tracer.call(overridable(func), args, kwargs or {})

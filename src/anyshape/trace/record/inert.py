@@ -7,7 +7,7 @@ from typing import Any, Final
 
 _SAME: Final = (
     "born", "ready", "looked", "truth", "iterated", "looped", "mapping", "operand", "unpacked",
-    "plain_text", "raised", "manager", "hashed", "base", "metaclass",
+    "plain_text", "raised", "manager", "hashed", "base", "metaclass", "gathered",
     "class_options", "class_made",
 )  # fmt: skip
 OPERATORS: Final = (

@@ -242,6 +242,8 @@ class Owners(Reader):
             self._make(name, effect.derived, Held(kind), keys, names, parts)
             self._opening.discard(id(x))
         elif (recipe := recipe_of(x)) is not None:
+            viewed = self.hooks.calls.containers.views.dict_of(x)
+            recipe = recipe if viewed is None else recipe._replace(parts=(viewed,))
             self._made_by(x, name, recipe)
         elif is_plain_object(x):
             self._make(name, effect.new_object, Held(kind))

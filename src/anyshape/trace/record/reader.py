@@ -22,9 +22,9 @@ from anyshape.trace.argument.attribute import Elements
 from anyshape.trace.options import DONE, REFUSED
 from anyshape.trace.record import depth, garbage
 from anyshape.trace.record.atom import ATOMS, CONTAINERS, HEAP, SYMBOLIC, Function
+from anyshape.trace.record.attribute import tensor_class
 from anyshape.trace.record.attribute.own_dict import module_of
 from anyshape.trace.record.attribute.own_getter import OwnGetters
-from anyshape.trace.record.attribute.tensor_class import NAMES
 from anyshape.trace.record.builtin.memory import need_unwritten
 from anyshape.trace.record.builtin.number_context import contexts_of
 from anyshape.trace.record.call.twin_function import make_twin
@@ -33,7 +33,6 @@ from anyshape.trace.record.foreign.passive import active_method
 from anyshape.trace.record.namespace import Namespace
 from anyshape.trace.record.read import read as reads
 from anyshape.trace.record.read import read_log
-from anyshape.trace.record.read.read_log import Unfolding
 from anyshape.trace.record.read.watch import Watch
 from anyshape.trace.twin.twin import is_twin
 
@@ -278,7 +277,7 @@ class Reader:
             self.born_below(part, depth - 1)
 
     def lookup(self, cls: type, name: str) -> Any:
-        """The attribute of a class as it is stored, or `reads.MISSING`."""
+        """The attribute of a class as it is stored, or `MISSING`."""
         found = self._looked_up.get((cls, name), _UNKNOWN)
         if found is _UNKNOWN:
             found = self._looked_up[cls, name] = self._look_up(cls, name)
@@ -336,12 +335,13 @@ class Reader:
     def finish(self) -> Watch:
         """The state besides its arguments that the program depends on, after the trace."""
         for _, tensor in self.tracer.graph.constants:
-            found = (reads.META, tensor, None, reads.meta_of(tensor))
-            self.reads[reads.META, id(tensor), None] = found
-        self._log(reads.LENGTH, NAMES, None, len(NAMES))
-        for asked in contexts_of(self.tracer.env, self._outside.values(), self._born.values()):
-            self._log(reads.CALL, asked, (), asked())
-        unfolding = Unfolding(self.reads.values(), self._born, self.inputs)
+            place = (reads.META, id(tensor), None)
+            self.reads[place] = (reads.META, tensor, None, reads.meta_of(tensor))
+        contexts = contexts_of(self.tracer.env, self._outside.values(), self._born.values())
+        asked = [(reads.CALL, context, (), context()) for context in contexts]
+        for read in (*tensor_class.reads_of(self.tracer), *asked):
+            self._log(*read)
+        unfolding = read_log.Unfolding(self.reads.values(), self._born, self.inputs)
         return Watch(unfolding.places, unfolding.origin)
 
     def replace(self, owner: Any, key: Any, stand_in: Any) -> None:

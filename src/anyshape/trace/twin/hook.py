@@ -48,6 +48,15 @@ def hook(name: str, *args: ast.expr) -> ast.Call:
     return ast.copy_location(made, args[0]) if args and hasattr(args[0], "lineno") else made
 
 
+def set_display(n: ast.Set) -> ast.Call:
+    """A display of a set, for whose parts with stars Python does not ask how long they may be."""
+    for part in n.elts:
+        if isinstance(part, ast.Starred):
+            part.value.func.attr = "iterated"  # type: ignore[attr-defined]
+    is_plain = all(isinstance(e, ast.Constant) for e in n.elts)
+    return hook("born", n) if is_plain else hook("new_set", ast.List(n.elts, _LOAD))
+
+
 def hashed(key: ast.expr) -> ast.expr:
     """A key of a display or a comprehension, which Python hashes and compares by itself."""
     return key if isinstance(key, ast.Constant | ast.Starred) else hook("hashed", key)

@@ -11,6 +11,7 @@ import ast
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final
 
+from anyshape.trace.twin import hook as hooks
 from anyshape.trace.twin.comprehension import Comprehensions
 from anyshape.trace.twin.function_body import function_body
 from anyshape.trace.twin.hook import BINARY, COMPARED, HOOKS, UNARY, hashed, hook, hook_itself
@@ -102,7 +103,7 @@ class Rewrite(ast.NodeTransformer):
     def visit_Starred(self, n: ast.Starred) -> Any:
         n.value = self.visit(n.value)
         if isinstance(n.ctx, ast.Load):
-            n.value = hook("iterated", n.value)
+            n.value = hook("gathered", n.value)
         return n
 
     def visit_BinOp(self, n: ast.BinOp) -> Any:
@@ -170,8 +171,7 @@ class Rewrite(ast.NodeTransformer):
 
     def visit_Set(self, n: ast.Set) -> Any:
         self.generic_visit(n)
-        is_plain = all(isinstance(e, ast.Constant) for e in n.elts)
-        return hook("born", n) if is_plain else hook("new_set", ast.List(n.elts, _LOAD))
+        return hooks.set_display(n)
 
     def visit_ListComp(self, n: Any) -> Any:
         return self._comprehensions.made(n)

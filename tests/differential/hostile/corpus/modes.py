@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import traceback
+
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
@@ -20,13 +22,11 @@ class Seen(torch.overrides.TorchFunctionMode):
 
 
 class Below(TorchDispatchMode):
-    """It notes what computes: in a process that has run many programs, a first call may make a
-    constant, too.
-    """
+    """It notes all ops, and who makes a constant."""
 
     def __torch_dispatch__(self, func, kinds, args=(), kwargs=None):
-        if func is not torch.ops.aten.lift_fresh.default:
-            STATE.log.append(str(func))
+        made_by = func is torch.ops.aten.lift_fresh.default
+        STATE.log.append((str(func), traceback.format_stack() if made_by else ""))
         return func(*args, **(kwargs or {}))
 
 

@@ -543,3 +543,39 @@ def module_attribute_by_getattr_of_modules():
         return x * m.scale
 
     return Case(fn, lambda: table.update(scale=3), lambda: setattr(m, "scale", 4), looks_at=table)
+
+
+def special_method(name, body, *others, args=matrix):
+    """A program that uses a special method of tensors, which is replaced between its calls."""
+
+    def factory():
+        changes, back = patched(torch.Tensor, name, *others)
+        return Case(body, *changes, back, cleanup=back, args=args)
+
+    factory.__name__, factory.__module__ = f"special{name}of_tensors".replace("__", "_"), __name__
+    program(factory)
+
+
+WEIGHT = torch.full((4,), 2.0)
+special_method("__rsub__", lambda x: 1 - x, lambda a, b: a * 5)
+special_method("__pow__", lambda x: x**2, lambda a, b: a * 3, lambda a, b: a)
+special_method("__rpow__", lambda x: 2**x, lambda a, b: a * 3)
+special_method("__rtruediv__", lambda x: 1 / (x + 9), lambda a, b: a - 1)
+special_method("__neg__", lambda x: -x, lambda a: a * 2)
+special_method("__abs__", lambda x: abs(x), lambda a: a * 2)
+special_method("__ipow__", lambda x: operator.ipow(x * 1, 2), lambda a, b: a * 3)
+special_method("__floordiv__", lambda x: x // 2, lambda a, b: a * 3)
+special_method("__rmod__", lambda x: 3 % (x + 9), lambda a, b: a * 3)
+special_method("__len__", lambda x: x * len(x), lambda a: 2)
+special_method("__iter__", lambda x: [r + 1 for r in x], lambda a: iter([a]))
+special_method("__contains__", lambda x: x + (1 if 1.0 in x else 2), lambda a, b: False)
+special_method("__reversed__", lambda x: reversed(x), lambda a: a * 2)
+special_method("__format__", lambda x: f"{x.size(0) and x}"[:6], lambda a, s: "text")
+special_method("__repr__", lambda x: (x, repr(WEIGHT)), lambda a, **_: "a tensor")
+
+special_method("__hash__", lambda x: x + len({x, x}), lambda a: 5)
+
+
+@replaced
+def operator_of_a_constant():
+    return lambda x: x * (1 - WEIGHT) * len(WEIGHT), torch.Tensor, "__rsub__", lambda a, b: a * 5

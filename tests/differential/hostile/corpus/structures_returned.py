@@ -260,3 +260,16 @@ def transposed_table(x):
         {r["n"]: r for r in rows},
         [*zip(*(r.items() for r in rows))],
     )
+
+
+HELD = {"a": 1}
+
+
+@program
+def views_of_dicts():
+    def fn(x):
+        own = {"n": x.shape[0], "x": x}
+        HELD["n"] = x.shape[0]
+        return own.keys(), own.values(), own.items(), HELD.values(), dict(**HELD).items(), own
+
+    return Case(fn, HELD.clear, looks_at=HELD, exported=False)

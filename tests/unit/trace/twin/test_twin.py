@@ -29,6 +29,7 @@ SAME = [
     "looked",
     "truth",
     "iterated",
+    "gathered",
     "looped",
     "mapping",
     "operand",

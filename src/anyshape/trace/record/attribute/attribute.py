@@ -244,6 +244,8 @@ class Attributes:
             if raw.fget is None:
                 return getattr(o, name)
             return self.calls.ready(raw.fget)(o)
+        if name == "__dict__":
+            return self.namespace(o)
         if kind is types.MemberDescriptorType:
             value = getattr(o, name, MISSING)
             if not recorder.is_born(o):
@@ -251,8 +253,6 @@ class Attributes:
                 if value is not MISSING and raw.__objclass__.__flags__ & HEAP:
                     self.known[id(o), name] = value
             return getattr(o, name) if value is MISSING else value
-        if name == "__dict__":
-            return self.namespace(o)
         if type(o) is types.CellType and not recorder.is_born(o):
             return recorder.cell(o, name).cell_contents
         if name == "__kwdefaults__" and recorder.is_outside(o) and o.__kwdefaults__ is not None:

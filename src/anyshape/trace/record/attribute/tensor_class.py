@@ -3,7 +3,7 @@
 Traced tensors have the methods that the class had when this system was imported. A program depends
 on how many names the class has: it is another one after a name has been added, or has hidden one of
 the classes in C below. Of the methods that the class has in Python, it depends on those that it
-looks up by name.
+looks up by name, and of the special ones (`tensor/python_method.py`) on those that it uses.
 """
 
 from __future__ import annotations
@@ -13,16 +13,27 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
+from anyshape.tensor.python_method import PYTHON_METHODS
 from anyshape.trace.record.read import read as reads
 from anyshape.trace.record.read.read import MISSING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from anyshape.trace.record.call.call import Calls
     from anyshape.trace.record.recorder import Recorder
+    from anyshape.trace.tracer import Tracer
 
 NAMES: Final[Any] = vars(torch.Tensor)  # a live view
 _PLAIN: Final = dict(NAMES)
 _METHODS: Final = frozenset(n for n, f in _PLAIN.items() if type(f) is FunctionType)
+
+
+def reads_of(tracer: Tracer) -> Iterator[tuple[str, Any, Any, Any]]:
+    """What a trace has read of the class without looking a name up."""
+    yield reads.LENGTH, NAMES, None, len(NAMES)
+    for name in sorted(tracer.met_methods):
+        yield reads.ITEM, NAMES, name, PYTHON_METHODS[name]
 
 
 class TensorClass:
@@ -33,6 +44,9 @@ class TensorClass:
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
         self.names: frozenset[str] = _METHODS
+        for name, method in PYTHON_METHODS.items():
+            if NAMES.get(name) is not method:
+                raise recorder.refusal(f"torch.Tensor has another {name} than torch's")
         if len(NAMES) != len(_PLAIN):
             added = NAMES.keys() - _PLAIN.keys()
             self.names |= added

@@ -351,7 +351,7 @@ class Builtins:
         """A method of a text: the texts of its arguments count."""
         plain = self._operators.plain
         if f.__name__ == "join" and args:
-            return f(self._containers.iterated(args[0]))
+            return f(self._containers.gathered(args[0]))
         text = plain(f.__self__)
         f = f if text is f.__self__ else getattr(text, f.__name__)
         if f.__name__ != "format":

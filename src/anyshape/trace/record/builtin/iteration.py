@@ -49,6 +49,7 @@ _CALLING: Final = frozenset(
 )  # fmt: skip
 _COMPUTING: Final[Any] = (itertools.accumulate, math.prod, math.fsum, math.dist)  # with items
 _ABOUT: Final = ("__code__", "__defaults__", "__kwdefaults__", "__annotations__")
+_GATHERING: Final = (list, tuple, bytes, bytearray)  # they ask how long a list may become
 _HASHING: Final = (set, frozenset, dict, OrderedDict, Counter)
 _MAPPINGS: Final = (dict, OrderedDict, Counter)
 _SPECIAL: Final[Any] = (
@@ -156,6 +157,7 @@ class Iterations:
             for a in args:
                 self._recorder.need_passive(a)
         gone_through = self._looped if f in _LAZY else self.iterated
+        gone_through = self._gathered if f in _GATHERING else gone_through
         if id(f) in _CALLING and args:
             given = [self._calls.ready(args[0]), *[gone_through(a) for a in args[1:]]]
         elif f in (itertools.accumulate, itertools.groupby) and len(args) > 1:
@@ -197,6 +199,12 @@ class Iterations:
             return self._operators.plain(a) if type(a) is str else a
         return self._containers.iterated(a)
 
+    def _gathered(self, a: Any) -> Any:
+        """The iterable of which a function called with `a` makes a list."""
+        if type(a) in ATOMS or isinstance(a, torch.Tensor):
+            return self.iterated(a)
+        return self._containers.gathered(a)
+
     def _looped(self, a: Any) -> Any:
         """The iterable that an iterator made from `a` iterates over."""
         found = self.iterated(a)
@@ -228,7 +236,7 @@ class Iterations:
             made = o.copy()
             made.sort(key=key, reverse=reverse)
             return made
-        parts = list(self.iterated(o))
+        parts = list(self._gathered(o))
         ready = None if key is None else self.given(key)
         keys = parts if ready is None else [ready(x) for x in parts]
         keys = [self._operators.plain(k) for k in keys]

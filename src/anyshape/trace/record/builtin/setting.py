@@ -21,12 +21,14 @@ from anyshape.torch_compat.process_flag import (
     BLIND_SETTERS,
     FLAG_GETTERS,
     FLAG_SETTERS,
+    GETTERS,
+    MODE_GETTERS,
     PLACES,
     Place,
     places_set,
 )
 from anyshape.torch_compat.thread_state import set_grad_enabled
-from anyshape.trace.mode.execution_modes import need_flag, set_flag
+from anyshape.trace.mode.execution_modes import set_flag
 from anyshape.trace.mode.mode_recorder import MANAGERS
 from anyshape.trace.record.foreign.territory import twin_always
 from anyshape.trace.record.read import read as reads
@@ -52,7 +54,9 @@ def setting_calls() -> Iterator[tuple[Any, Any]]:
     for name, f in BLIND_SETTERS.items():
         yield f, functools.partial(_blind, name)
     yield torch.set_grad_enabled, _set_grad
-    yield torch.is_grad_enabled, _is_grad
+    for name, f in MODE_GETTERS.items():
+        yield f, functools.partial(_asked, name)
+    yield torch.get_default_device, _default_device
     yield set_grad_enabled, lambda recorder, mode: recorder.tracer.set_grad_plainly(mode)
     for f in AUTOCAST_SETTERS:
         yield f, functools.partial(_set_autocast, f)
@@ -81,11 +85,6 @@ def _owner(manager: Any) -> Any:
     return manager.__self__ if type(manager) is types.MethodType else manager
 
 
-def _is_grad(recorder: Recorder) -> Any:
-    recorder.tracer.has_read_grad = True
-    return recorder.note(reads.CALL, torch.is_grad_enabled, (), torch.is_grad_enabled())
-
-
 def _set_autocast(setter: Any, recorder: Recorder, *args: Any) -> None:
     # the program may set a dtype to what it is
     for device, dtype in recorder.tracer.outer_dtypes.items():
@@ -96,17 +95,17 @@ def _set_autocast(setter: Any, recorder: Recorder, *args: Any) -> None:
 def _put(name: str, recorder: Recorder, *args: Any, **named: Any) -> None:
     args = tuple([bool(a) if type(a) is SymBool else a for a in args])
     tracer = recorder.tracer
-    for place in places_set(name, args, named):
-        if place in tracer.read_places:  # the program may set it to what it was
-            tracer.emit(need_flag, (place.getter, place.args, tracer.read_places.pop(place)))
     tracer.put_flags(places_set(name, args, named))
     tracer.emit(set_flag, (name, args, named))
 
 
-def _asked(name: str, recorder: Recorder, *args: Any) -> Any:
+def _asked(name: str, recorder: Recorder, *args: Any, **named: Any) -> Any:
+    if args or named:
+        GETTERS[name](*args, **named)  # raises for what no setting can be asked with
+    args = (*args, *named.values())
     place, flags = Place(name, args), recorder.tracer.flags
     if place in flags:
-        is_list = type(FLAG_GETTERS[name](*args)) is list
+        is_list = type(GETTERS[name](*args)) is list
         return recorder.born(list(flags[place])) if is_list else flags[place]
     if place.is_coupled and any(other.is_coupled for other in flags):
         raise recorder.refusal(f"{name}() is called after a setting that may change what it gives")
@@ -114,10 +113,26 @@ def _asked(name: str, recorder: Recorder, *args: Any) -> Any:
     if before is not None and place in PLACES:
         value = before[PLACES.index(place)]
     else:
-        value = FLAG_GETTERS[name](*args)
+        value = GETTERS[name](*args)
+    return _noted(recorder, place, value)
+
+
+def _noted(recorder: Recorder, place: Place, value: Any) -> Any:
+    """A setting or mode of the caller is a condition, and one that the program has made is not."""
+    if not recorder.tracer.is_callers(place):
+        return value
+    recorder.tracer.has_read_grad |= place.getter == "is_grad_enabled"
     if recorder.is_refusing:
         recorder.tracer.read_places[place] = value
-    return recorder.note(reads.CALL, FLAG_GETTERS[name], args, value)
+    return recorder.note(reads.CALL, GETTERS[place.getter], place.args, value)
+
+
+def _default_device(recorder: Recorder) -> Any:
+    found, tracer = torch.get_default_device(), recorder.tracer
+    if found != tracer.device:  # of a block of the program
+        return found
+    tracer.asked_device = True
+    return recorder.note(reads.CALL, torch.get_default_device, (), found)
 
 
 def _blind(name: str, recorder: Recorder, *_: Any, **__: Any) -> None:

@@ -6,6 +6,7 @@ trace see. The change itself is a call of the graph.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import functools
 from collections import Counter, OrderedDict, defaultdict, deque
@@ -19,7 +20,7 @@ from anyshape.tensor.sym_tensor import SymTensor
 from anyshape.trace.record.atom import ATOMS, CONTAINERS, SYMBOLIC, Function
 from anyshape.trace.record.container.comparison import Comparisons
 from anyshape.trace.record.container.container_method import ContainerMethods
-from anyshape.trace.record.container.live import Driven, checked_iterator, steps
+from anyshape.trace.record.container.live import Driven, Unpacked, checked_iterator, steps
 from anyshape.trace.record.container.lookup import equal_key, found_among
 from anyshape.trace.record.container.view import VIEWS, Proxy, Views
 from anyshape.trace.record.effect import effect
@@ -266,6 +267,7 @@ class Containers:
         if type(o) is str:
             return len(self.calls.operators.plain(o))
         if type(o) is SymTensor and o._meta.shape:
+            self._recorder.tracer.met_methods.add("__len__")
             return o._meta.shape[0]  # which stays symbolic
         if type(o) is SymList or type(o) is SymRange:
             return o.length
@@ -313,6 +315,17 @@ class Containers:
                 raise recorder.refusal(f"a {kind.__name__} from outside is gone through")
         return o
 
+    def gathered(self, o: Any) -> Any:
+        """The iterable of which Python makes a list, or a tuple: it asks how long that may be."""
+        found = self.iterated(o)
+        for name in ("__len__", "__length_hint__"):
+            method = self._special(o, name)
+            if method is not None:
+                with contextlib.suppress(TypeError):
+                    self.calls.operators.truth(method())
+                break
+        return found
+
     def _driven(self, iterator: Any) -> Any:
         """What an `__iter__` of the user's gave: an iterator of the user's is moved on by twins."""
         checked_iterator(iterator)
@@ -345,7 +358,8 @@ class Containers:
 
     def unpacked(self, o: Any) -> Any:
         """The sequence that is unpacked into several targets."""
-        return self.iterated(o)
+        found = self.iterated(o)
+        return Unpacked(found, self) if type(found) is Driven else found
 
     def mapping(self, o: Any) -> Any:
         """The keyword arguments that `**o` passes."""

@@ -28,6 +28,7 @@ _USED: Final = {  # methods that stand for a method in C, which calls none of th
     "__len__": ("__len__",),
 }
 _PLACED: Final = frozenset(("insert", "pop", "rotate"))  # whose first argument is a place
+_GATHERING: Final = ("extend", "__iadd__", "join", "__add__")
 _LOOKUPS: Final = frozenset(("get", "__contains__"))  # a key that is missing is no error
 
 
@@ -200,7 +201,7 @@ class ContainerMethods:
     def _prepared(self, name: str, args: Any, named: Any) -> Any:
         """Arguments of a method in C: callbacks are twins, and what is consumed is recorded."""
         if args and name in CONSUMING:
-            args = tuple([self._consumed(a) for a in args])
+            args = tuple([self._consumed(a, name in _GATHERING) for a in args])
         if named:
             functions = (Function, types.MethodType)
             named = {
@@ -209,8 +210,8 @@ class ContainerMethods:
             }
         return args, named
 
-    def _consumed(self, x: Any) -> Any:
-        found = self._containers.iterated(x)
+    def _consumed(self, x: Any, is_gathered: bool) -> Any:
+        found = self._containers.gathered(x) if is_gathered else self._containers.iterated(x)
         return found if isinstance(found, CONTAINERS) else _Drained(iter(found))
 
 

@@ -15,6 +15,8 @@ from anyshape.trace.record.effect.effect import native
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from anyshape.trace.record.container.container import Containers
+
 _VALUES: Final[Any] = type({}.values())
 _ITEMS: Final[Any] = type({}.items())
 
@@ -71,6 +73,28 @@ class Driven:
     def state(self) -> Any:
         """All that it does next depends on."""
         return ("driven", self.iterator)
+
+
+class Unpacked:
+    """An iterator of the user's that is unpacked: for the rest, which a target with a star takes,
+    Python asks it for an iterator once more.
+    """
+
+    __slots__ = ("_containers", "_driven", "_is_asked")
+
+    def __init__(self, driven: Driven, containers: Containers) -> None:
+        self._driven = driven
+        self._containers = containers
+        self._is_asked = False
+
+    def __iter__(self) -> Iterator[Any]:
+        if self._is_asked:
+            return iter(self._containers.gathered(self._driven.iterator))
+        self._is_asked = True
+        return self
+
+    def __next__(self) -> Any:
+        return next(self._driven)
 
 
 def checked_iterator(found: Any) -> Any:

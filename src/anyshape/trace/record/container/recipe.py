@@ -14,6 +14,7 @@ import itertools
 import operator
 import types
 import weakref
+from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from anyshape.tensor.sym_tensor import SymTensor
@@ -189,10 +190,21 @@ ITERATORS: Final = frozenset(
     | {itertools.zip_longest, itertools.filterfalse, itertools.takewhile, itertools.dropwhile}
     | {itertools.accumulate, itertools.chain, itertools.compress}
 )
+_DICTS: Final[Any] = ({}, OrderedDict())
+DICT_VIEWS: Final[dict[type, Any]] = {
+    type(getattr(d, name)()): getattr(type(d), name)
+    for d in _DICTS
+    for name in ("keys", "values", "items")
+}
+"""The methods that give views of dicts, by the types of these."""
 _BY_KIND: Final[dict[type, Callable[[Any], Recipe | None]]] = {
     types.GeneratorType: _generator,
     types.MappingProxyType: lambda x: Recipe(type(x), tuple(gc.get_referents(x))),
     types.GenericAlias: lambda x: Recipe(type(x), (x.__origin__, x.__args__)),
     types.UnionType: lambda x: Recipe(_union, x.__args__),
     weakref.ref: _weak,
+    **{
+        kind: lambda x: Recipe(DICT_VIEWS[type(x)], tuple(gc.get_referents(x)))
+        for kind in DICT_VIEWS
+    },
 }

@@ -1,9 +1,9 @@
 """Functions of the user's without twins: what they name counts as read; none of them may write.
 
-A function without source is known by its code alone. All that it names, and that functions name
-which it names, is noted with everything that it holds; so are the methods that its names lead to
-from there. None of them may have an instruction that changes something outside. The methods that
-`dataclass` generates have no source either; they write to their object alone.
+A function without source is known by its code alone. What it may reach (`reach.py`) is noted as
+read, and none of the functions that it may run may have an instruction that changes something
+outside. The methods that `dataclass` generates have no source either; they write to their object
+alone.
 """
 
 from __future__ import annotations
@@ -12,22 +12,21 @@ import dataclasses
 import dis
 import inspect
 import opcode
-import sys
-import types
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from anyshape.env.site import is_framework
 from anyshape.torch_compat.process_flag import read_flags, set_flags
 from anyshape.trace.options import DONE
 from anyshape.trace.record.atom import ATOMS, Function
 from anyshape.trace.record.container.method_name import CHANGING
 from anyshape.trace.record.foreign.passive import is_generated
-from anyshape.trace.record.foreign.territory import is_library, is_twinned
+from anyshape.trace.record.foreign.reach import Reach, codes_in, note_defaults
 from anyshape.trace.record.read import read as reads
 
 if TYPE_CHECKING:
+    import types
+
     from anyshape.trace.record.reader import Reader
 
 _COROUTINES: Final = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
@@ -35,12 +34,9 @@ _ATTRIBUTES: Final = frozenset(opcode.opmap[name] for name in ("STORE_ATTR", "DE
 _GLOBALS: Final = frozenset(opcode.opmap[name] for name in ("STORE_GLOBAL", "DELETE_GLOBAL"))
 _ITEMS: Final = frozenset(opcode.opmap[name] for name in ("STORE_SUBSCR", "DELETE_SUBSCR"))
 _STORES: Final = _ATTRIBUTES | _ITEMS
-_GLOBAL_READS: Final = ("LOAD_GLOBAL", "LOAD_NAME")
 _CHANGING: Final = CHANGING.union(
     ("setattr", "delattr", "__setattr__", "__delattr__", "__dict__", "vars", "exec", "eval")
 )
-_CALLED: Final = ("__call__", "forward")  # what calls of an object run
-_MOST: Final = 1000  # objects that are looked at for one function
 _TO_CLASSES: Final = frozenset(("type", "__class__", "setattr", "delattr"))  # ways to a class
 
 
@@ -69,120 +65,44 @@ def call_unrecorded(recorder: Reader, f: Any, /, *args: Any, **named: Any) -> An
 
 
 def survey(recorder: Reader, f: Any, args: tuple[Any, ...] = ()) -> None:
-    """Note what a function without a twin may read: globals that it names, and its cells."""
-    todo, seen = [f], set()
-    owned: set[Any] = set()  # methods of objects from outside
-    while todo:
-        f = todo.pop()
-        if f in seen:
-            continue
-        seen.add(f)
-        values = [*_defaults(recorder, f), *_named(recorder, f)]
-        for value in values:
-            recorder.deep(value)
-            if type(value) is Function and is_twinned(value.__code__):
-                todo.append(value)
-        methods = _methods(recorder, f.__code__, [*values, *args])
-        owned |= set(methods)
-        todo += methods
-        if recorder.options.effects != DONE and _owner(f, args) is None:
-            held = [x for x in (*values, *args) if _can_change(recorder, x)]
-            _need_reader(recorder, f, has_owners=bool(held) or f in owned)
-
-
-def _methods(recorder: Reader, code: types.CodeType, objects: list[Any]) -> list[Any]:
-    """The functions of the user's that a code may reach from objects by the names in it."""
-    names = {name for c in (code, *_inner(code)) for name in c.co_names}
-    found: list[Any] = []
-    todo, seen = list(objects), set[int]()
-    while todo:
-        o = todo.pop()
-        if len(seen) > _MOST:
-            raise recorder.refusal(f"{code.co_name} has no source, and reaches many objects")
-        if id(o) in seen or type(o) in ATOMS or recorder.is_born(o) or not _can_change(recorder, o):
-            continue
-        seen.add(id(o))
-        for name in (*names, *_CALLED):
-            x = inspect.getattr_static(o, name, None)
-            functions = [g for g in _behind(x) if not is_framework(g.__code__.co_filename)]
-            found += [g for g in functions if is_twinned(g.__code__)]
-            if not functions and name in names:
-                todo.append(x)
-    return found
-
-
-def _behind(x: Any) -> list[types.FunctionType]:
-    """The functions of a method, a class method or a property."""
-    ways = [x.fget, x.fset] if isinstance(x, property) else [x]
-    if isinstance(x, classmethod | staticmethod | types.MethodType):
-        ways = [x.__func__]
-    return [f for f in ways if type(f) is Function]
-
-
-def _defaults(recorder: Reader, f: Any) -> list[Any]:
-    """The default values of a function, noted as read; none of them is an input of the program."""
-    recorder.inputs.pop((reads.ATTRIBUTE, id(f), "__defaults__"), None)
-    defaults, named = recorder.note_function(f)
-    return [*(defaults or ()), *(named or {}).values()]
-
-
-def _named(recorder: Reader, f: Any) -> list[Any]:
-    """The names outside a function that it refers to, noted as read."""
-    found, todo = [], [f.__code__]
-    while todo:
-        code = todo.pop()
-        for name in {i.argval for i in dis.get_instructions(code) if i.opname in _GLOBAL_READS}:
-            if (id(f.__globals__), name) in recorder._globals:
-                raise recorder.refusal(f"{f.__qualname__} may read {name}, which was assigned")
-            if name in f.__globals__:
-                recorder.inputs.pop((reads.ITEM, id(f.__globals__), name), None)
-                value = f.__globals__[name]
-                found.append(recorder.note(reads.ITEM, f.__globals__, name, value))
-        todo += _inner(code)
-    for cell in f.__closure__ or ():
-        try:
-            value = cell.cell_contents
-        except ValueError:
-            continue
-        found.append(recorder.note(reads.ATTRIBUTE, cell, "cell_contents", value))
-    return found
-
-
-def _inner(code: types.CodeType) -> list[types.CodeType]:
-    return [c for c in code.co_consts if isinstance(c, types.CodeType)]
+    """Note what a function without a twin may read; refuse one that may write."""
+    reach = Reach(recorder, f).close(args)
+    if reach.remakes:
+        raise recorder.refusal(f"{f.__qualname__} has no source, and calls __init__ by name")
+    if recorder.options.effects == DONE:
+        return
+    for g in reach.functions:
+        if _owner(g, args) is None:
+            _need_reader(recorder, g, has_objects=reach.has_objects)
 
 
 def _has(code: types.CodeType, operations: frozenset[int]) -> bool:
     return not operations.isdisjoint(code.co_code[::2])
 
 
-def _can_change(recorder: Reader, x: Any) -> bool:
-    """Whether an object is outside, and it, or what is reached from it, may be changed."""
-    if type(x) in ATOMS or isinstance(x, torch.Tensor) or recorder.is_born(x):
-        return False
-    if isinstance(x, Function):
-        return not is_framework(x.__code__.co_filename)
-    return not is_library(x) if isinstance(x, type) else not _is_of_framework(x)
-
-
-def _is_of_framework(x: Any) -> bool:
-    if not isinstance(x, types.ModuleType):
-        return False
-    is_builtin = x.__name__ in sys.builtin_module_names
-    return is_builtin or is_framework(getattr(x, "__file__", None) or "")
-
-
-def _need_reader(recorder: Reader, f: Any, *, has_owners: bool) -> None:
+def _need_reader(recorder: Reader, f: Any, *, has_objects: bool) -> None:
     """Refuse a function that may write to what it did not make."""
-    todo = [f.__code__]
-    while todo:
-        code = todo.pop()
+    for code in codes_in(f.__code__):
         stored = {i.argval for i in dis.get_instructions(code) if i.opname == "STORE_DEREF"}
         writes = _has(code, _GLOBALS) or not stored.isdisjoint(f.__code__.co_freevars)
-        changes = _has(code, _STORES) or not _CHANGING.isdisjoint(code.co_names)
-        if writes or (has_owners and changes):
+        changes = _stores(code) or not _CHANGING.isdisjoint(code.co_names)
+        if writes or (has_objects and changes):
             raise recorder.refusal(f"{f.__qualname__} has no twin, and may change something")
-        todo += _inner(code)
+
+
+def _stores(code: types.CodeType) -> bool:
+    """Whether a code assigns items or attributes, but for those that an `__init__` gives itself."""
+    if code.co_name != "__init__" or not code.co_argcount or _has(code, _ITEMS):
+        return _has(code, _STORES)
+    own, last = code.co_varnames[0], tuple[Any, ...]()
+    for i in dis.get_instructions(code):
+        named = i.argval if type(i.argval) is tuple else (i.argval,)
+        if i.opname.startswith("STORE_FAST") and own in named:
+            return True
+        if i.opcode in _ATTRIBUTES and (i.is_jump_target or last[-1:] != (own,)):
+            return True
+        last = named if i.opname.startswith("LOAD_FAST") else ()
+    return False
 
 
 # ---------------------------------------------------------------------- dataclasses
@@ -200,7 +120,7 @@ def _init_dataclass(
     """Repeat the generated `__init__` with twins of factories and of `__post_init__`."""
     o, calls = args[0], recorder.hooks.calls
     recorder.note(reads.ATTRIBUTE, f, "__code__", f.__code__)
-    _defaults(recorder, f)
+    note_defaults(recorder, f)
     try:
         given = _given(f, args, named)
     except TypeError:

@@ -229,6 +229,8 @@ class Operations:
 
     def _number(self, o: Any) -> Any:
         """A value to be shown: that of a number, where the trace may ask for it."""
+        if isinstance(o, torch.Tensor):
+            self._recorder.tracer.met_methods.update(("__format__", "__repr__"))
         if scalar_of(o):
             return value_of(o)
         if self._recorder.defers_text:
