@@ -261,3 +261,13 @@ def test_an_export_is_refused(body: str) -> None:
     with pytest.raises(anyshape.AnyshapeError):
         anyshape.export(f, (torch.ones(3),))
     assert repr(state(names)) == before
+
+
+@pytest.mark.parametrize("n", [1, 5])
+def test_what_is_reached_by_no_name_is_followed_once(n: int) -> None:
+    """Attention of torch has no twin; its layers are reached without a name of the code."""
+    torch.manual_seed(0)
+    layer = torch.nn.MultiheadAttention(8, 2, batch_first=True)
+    compiled = anyshape.compile(layer, dynamic="unbacked")
+    x = torch.randn(n, 3, 8)
+    assert torch.equal(compiled(x, x, x)[0], layer(x, x, x)[0])

@@ -74,9 +74,10 @@ class Reach:
                 self._visit(self._todo.pop())
             names = [*self._names]
             for o in self._holders:
+                is_first = id(o) not in self._looked
                 done = self._looked.get(id(o), 0)
                 self._looked[id(o)] = len(names)
-                self._todo += self._by_name(o, names[done:], is_first=done == 0)
+                self._todo += self._by_name(o, names[done:], is_first=is_first)
         return self
 
     def _refuse(self, what: str) -> Exception:
