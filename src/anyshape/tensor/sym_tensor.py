@@ -377,13 +377,13 @@ def _text(t: SymTensor, *, for_user: bool) -> str:
 
 
 def _repr(t: SymTensor, **_: Any) -> str:
-    return _text(t, for_user=is_asked_by_user(1))
+    return _text(t, for_user=is_asked_by_user(2))  # the first is of `noted`
 
 
 def _format(t: SymTensor, spec: str) -> str:
     if not t._meta.shape and spec:
         return format(t.item(), spec)
-    return _text(t, for_user=is_asked_by_user(1))
+    return _text(t, for_user=is_asked_by_user(2))  # the first is of `noted`
 
 
 def _as_index(t: SymTensor) -> Any:

@@ -40,7 +40,7 @@ _MODULES: Final = frozenset(
 )  # fmt: skip
 _REACHING: Final = frozenset(("attrgetter", "methodcaller", "cache", "lru_cache", "singledispatch"))
 _OF_TORCH: Final = ("torch.nn.functional", "torch.functional")
-_CHECKS: Final = ("_check", "sym_", "is_tensor", "is_complex", "is_floating_point")
+_CHECKS: Final = ("_assert", "_check", "sym_", "is_tensor", "is_complex", "is_floating_point")
 _READING: Final = frozenset(
     ("forward", "parameters", "named_parameters", "buffers", "named_buffers", "children",
      "named_children", "modules", "named_modules", "get_parameter", "get_buffer", "get_submodule")
