@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextvars
+import enum
 import functools
 import io
 import itertools
 import random
 import weakref
+from collections import namedtuple
 from typing import Any
 
 import pytest
@@ -180,6 +182,9 @@ READERS = {
     "an item of a tensor": "y = torch.zeros_like(x); y[:] = x + 1; return y",
     "a list of its own": "parts = []; parts.append(x); return torch.cat(parts)",
     "a method that reads": "return Point(x).total()",
+    "a tuple with names": "p = Pair(x, 2)._replace(second=3); return p.first * p.second",
+    "a member of an enumeration": "return x * Kind.SECOND.value",
+    "a class of no module": "return Nameless().scale(x)",
 }
 
 
@@ -202,8 +207,18 @@ def space() -> dict[str, Any]:
         "GENERATOR": (k for k in range(1, 100)),
         "OUT": io.StringIO(),
         "VARIABLE": contextvars.ContextVar("variable", default=1),
+        "Pair": namedtuple("Pair", "first second"),
+        "Kind": enum.Enum("Kind", "FIRST SECOND"),
+        "Nameless": _nameless(),
     }
     return {**names, **given, **more, "STATE": names["State"]()}
+
+
+def _nameless() -> Any:
+    """A class whose module has no name, so that Python takes it for one of the builtins."""
+    names: dict[str, Any] = {}
+    exec("class Nameless:\n    def scale(self, x):\n        return x * 2", names)
+    return names["Nameless"]
 
 
 def made(body: str) -> tuple[Any, dict[str, Any]]:

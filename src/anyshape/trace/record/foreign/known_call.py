@@ -71,6 +71,8 @@ def computes(f: Any) -> bool:
     if isinstance(f, type):
         return _makes_values(f) or (module in _MODULES and name not in _REACHING)
     if type(f) is types.BuiltinFunctionType:
+        if isinstance(f.__self__, type) and f.__self__.__module__ == "builtins":
+            return True  # as `tuple.__new__` and `dict.fromkeys`
         if not isinstance(f.__self__, types.ModuleType | type | None):
             return False  # the method of an object
         module = module or getattr(f.__self__, "__name__", None)
@@ -102,4 +104,4 @@ def _makes_values(kind: type) -> bool:
         return True
     if issubclass(kind, BaseException) and kind.__module__ == "builtins":
         return True
-    return kind in CONTAINERS or issubclass(kind, torch.Tensor)
+    return kind in CONTAINERS or issubclass(kind, torch.Tensor | tuple)

@@ -14,6 +14,7 @@ import functools
 import sys
 import types
 import weakref
+from collections import namedtuple
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
@@ -47,7 +48,8 @@ _IN_PLACE: Final = frozenset(
 _DYNAMIC: Final = frozenset(("__dict__", "__getattribute__", "__globals__", "__subclasses__"))
 _REGISTRIES: Final = ("_parameters", "_buffers", "_modules")
 _HOOKS: Final = ("_forward_hooks", "_forward_pre_hooks")
-_WRAPPING: Final = (property, classmethod, staticmethod, functools.cached_property)
+_PROPERTIES: Final = (property, types.DynamicClassAttribute)
+_WRAPPING: Final = (*_PROPERTIES, classmethod, staticmethod, functools.cached_property)
 
 
 class Reach:
@@ -251,7 +253,7 @@ def _is_written(f: Any, base: type) -> bool:
 
 def _behind(x: Any) -> tuple[Any, ...]:
     """What a descriptor of a class leads to."""
-    if isinstance(x, property):
+    if isinstance(x, _PROPERTIES):
         return (x.fget,)
     if isinstance(x, classmethod | staticmethod):
         return (x.__func__,)
@@ -260,7 +262,11 @@ def _behind(x: Any) -> tuple[Any, ...]:
     return () if type(x) in _PLACES else (x,)
 
 
-_PLACES: Final = (types.MemberDescriptorType, types.GetSetDescriptorType)
+_PLACES: Final = (
+    types.MemberDescriptorType,
+    types.GetSetDescriptorType,
+    type(vars(namedtuple("_Pair", "first"))["first"]),
+)
 
 
 def _is_object(x: Any) -> bool:

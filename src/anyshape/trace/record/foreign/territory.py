@@ -86,8 +86,9 @@ def is_library(cls: type) -> bool:
     """Whether a class belongs to torch, to Python itself, or to this system."""
     name = cls.__module__
     file = getattr(sys.modules.get(name), "__file__", None)
-    if file is None:  # a module of C, or of code without a file
-        return name in sys.builtin_module_names or not cls.__flags__ & HEAP
+    if file is None:  # a module of C, or of code without a file, which may have no name either
+        is_of_c = name in sys.builtin_module_names and name != "builtins"
+        return is_of_c or not cls.__flags__ & HEAP
     return is_framework(file)
 
 
