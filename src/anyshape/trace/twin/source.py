@@ -55,7 +55,7 @@ _PRIVATE: Final = re.compile(r"^_[^_]\w*?__(?=\w*[^_]_?$)")  # a class before a 
 _STANDARD: Final = sysconfig.get_paths()["stdlib"]
 _REWRITTEN: Final = "@py"  # how the names begin that pytest gives to its own variables
 _Place: TypeAlias = tuple[int, str]  # the first line and the name of a function
-_files: dict[str, tuple[int, dict[_Place, list[Function]]]] = {}  # with the number of lines
+_files: dict[str, tuple[list[str], dict[_Place, list[Function]]]] = {}  # with the lines
 _registered: dict[CodeType, Function] = {}
 
 
@@ -71,13 +71,25 @@ def source_of(code: CodeType) -> Function | None:
         return copy.deepcopy(registered)
     if code.co_name.startswith("<") and code.co_name != "<lambda>":
         return None
+    found = _of_lines(code)
+    if found is None and _is_read_again(code.co_filename):
+        found = _of_lines(code)
+    return found
+
+
+def _of_lines(code: CodeType) -> Function | None:
     try:
         found = _of_block(code) if code.co_name != "<lambda>" else None
-        if found is None:
-            found = _of_file(code)
+        return _of_file(code) if found is None else found
     except (OSError, SyntaxError, ValueError, TypeError, IndexError, RecursionError):
         return None
-    return found
+
+
+def _is_read_again(file: str) -> bool:
+    """Forget the lines of a file that has changed since they were read; whether it has."""
+    before = linecache.cache.get(file)
+    linecache.checkcache(file)
+    return before is not None and linecache.cache.get(file) is not before
 
 
 def _lines(file: str) -> list[str]:
@@ -136,7 +148,7 @@ def _functions(file: str) -> dict[_Place, list[Function]]:
     """The functions of a file by where they begin."""
     lines = _lines(file)
     known = _files.get(file)
-    if known is None or known[0] != len(lines):
+    if known is None or known[0] is not lines:
         found: dict[_Place, list[Function]] = {}
         try:
             tree = _parsed("".join(lines))
@@ -146,7 +158,7 @@ def _functions(file: str) -> dict[_Place, list[Function]]:
             if isinstance(n, ast.FunctionDef | ast.Lambda):
                 start = min([n.lineno, *[d.lineno for d in getattr(n, "decorator_list", ())]])
                 found.setdefault((start, getattr(n, "name", "<lambda>")), []).append(n)
-        known = _files[file] = (len(lines), found)
+        known = _files[file] = (lines, found)
     return known[1]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import fractions
 import json.decoder
@@ -18,10 +19,12 @@ from torch.nn import functional as F  # noqa: N812  as everybody calls it
 from torch.nn.modules import module
 
 from anyshape.trace.twin.hook import HOOKS
+from anyshape.trace.twin.source import source_of
 from anyshape.trace.twin.twin import is_twin, twin_code
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 SAME = [
     "born",
@@ -256,3 +259,17 @@ def test_no_twin_of_a_coroutine() -> None:
     async def wait() -> None: ...
 
     assert twin_code(wait.__code__) is None
+
+
+def test_a_file_that_has_changed_is_read_again(tmp_path: Path) -> None:
+    file = tmp_path / "changing.py"
+    for body in ("return x + 1", "y = x * 3\n    return y - 2"):
+        file.write_text(f"def f(x):\n    {body}\n")
+        names: dict[str, Any] = {}
+        exec(compile(file.read_text(), str(file), "exec"), names)
+        tree = source_of(names["f"].__code__)
+        assert tree is not None
+        assert ast.unparse(tree) == f"def f(x):\n    {body}"
+    file.write_text("def f(x):\n    return 0\n")
+    linecache.checkcache(str(file))
+    assert source_of(names["f"].__code__) is None  # it is as it was when it was imported
