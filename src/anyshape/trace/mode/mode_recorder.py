@@ -310,8 +310,8 @@ class ModeRecorder:
             (dtype, _default_dtype(), False),
         )
         left = [now if was != now or is_own else None for was, now, is_own in states]
-        if self._left_autocast:
-            self._switch_modes()
+        if self._left_autocast or self._grad is False:
+            self._switch_modes()  # what only this package has switched off for the last call
         if any(state is not None for state in left):
             self.graph.nodes.append(Node(leave_modes, tuple(left), {}, None, self.epoch, None))
 

@@ -120,6 +120,7 @@ def test_buffers_that_change(kind):
 
     made = {
         **forms(program().to_torch()),
+        "fx": program().to_fx(),
         "ours": program().module(),
         "again": exported(program().module(), calls[0]).module(),
         "back": anyshape.from_torch(program().to_torch()).module(),
@@ -134,6 +135,7 @@ def test_buffers_that_change(kind):
             t.detach().zero_()  # a form that was made of the same tensors has run
         for x, (out, buffers) in zip(calls, wanted, strict=True):
             need_equal(module(x), out, name)
+            assert torch.is_grad_enabled(), name
             for n, want in buffers.items():
                 need_equal(state[n], want, f"{name}: {n}")
 
