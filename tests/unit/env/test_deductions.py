@@ -12,8 +12,10 @@ from typing import NamedTuple
 
 import pytest
 
-from anyshape.env import Env
-from anyshape.expr import ge0
+from anyshape.env import Env, Fact
+from anyshape.env.learning.learn import learn
+from anyshape.errors import ConstraintError
+from anyshape.expr import eq0, ge0
 from tests.unit.env.story import Story, truths
 
 
@@ -385,3 +387,15 @@ def test_a_multiple_of_a_long_sum_bounds_the_sum(n: int) -> None:
     assert env.prove(ge0((-total).shift(50))).answer is True
     assert env.prove(ge0((-total.scale(3)).shift(150))).answer is True
     assert env.prove(ge0((-total).shift(49))).answer is None
+
+
+def test_a_long_equation_that_no_integers_solve_is_refused() -> None:
+    env = Env()
+    total = env.pool.zero
+    for _ in range(70):
+        total = total + env.unbacked().scale(2)
+    difference = env.unbacked().scale(2) - total
+    with pytest.raises(ConstraintError, match="the left side is 1 modulo 2"):
+        learn(env.knowledge, Fact(eq0(difference.shift(1)), "check"))
+    env.assume(eq0(difference.shift(6)))
+    assert env.prove(ge0(difference.shift(6))).answer is True
