@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from anyshape.trace.record.read.check import Check
-from anyshape.trace.record.read.read import CONTENT, FAILED, MISSING
+from anyshape.trace.record.read.read import CONTENT, MISSING
 
 if TYPE_CHECKING:
     from anyshape.trace.record.read.read import Place, Read
@@ -26,13 +26,7 @@ class Watch:
 
     def __call__(self) -> bool:
         """Whether all reads hold."""
-        try:
-            for test in self.tests:
-                if not test():
-                    return False
-        except FAILED:
-            return False
-        return True
+        return self._check()
 
     def add(self, other: Watch) -> None:
         """Watch what another trace of the same program has read, too."""
