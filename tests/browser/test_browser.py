@@ -14,8 +14,8 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
 
 import anyshape
-from anyshape.observe.report.data import Place, ReportData
 from anyshape.observe.report.page import write
+from anyshape.observe.report.report_data import Place, ReportData
 from tests.unit.observe.report.test_report import HOSTILE, Net, branching, hostile_report
 
 if TYPE_CHECKING:

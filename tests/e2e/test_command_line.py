@@ -21,7 +21,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 import anyshape
-from anyshape.cli import carried, output
+from anyshape.cli import bundled_folder, console
 from anyshape.cli.main import COMMANDS, main
 from anyshape.cli.schema import ERROR, INTERRUPTED, NEGATIVE, SCHEMAS, STATUSES, SUCCESS, USAGE
 from anyshape.errors import ConfigError
@@ -235,7 +235,7 @@ def test_a_wrong_command_line_is_explained(line: str, call: Any) -> None:
 def raising(monkeypatch: pytest.MonkeyPatch, folder: Path, error: str) -> None:
     """Make the example of the demo raise an error."""
     (folder / "experts.py").write_text(f"from anyshape import ConfigError\nraise {error}\n")
-    monkeypatch.setattr(carried, "EXAMPLES", (folder,))
+    monkeypatch.setattr(bundled_folder, "EXAMPLES", (folder,))
 
 
 def test_an_error_of_ours_has_no_traceback(
@@ -249,7 +249,7 @@ def test_an_error_of_ours_has_no_traceback(
 
 def test_an_error_of_anyshape_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
     """Negative control: only our messages and errors of the user's code become a message."""
-    monkeypatch.setattr(carried, "EXAMPLES", None)
+    monkeypatch.setattr(bundled_folder, "EXAMPLES", None)
     with pytest.raises(TypeError):
         main(["demo"])
 
@@ -490,7 +490,7 @@ def test_every_command_with_json_has_a_schema() -> None:
 def test_a_bar_is_shown_on_a_terminal_alone(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    shown = output.Output()
+    shown = console.Output()
     assert list(shown.track([1, 2], "work")) == [1, 2]
     assert capsys.readouterr() == ("", "")
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)

@@ -76,5 +76,5 @@ def test_an_unknown_code(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_page_that_is_not_installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("anyshape.cli.carried.PAGES", (tmp_path,))
+    monkeypatch.setattr("anyshape.cli.bundled_folder.PAGES", (tmp_path,))
     assert main(["errors", "AS101"]) == ERROR

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from anyshape.cli import carried
+from anyshape.cli import bundled_folder
 from anyshape.cli.main import main
 from anyshape.cli.schema import ERROR, SUCCESS
 
@@ -43,16 +43,16 @@ def test_an_example_prints(name: str, capsys: pytest.CaptureFixture[str]) -> Non
 def test_the_examples_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["demo", "--list"]) == SUCCESS
     shown = capsys.readouterr().out
-    there = carried.names(carried.EXAMPLES, ".py")
+    there = bundled_folder.names(bundled_folder.EXAMPLES, ".py")
     assert {"experts", *PRINTED} <= set(there)
     assert all(re.search(rf"^{name} +\w", shown, re.MULTILINE) for name in there)
 
 
 def test_every_example_is_in_the_readme() -> None:
-    readme = carried.find(carried.EXAMPLES, "README.md")
+    readme = bundled_folder.find(bundled_folder.EXAMPLES, "README.md")
     assert readme is not None
     listed = re.findall(r"^\| `(\w+)\.py` \|", readme.read_text(), re.MULTILINE)
-    assert set(carried.names(carried.EXAMPLES, ".py")) <= set(listed)
+    assert set(bundled_folder.names(bundled_folder.EXAMPLES, ".py")) <= set(listed)
 
 
 @pytest.mark.parametrize("name", ["sparce", "../setup", "README"])

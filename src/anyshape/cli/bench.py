@@ -15,7 +15,7 @@ from anyshape.cli.verify import shapes_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from anyshape.cli.output import Output
+    from anyshape.cli.console import Output
     from anyshape.cli.target import Call
 
 _ROUNDS: Final = 5

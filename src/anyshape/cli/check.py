@@ -18,8 +18,8 @@ from anyshape.cli.schema import NEGATIVE, SUCCESS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from anyshape.cli.output import Output
-    from anyshape.cli.watch import Finding, Watch
+    from anyshape.cli.console import Output
+    from anyshape.cli.finding import Finding, Watch
 
 
 @command("check", allow_interspersed_args=False)
@@ -41,7 +41,7 @@ def check(
 
     Options of this command come before SCRIPT; what follows it is for the script.
     """
-    from anyshape.cli.watch import Watch
+    from anyshape.cli.finding import Watch
 
     watch = Watch()
     with output.for_user(), watch, _replacing() if as_torch else contextlib.nullcontext():
@@ -87,7 +87,7 @@ def _lines(finding: Finding, is_allowed: bool) -> Iterator[str]:
 
 def _run(output: Output, watch: Watch, script: str, arguments: tuple[str, ...]) -> None:
     """Run a script as Python does, and note the error that ends it."""
-    from anyshape.cli.place import last_line
+    from anyshape.cli.user_place import last_line
 
     argv, path = sys.argv, sys.path[:]
     sys.argv = [script, *arguments]

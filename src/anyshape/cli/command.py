@@ -10,7 +10,7 @@ import click
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from anyshape.cli.output import Output
+    from anyshape.cli.console import Output
 
 _JSON: Final = "Print an object of JSON."
 _DEBUG: Final = "Show the traceback of an error."

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from anyshape.cli import carried
+from anyshape.cli import bundled_folder
 from anyshape.cli.command import command
 from anyshape.errors import ArgumentError, nearest
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from anyshape.cli.output import Output
+    from anyshape.cli.console import Output
 
 FIRST: Final = "experts"
 
@@ -26,7 +26,7 @@ FIRST: Final = "experts"
 @click.option("--list", "lists", is_flag=True, help="List the examples.")
 def demo(output: Output, name: str, *, lists: bool) -> int:
     """Run an example: without a name, a model that is exported and run at several sizes."""
-    known = carried.names(carried.EXAMPLES, ".py")
+    known = bundled_folder.names(bundled_folder.EXAMPLES, ".py")
     if lists:
         rows = [(n, _about(_file(n, known))) for n in known]
         output.table(("example", "what it is"), rows)
@@ -41,7 +41,7 @@ def demo(output: Output, name: str, *, lists: bool) -> int:
 
 
 def _file(name: str, known: list[str]) -> Path:
-    found = carried.find(carried.EXAMPLES, f"{name}.py")
+    found = bundled_folder.find(bundled_folder.EXAMPLES, f"{name}.py")
     if found is None or name not in known:
         there = ", ".join(known)
         raise ArgumentError(

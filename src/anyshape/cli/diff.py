@@ -12,7 +12,7 @@ from anyshape.cli.program_form import load_program
 from anyshape.cli.schema import NEGATIVE, SUCCESS
 
 if TYPE_CHECKING:
-    from anyshape.cli.output import Output
+    from anyshape.cli.console import Output
     from anyshape.export import ExportedProgram
 
 _UNIFIED: Final = ("---", "+++", "@@")

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from anyshape.cli import carried
+from anyshape.cli import bundled_folder
 from anyshape.cli.command import command
 from anyshape.error_codes import CODES
 from anyshape.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from anyshape.cli.output import Output
+    from anyshape.cli.console import Output
 
 _FENCE: Final = re.compile(r"^```\w*\n", re.MULTILINE)
 
@@ -41,9 +41,9 @@ def errors(output: Output, code: str | None) -> int:
 
 def page_of(code: str) -> str:
     """The Markdown of a page."""
-    file = carried.find(carried.PAGES, f"{code}.md")
+    file = bundled_folder.find(bundled_folder.PAGES, f"{code}.md")
     if file is None:
-        where = carried.PAGES[0]
+        where = bundled_folder.PAGES[0]
         raise ArgumentError(f"the page of {code} is not installed", why=f"there is none in {where}")
     return file.read_text(encoding="utf-8")
 

@@ -14,7 +14,7 @@ from anyshape.errors import ArgumentError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from anyshape.cli.output import Output
+    from anyshape.cli.console import Output
     from anyshape.env import Symbol
     from anyshape.export import ExportedProgram
     from anyshape.trace.capture import Captured

@@ -14,7 +14,7 @@ from anyshape.cli.schema import NEGATIVE, SUCCESS
 from anyshape.cli.target import read_target
 
 if TYPE_CHECKING:
-    from anyshape.cli.output import Output
+    from anyshape.cli.console import Output
 
 
 @command("export")

@@ -12,7 +12,7 @@ from anyshape.cli.target import read_target
 from anyshape.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from anyshape.cli.output import Output
+    from anyshape.cli.console import Output
 
 
 @command("infer")

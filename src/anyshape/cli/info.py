@@ -10,7 +10,7 @@ from anyshape.cli.command import command
 from anyshape.cli.program_form import calls_of, counted, load_program, members_of, size_text
 
 if TYPE_CHECKING:
-    from anyshape.cli.output import Output
+    from anyshape.cli.console import Output
 
 
 @command("info")

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from anyshape.cli.console import Output
 from anyshape.cli.interrupt import kept_interrupts
-from anyshape.cli.output import Output
-from anyshape.cli.place import last_line, raised_by
 from anyshape.cli.schema import ERROR, INTERRUPTED, SUCCESS
+from anyshape.cli.user_place import last_line, raised_by
 from anyshape.errors import AnyshapeError, AnyshapeWarning, nearest
 from anyshape.version import __version__
 

@@ -11,7 +11,7 @@ from anyshape.cli.command import command
 from anyshape.cli.program_form import load_program
 
 if TYPE_CHECKING:
-    from anyshape.cli.output import Output
+    from anyshape.cli.console import Output
 
 
 @command("report")

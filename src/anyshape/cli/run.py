@@ -13,7 +13,7 @@ from anyshape.cli.program_form import load_program
 from anyshape.errors import ArgumentError, SaveError
 
 if TYPE_CHECKING:
-    from anyshape.cli.output import Output
+    from anyshape.cli.console import Output
 
 
 @command("run")

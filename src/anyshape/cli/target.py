@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import click
 
-from anyshape.cli.place import raised_by
+from anyshape.cli.user_place import raised_by
 from anyshape.errors import AnyshapeError, ArgumentError
 
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from anyshape.cli.output import Output
+    from anyshape.cli.console import Output
 
 _MEMBERS: Final = ("fn", "args", "kwargs", "dynamic_shapes", "calls")
 _KINDS: Final = {"args": (tuple, list), "kwargs": (dict,), "calls": (list, tuple)}

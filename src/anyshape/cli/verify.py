@@ -13,7 +13,7 @@ from anyshape.cli.schema import NEGATIVE, SUCCESS
 from anyshape.cli.target import Call, read_target
 
 if TYPE_CHECKING:
-    from anyshape.cli.output import Output
+    from anyshape.cli.console import Output
     from anyshape.export import ExportedProgram
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Unpack
 
-    from anyshape.compile.signature import (
+    from anyshape.compile.overloads import (
         CompiledFunction,
         CompileOptions,
         Decorator,

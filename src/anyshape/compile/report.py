@@ -6,9 +6,9 @@ import linecache
 from typing import TYPE_CHECKING, Any
 
 from anyshape.compile.explanation import name_of
-from anyshape.observe.report.data import BREAK, Place, ReportData, cut
 from anyshape.observe.report.of_program import add_program
 from anyshape.observe.report.page import write
+from anyshape.observe.report.report_data import BREAK, Place, ReportData, cut
 
 if TYPE_CHECKING:
     import os

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import torch
 
-from anyshape.trace.record.atom import ATOMS, SYMBOLIC
+from anyshape.trace.record.object_kind import ATOMS, SYMBOLIC
 from anyshape.trace.record.read.read import ABSENT, CALL, CONTENT, KIND, LENGTH, META, MISSING, Read
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from anyshape.export.files.stand_in import StandIn
 from anyshape.export.files.structure import foreign
 from anyshape.torch_compat import pytree
 from anyshape.trace.argument.call_structure import Containers
-from anyshape.trace.record.read.equality import same as exactly
+from anyshape.trace.record.read.exact_equality import same as exactly
 
 if TYPE_CHECKING:
     from anyshape.trace.tree import Level

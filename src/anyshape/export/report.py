@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from anyshape.export.branches.branching import Branching, branches_of
-from anyshape.observe.report.data import ReportData
 from anyshape.observe.report.flame import of_profile
 from anyshape.observe.report.of_program import add_program
 from anyshape.observe.report.page import write
+from anyshape.observe.report.report_data import ReportData
 
 if TYPE_CHECKING:
     import os

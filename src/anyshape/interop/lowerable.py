@@ -36,7 +36,7 @@ from anyshape.trace.graph.graph import (
     op_name,
     values_in,
 )
-from anyshape.trace.higher_order.run import RUNNERS
+from anyshape.trace.higher_order.runtime import RUNNERS
 from anyshape.trace.mode.execution_modes import (
     casts_kept,
     leave_modes,

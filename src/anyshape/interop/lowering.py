@@ -24,7 +24,7 @@ from anyshape.interop.lowerable import (
 from anyshape.interop.lowering_guards import LoweringGuards
 from anyshape.interop.node_example import Examples
 from anyshape.interop.regions.lowering import lower_regions
-from anyshape.interop.regions.program import RegionProgram
+from anyshape.interop.regions.region_program import RegionProgram
 from anyshape.interop.runtime_wrapper import RuntimeWrapper
 from anyshape.interop.size_guards import GuardSorter, taken_guards
 from anyshape.torch_compat.fake_kernel import enable_python_dispatcher

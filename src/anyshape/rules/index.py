@@ -9,7 +9,7 @@ import torch
 from anyshape.errors import DimError, UnsupportedError
 from anyshape.expr.constructor import choice
 from anyshape.refusal import refused
-from anyshape.rules.data import count_true
+from anyshape.rules.data_dependent import count_true
 from anyshape.rules.dispatch.result import Done, Instead
 from anyshape.rules.dispatch.table import rule
 from anyshape.rules.shared.basic_index import basic_index

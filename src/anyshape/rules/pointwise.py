@@ -7,7 +7,7 @@ from typing import Any, Final
 import torch
 
 from anyshape.errors import ShapeError
-from anyshape.rules.data import nonzero
+from anyshape.rules.data_dependent import nonzero
 from anyshape.rules.dispatch.result import Done, Many
 from anyshape.rules.dispatch.return_type import named
 from anyshape.rules.dispatch.table import rule

@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from anyshape.torch_compat.branch import EXIT, stacks_of
+from anyshape.torch_compat.branch_stack import EXIT, stacks_of
 
 if TYPE_CHECKING:
     from types import CodeType, FrameType
 
-    from anyshape.torch_compat.branch import Slot
+    from anyshape.torch_compat.branch_stack import Slot
 
 _FRAME: Final = 24  # in a frame object: the address of the interpreter's frame
 _TOP: Final = 64  # in that: the height of the stack with the variables, -1 while it changes

@@ -33,7 +33,7 @@ from anyshape.trace.options import REPLAYED
 from anyshape.trace.output import need_plain, results_of
 from anyshape.trace.record.call.cached_call import need_unchanged
 from anyshape.trace.record.hooks import recorder_for
-from anyshape.trace.state.quiet import quietly
+from anyshape.trace.state.process_state import quietly
 from anyshape.trace.tracer import Tracer
 
 if TYPE_CHECKING:

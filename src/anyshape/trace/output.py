@@ -23,9 +23,9 @@ from anyshape.torch_compat.module_attribute import REGISTRIES
 from anyshape.trace import tree
 from anyshape.trace.argument.wrapper import is_held, value_of
 from anyshape.trace.graph.graph import SYMBOLIC
-from anyshape.trace.record.atom import ATOMS
 from anyshape.trace.record.container.recipe import DICT_VIEWS, recipe_of
 from anyshape.trace.record.effect.held import Held
+from anyshape.trace.record.object_kind import ATOMS
 from anyshape.trace.record.owner import is_plain_object
 from anyshape.trace.record.read.read import is_array
 from anyshape.trace.scan import Scan, hidden_in

@@ -29,8 +29,8 @@ from anyshape.expr.constructor.bitwise import bit_and
 from anyshape.expr.constructor.rounding import floor
 from anyshape.expr.real import apply, real_symbol
 from anyshape.expr.terms import terms
+from anyshape.expr.text.bounded_text import MAX_TEXT
 from anyshape.expr.text.parse import MAX_NESTING
-from anyshape.expr.text.pieces import MAX_TEXT
 from anyshape.expr.text.python import function, source
 from anyshape.expr.text.show import BRIEF_TEXT
 from anyshape.expr.traverse import nodes_below

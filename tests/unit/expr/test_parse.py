@@ -11,9 +11,9 @@ from anyshape.expr import Bool, Expr, Pool, Real, evaluate, multiply, parse, sho
 from anyshape.expr.boolean import constant, eq0, ge0, ne0
 from anyshape.expr.constructor.comparison import compare
 from anyshape.expr.real import apply, real_const, real_symbol
-from anyshape.expr.text.call import FUNCTIONS
+from anyshape.expr.text.bounded_text import MAX_TEXT
+from anyshape.expr.text.call_meaning import FUNCTIONS
 from anyshape.expr.text.parse import MAX_DIGITS, MAX_NESTING
-from anyshape.expr.text.pieces import MAX_TEXT
 
 SECONDS = 10.0
 

@@ -8,7 +8,7 @@ from anyshape.errors import UnsupportedError
 from anyshape.expr import Expr, Pool, ge0, maximum, modulo, parse, show, symbol
 from anyshape.expr.constructor.bitwise import bit_and
 from anyshape.expr.real import real_symbol
-from anyshape.expr.text.pieces import Layout, Part, write
+from anyshape.expr.text.bounded_text import Layout, Part, write
 from anyshape.expr.text.show import BRIEF_TEXT, brief, sides
 
 

@@ -11,7 +11,7 @@ import torch
 
 from anyshape import export
 from anyshape.errors import RuleSignatureWarning
-from anyshape.rules.dispatch import resolve, signature
+from anyshape.rules.dispatch import resolve, stale_rule
 from anyshape.rules.dispatch.call_form import normalized, reordered, takes
 from anyshape.rules.dispatch.table import RULES, Rule
 from anyshape.tensor.sym_tensor import ROWS
@@ -150,7 +150,7 @@ def planted(monkeypatch):
     ROWS.clear()
     yield softmax
     ROWS.clear()
-    signature._warned.discard(softmax)
+    stale_rule._warned.discard(softmax)
 
 
 def test_a_rule_that_is_out_of_date_warns_once_and_the_meta_kernel_answers(planted):

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from anyshape.torch_compat.branch import EXIT, Branch, branches_of, stacks_of
+from anyshape.torch_compat.branch_stack import EXIT, Branch, branches_of, stacks_of
 
 
 def branches_in_loops(code: Any) -> dict[int, Branch]:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from anyshape.torch_compat.branch import branches_of
+from anyshape.torch_compat.branch_stack import branches_of
 from anyshape.torch_compat.value_stack import Empty, Unreadable, values_in_call, values_under
 
 seen: list[Any] = []

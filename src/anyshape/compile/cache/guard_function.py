@@ -32,7 +32,7 @@ from anyshape.trace.argument.condition import (
 )
 from anyshape.trace.argument.input_contract import CheckWriter, InputContract
 from anyshape.trace.graph.codegen import fail, guard_function
-from anyshape.trace.record.read.equality import same
+from anyshape.trace.record.read.exact_equality import same
 from anyshape.trace.record.read.read import FAILED, MISSING
 from anyshape.trace.tree import Members
 

@@ -21,7 +21,7 @@ from anyshape.compile.cache.guard_function import Outside
 from anyshape.trace.argument.argument_tree import is_large, level
 from anyshape.trace.argument.attribute import Attribute, Elements, View
 from anyshape.trace.argument.observation import OuterGradients
-from anyshape.trace.record.atom import ATOMS
+from anyshape.trace.record.object_kind import ATOMS
 from anyshape.trace.record.read.read import ATTRIBUTE, ITEM, MISSING
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import copy
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from anyshape.compile.pieces.flow import Flow, Names, Uses, declared, needed_before, same_scope
+from anyshape.compile.pieces.name_flow import Flow, Names, Uses, declared, needed_before, same_scope
 from anyshape.trace.twin.source import function_node
 
 if TYPE_CHECKING:

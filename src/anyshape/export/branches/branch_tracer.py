@@ -29,10 +29,10 @@ from anyshape.trace.higher_order.body import undecided_in_body
 from anyshape.trace.path.program_state import Unsettled, position
 from anyshape.trace.path.segment import MAX_ANSWERS, Segment, key_of
 from anyshape.trace.path.segment_tracer import Diverged, SegmentTracer
-from anyshape.trace.record.atom import ATOMS
 from anyshape.trace.record.blame import is_of_program
 from anyshape.trace.record.effect.effect import raise_unless
 from anyshape.trace.record.effect.held import Held
+from anyshape.trace.record.object_kind import ATOMS
 from anyshape.trace.sequence.item import need_alone
 from anyshape.trace.sequence.open_call import need_loop, open_numbers, open_rows
 from anyshape.trace.sequence.sym_list import need_unchanged, need_unused, refusal_of

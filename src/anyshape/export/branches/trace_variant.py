@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from anyshape.trace.argument.size_chooser import SizeChooser
     from anyshape.trace.capture import Captured
     from anyshape.trace.options import TraceOptions
-    from anyshape.trace.record.read.memo import Fill
+    from anyshape.trace.record.read.lazy_table import Fill
 
 _FILLS: Final = 3  # traces that may fill memos
 _ASKED = ("asked_layout", "asked_grad", "asked_class", "asked_device", "asked_identity")

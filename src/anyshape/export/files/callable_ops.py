@@ -18,7 +18,7 @@ import torch
 from anyshape.errors import LoadError, UnsupportedError
 from anyshape.export.files import outlet
 from anyshape.export.files.guarded_op import unguarded
-from anyshape.rules import data, generator, linalg
+from anyshape.rules import data_dependent, generator, linalg
 from anyshape.rules.dispatch.op_name import NOT_OPS, REFUSED
 from anyshape.rules.dispatch.resolve import loaded_rules, op_name, resolve
 from anyshape.rules.dispatch.return_type import row_of
@@ -37,14 +37,14 @@ from anyshape.torch_compat.aten_op import (
 )
 from anyshape.torch_compat.thread_state import SET_GRAD_ENABLED, set_grad_enabled
 from anyshape.trace.graph.spelling import methods, path_of, paths
-from anyshape.trace.higher_order.run import RUNNERS
+from anyshape.trace.higher_order.runtime import RUNNERS
 from anyshape.trace.mode import execution_modes
 from anyshape.trace.path.respelled import same_number, same_tensor
 from anyshape.trace.sequence import list_call
 
 _OWN: Final[dict[str, Any]] = {
-    "anyshape.count": data.count_elements,
-    "anyshape.weighted_bincount": data._weighted_bincount,
+    "anyshape.count": data_dependent.count_elements,
+    "anyshape.weighted_bincount": data_dependent._weighted_bincount,
     "anyshape.lstsq_with_residuals": linalg._lstsq_with_residuals,
     "anyshape.expect_grad": observed.expect_grad,
     "anyshape.expect_strides": observed.expect_strides,

@@ -17,8 +17,8 @@ from anyshape.export.explore import Exploration
 from anyshape.export.files import checked, modules, structure, weights
 from anyshape.export.files.decode_graph import GraphReader, Shared
 from anyshape.export.files.decode_segment import branching
-from anyshape.export.files.scope import ScopeReader, read_sites
-from anyshape.export.files.version import upgraded, version_of
+from anyshape.export.files.format_version import upgraded, version_of
+from anyshape.export.files.symbol_scope import ScopeReader, read_sites
 from anyshape.export.files.written_out import WrittenOut
 from anyshape.export.program import ExportedProgram
 from anyshape.export.region import Refused

@@ -13,8 +13,8 @@ from anyshape.export.files.defined import need, need_defined
 from anyshape.export.files.guarded_op import guarded
 from anyshape.export.files.modules import CALLS_SINCE
 from anyshape.export.files.outlet import OUTLETS, Outlets
-from anyshape.export.files.scope import ScopeReader
 from anyshape.export.files.stand_in import Member
+from anyshape.export.files.symbol_scope import ScopeReader
 from anyshape.expr.table.op_numpy import WIDTHS
 from anyshape.symbolic.numpy_scalar import BOOL, RANGES, NumpyBool, NumpyInt
 from anyshape.symbolic.sym_bool import SymBool
@@ -29,7 +29,7 @@ from anyshape.trace.graph.call_signature import PLAIN, CallSignature
 from anyshape.trace.graph.graph import CONSTANT, RESULT, SYMBOLIC, Name, Node, Value
 from anyshape.trace.graph.graph import leaves as leaves_of
 from anyshape.trace.higher_order.body import parameter
-from anyshape.trace.higher_order.run import linearize, vjp
+from anyshape.trace.higher_order.runtime import linearize, vjp
 from anyshape.trace.opaque_call import OpaqueCall
 from anyshape.trace.sequence.list_meta import KINDS, ListMeta
 from anyshape.trace.tracer import Tracer
@@ -37,8 +37,8 @@ from anyshape.trace.tracer import Tracer
 if TYPE_CHECKING:
     import torch
 
-    from anyshape.export.files.scope import SavedSite
     from anyshape.export.files.stand_in import Classes
+    from anyshape.export.files.symbol_scope import SavedSite
     from anyshape.export.files.written_out import WrittenOut
     from anyshape.trace.graph.module_call import ModuleCall
 

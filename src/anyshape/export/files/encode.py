@@ -21,8 +21,8 @@ from anyshape.export.files import (
 )
 from anyshape.export.files.callable_ops import name_of
 from anyshape.export.files.modules import CallWriter
-from anyshape.export.files.scope import ScopeWriter, Sites
 from anyshape.export.files.stand_in import Member, member_of
+from anyshape.export.files.symbol_scope import ScopeWriter, Sites
 from anyshape.export.files.written_out import WrittenOut
 from anyshape.expr.node import Expr
 from anyshape.symbolic.numpy_scalar import scalar_of

@@ -13,7 +13,7 @@ from anyshape.expr.node import Expr
 from anyshape.expr.rebuild import rebuild
 from anyshape.expr.table.op import SYMBOL
 from anyshape.expr.terms import terms
-from anyshape.expr.text.pieces import ATOMIC, MULTIPLE, SUM, Layout, write
+from anyshape.expr.text.bounded_text import ATOMIC, MULTIPLE, SUM, Layout, write
 
 if TYPE_CHECKING:
     from anyshape.expr.node import Atom, Operand

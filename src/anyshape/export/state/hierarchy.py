@@ -15,10 +15,10 @@ import torch
 
 from anyshape.errors import StateError
 from anyshape.export.state.naming import PARAMETER
-from anyshape.export.state.place import Submodule, class_named, need_alike
 from anyshape.export.state.root import root_of
 from anyshape.export.state.state import Form
 from anyshape.export.state.state_dict import have_equal_values, need_apart
+from anyshape.export.state.submodule import Submodule, class_named, need_alike
 from anyshape.torch_compat.module_attribute import (
     BUFFERS,
     MODULES,

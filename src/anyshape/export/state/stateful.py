@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Self
 import torch
 
 from anyshape.export.state.conversion import Target, converted
+from anyshape.export.state.graph_signature import GraphSignature, signature_of
 from anyshape.export.state.hierarchy import ProgramModule
 from anyshape.export.state.naming import BUFFER, NON_PERSISTENT_BUFFER, PARAMETER
-from anyshape.export.state.signature import GraphSignature, signature_of
 from anyshape.export.state.state_dict import IncompatibleKeys, change_of
 from anyshape.public_call import public
 

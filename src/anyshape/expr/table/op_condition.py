@@ -8,7 +8,7 @@ import operator
 from typing import TYPE_CHECKING, Any, Final
 
 from anyshape.expr.table.row import CONDITION, Op
-from anyshape.expr.text.pieces import ANY, SUM
+from anyshape.expr.text.bounded_text import ANY, SUM
 
 if TYPE_CHECKING:
     from collections.abc import Callable

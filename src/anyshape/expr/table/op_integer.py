@@ -14,13 +14,13 @@ from anyshape.domain.bound import INF, lower, upper
 from anyshape.domain.interval import EVERYTHING, Interval
 from anyshape.expr.table.row import INTEGER, Op
 from anyshape.expr.table.template import joined
-from anyshape.expr.text.pieces import ATOMIC, MULTIPLE, POWERED, TERM, UNARY, Layout, Part
+from anyshape.expr.text.bounded_text import ATOMIC, MULTIPLE, POWERED, TERM, UNARY, Layout, Part
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from anyshape.domain.bound import Bound
-    from anyshape.expr.text.pieces import Piece
+    from anyshape.expr.text.bounded_text import Piece
 
 MAX_BITS: Final = 1 << 16
 _MANY_DIGITS: Final = 100  # no bound has as many

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from anyshape.domain.bound import INF, NINF
 from anyshape.expr.table.row import REAL, Op
-from anyshape.expr.text.pieces import ATOMIC, SUM, Layout
+from anyshape.expr.text.bounded_text import ATOMIC, SUM, Layout
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -13,12 +13,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from anyshape.expr.table.template import Template
-from anyshape.expr.text.pieces import ATOMIC, Layout
+from anyshape.expr.text.bounded_text import ATOMIC, Layout
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from anyshape.expr.text.pieces import Piece
+    from anyshape.expr.text.bounded_text import Piece
 
     Constructor = TypeVar("Constructor", bound=Callable[..., Any])
 

@@ -4,7 +4,7 @@
     {1:TERM}     the second one, in parentheses where it binds less tightly than a TERM
     {*, }        all operands, with ", " between them; `{* and :SUM}` gives each the level SUM
 
-A level is the name of a constant of `anyshape.expr.text.pieces`; without one there are no
+A level is the name of a constant of `anyshape.expr.text.bounded_text`; without one there are no
 parentheses.
 """
 
@@ -13,13 +13,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from anyshape.expr.text import pieces as layout
-from anyshape.expr.text.pieces import ANY, Part
+from anyshape.expr.text import bounded_text as layout
+from anyshape.expr.text.bounded_text import ANY, Part
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from anyshape.expr.text.pieces import Piece
+    from anyshape.expr.text.bounded_text import Piece
 
 _PLACE: Final = re.compile(r"\{(\d+|\*[^}:]*)(?::(\w+))?\}")
 

@@ -1,9 +1,9 @@
 """Text to expressions: the inverse of `anyshape.expr.text.show`, safe for text from anywhere.
 
 The grammar is Python's for integers, floats, comparisons, `and`/`or`/`not`, and calls of the
-functions in `anyshape.expr.text.call`. Operators wait on a stack until one that binds less tightly
-comes, so nothing recurses. Limits bound the work: length, nesting, digits, exponents, and the
-number of terms that operations go through. Anything else is a `ParseError` that shows the place;
+functions in `call_meaning.py`. Operators wait on a stack until one that binds less tightly comes,
+so nothing recurses. Limits bound the work: length, nesting, digits, exponents, and the number of
+terms that operations go through. Anything else is a `ParseError` that shows the place;
 nothing is ever evaluated.
 """
 
@@ -23,8 +23,8 @@ from anyshape.expr.rebuild import construct
 from anyshape.expr.table.op import COMPARE, OPS
 from anyshape.expr.table.op_real import NEG
 from anyshape.expr.terms import terms
-from anyshape.expr.text.call import call, integer, integer_or_real, named, number, truth
-from anyshape.expr.text.pieces import MAX_TEXT
+from anyshape.expr.text.bounded_text import MAX_TEXT
+from anyshape.expr.text.call_meaning import call, integer, integer_or_real, named, number, truth
 from anyshape.expr.text.token import END, NAME, NUMBER, QUOTED, SIGN, Reader, Token
 
 if TYPE_CHECKING:

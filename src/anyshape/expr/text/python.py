@@ -19,7 +19,7 @@ from anyshape.expr.node import Expr
 from anyshape.expr.table import op_math, op_numpy
 from anyshape.expr.table.op import SYMBOL, power_of
 from anyshape.expr.terms import terms
-from anyshape.expr.text.pieces import ANY, MAX_TEXT, Layout, Part, write
+from anyshape.expr.text.bounded_text import ANY, MAX_TEXT, Layout, Part, write
 from anyshape.expr.traverse import nodes_below
 from anyshape.refusal import refused
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from anyshape.expr.node import Operand
-    from anyshape.expr.text.pieces import Piece
+    from anyshape.expr.text.bounded_text import Piece
 
 SCOPE: Final[Mapping[str, Any]] = {
     "math": math,

@@ -19,7 +19,7 @@ from anyshape.expr.rebuild import rebuild
 from anyshape.expr.table.op import FLOORDIV, MAXIMUM, SYMBOL
 from anyshape.expr.table.template import joined
 from anyshape.expr.terms import from_terms, terms
-from anyshape.expr.text.pieces import (
+from anyshape.expr.text.bounded_text import (
     ANY,
     ATOMIC,
     MAX_TEXT,
@@ -36,7 +36,7 @@ from anyshape.refusal import refused
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from anyshape.expr.text.pieces import Piece
+    from anyshape.expr.text.bounded_text import Piece
 
     Addend: TypeAlias = "tuple[int, Atom | Layout]"
     from anyshape.expr.node import Operand

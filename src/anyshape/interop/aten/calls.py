@@ -25,7 +25,7 @@ from anyshape.interop.aten.transform import write_transform
 from anyshape.interop.aten.writer import AtenWriter, sizes_in
 from anyshape.interop.fx_graph import LEFT_OUT
 from anyshape.trace.graph.graph import Name, Value, leaves, names_object, op_name
-from anyshape.trace.higher_order.run import RUNNERS
+from anyshape.trace.higher_order.runtime import RUNNERS
 from anyshape.trace.mode.execution_modes import MODE_CHANGES
 from anyshape.trace.path.respelled import same_number, same_tensor
 from anyshape.trace.record.effect.effect import EFFECTS, raise_unless

@@ -21,7 +21,7 @@ from anyshape.torch_compat import pytree
 from anyshape.torch_compat.higher_order import OPERATORS
 from anyshape.torch_compat.pre_dispatch import ITEM
 from anyshape.trace.graph.graph import Name, Value, op_name
-from anyshape.trace.higher_order import run
+from anyshape.trace.higher_order import runtime
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 CLONE: Final[Any] = torch.ops.aten.clone.default
 
-HIGHER_ORDER: Final[Any] = (run.cond, run.while_loop, run.map, run.scan)
+HIGHER_ORDER: Final[Any] = (runtime.cond, runtime.while_loop, runtime.map, runtime.scan)
 
 
 class Inner(NamedTuple):
@@ -47,10 +47,10 @@ def bodies_in(step: Node) -> Iterator[tuple[Body, list[Any]]]:
     """The bodies of a call, with those of their parameters that the call gives on every round."""
     args = step.args
     pairs: dict[Any, Any] = {
-        run.cond: ((1, 2), (3, 4)),
-        run.while_loop: ((0, 1), (2, 3)),
-        run.map: ((0, 1),),
-        run.scan: ((0, 1),),
+        runtime.cond: ((1, 2), (3, 4)),
+        runtime.while_loop: ((0, 1), (2, 3)),
+        runtime.map: ((0, 1),),
+        runtime.scan: ((0, 1),),
     }
     for at, captures in pairs[step.func]:
         body = args[at]
@@ -185,33 +185,33 @@ class _Call:
         found = list(bodies_in(step))
         keep = self._keep(found[-1][0])
         for i, (body, own) in enumerate(found):
-            is_test = func is run.while_loop and not i
+            is_test = func is runtime.while_loop and not i
             inner = self._calls.write_body(body, own, [True] if is_test else keep, self._name)
             self._graphs.all.append(inner)
         rounds = self._rounds()
         operands = self._graphs.operands([node for nodes in rounds for node in nodes])
-        graphs = self._graphs.attributes(_NAMES[func], test=func is run.while_loop)
-        if func is run.cond:
+        graphs = self._graphs.attributes(_NAMES[func], test=func is runtime.while_loop)
+        if func is runtime.cond:
             given: tuple[Any, ...] = (self._node(args[0]), *graphs, operands)
-        elif func is run.while_loop:
+        elif func is runtime.while_loop:
             given = (*graphs, tuple(rounds[0]), operands)
         else:
-            given = (*graphs, *rounds, list(operands) if func is run.map else operands)
+            given = (*graphs, *rounds, list(operands) if func is runtime.map else operands)
         self._bind(OPERATORS[_OPERATORS[func]], given, keep)
 
     def _rounds(self) -> list[list[Any]]:
         """What the rounds of a loop begin with and go over, as lists of nodes."""
         writer, args = self._writer, self._step.args
         places: dict[Any, tuple[int, ...]] = {
-            run.while_loop: (4,),
-            run.map: (2,),
-            run.scan: (2, 3),
+            runtime.while_loop: (4,),
+            runtime.map: (2,),
+            runtime.scan: (2, 3),
         }
         taken: set[fx.Node] = set()
         found = []
         for at in places.get(self._step.func, ()):
             values = [writer.arg(x) for x in args[at]]
-            is_loop = self._step.func is run.while_loop
+            is_loop = self._step.func is runtime.while_loop
             nodes = [as_node(writer, x) if is_loop else writer.node_arg(x) for x in values]
             found.append(apart(writer, nodes, taken))
         return found
@@ -221,9 +221,9 @@ class _Call:
         a loop gives all that it carries.
         """
         outs, step = self._step.outs, self._step
-        if step.func is run.while_loop:
+        if step.func is runtime.while_loop:
             return [True] * len(outs)
-        carried = step.args[4] if step.func is run.scan else 0
+        carried = step.args[4] if step.func is runtime.scan else 0
         return [
             i < carried or type(out) is Name or type(x) is Value
             for i, (out, x) in enumerate(zip(outs, body.graph.outputs, strict=True))
@@ -269,14 +269,14 @@ class _Call:
 
 
 _NAMES: Final[dict[Any, tuple[str, ...]]] = {
-    run.cond: ("true_graph", "false_graph"),
-    run.while_loop: ("while_loop_cond_graph", "while_loop_body_graph"),
-    run.map: ("map_body_graph",),
-    run.scan: ("scan_combine_graph",),
+    runtime.cond: ("true_graph", "false_graph"),
+    runtime.while_loop: ("while_loop_cond_graph", "while_loop_body_graph"),
+    runtime.map: ("map_body_graph",),
+    runtime.scan: ("scan_combine_graph",),
 }
 _OPERATORS: Final[dict[Any, str]] = {
-    run.cond: "cond",
-    run.while_loop: "while_loop",
-    run.map: "map_impl",
-    run.scan: "scan",
+    runtime.cond: "cond",
+    runtime.while_loop: "while_loop",
+    runtime.map: "map_impl",
+    runtime.scan: "scan",
 }

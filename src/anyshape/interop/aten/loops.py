@@ -19,7 +19,7 @@ from anyshape.interop.aten.higher_order import CLONE, Graphs, Inner, as_node, ou
 from anyshape.interop.aten.memory import memory_of
 
 if TYPE_CHECKING:
-    from anyshape.interop.aten.flow import Loop
+    from anyshape.interop.aten.segment_flow import Loop
     from anyshape.interop.aten.segments import SegmentWriter
     from anyshape.interop.aten.writer import AtenWriter
 

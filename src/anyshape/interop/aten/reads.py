@@ -9,7 +9,7 @@ import torch
 
 from anyshape.domain import INF, NINF, Interval
 from anyshape.interop.aten.symbols import refuse
-from anyshape.rules.data import count_elements, count_selected
+from anyshape.rules.data_dependent import count_elements, count_selected
 from anyshape.torch_compat import pytree
 from anyshape.torch_compat.pre_dispatch import ITEM
 from anyshape.torch_compat.sympy_expression import CallMethodKey, DivideByKey

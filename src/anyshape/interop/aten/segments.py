@@ -21,7 +21,6 @@ from anyshape.interop.aten.changed_memory import (
     share_memory,
     write_back,
 )
-from anyshape.interop.aten.flow import Flow
 from anyshape.interop.aten.graph_calls import (
     call_graphs,
     graph_in,
@@ -32,6 +31,7 @@ from anyshape.interop.aten.graph_calls import (
 from anyshape.interop.aten.higher_order import Graphs, Inner, outputs_of
 from anyshape.interop.aten.loops import LoopWriter
 from anyshape.interop.aten.regions import Modes
+from anyshape.interop.aten.segment_flow import Flow
 from anyshape.interop.aten.symbols import refuse
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.trace.mode.execution_modes import MODE_CHANGES
@@ -39,8 +39,8 @@ from anyshape.trace.mode.execution_modes import MODE_CHANGES
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from anyshape.interop.aten.flow import Loop
     from anyshape.interop.aten.module_stacks import ModuleStacks
+    from anyshape.interop.aten.segment_flow import Loop
     from anyshape.interop.aten.writer import AtenWriter
 
     Verdict = Callable[[int], bool]

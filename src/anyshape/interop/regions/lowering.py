@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from anyshape.config import config
 from anyshape.interop.assert_failure import AssertFailures
-from anyshape.interop.regions.choice import choose_parts
 from anyshape.interop.regions.layout import Layouts
 from anyshape.interop.regions.part import NoRegionsError
-from anyshape.interop.regions.program import RegionProgram, compile_parts
+from anyshape.interop.regions.partition import choose_parts
+from anyshape.interop.regions.region_program import RegionProgram, compile_parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable

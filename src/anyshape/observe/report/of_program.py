@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from anyshape.env.fact import ORIGINS
-from anyshape.observe.report.data import ASSERT, DEVIATION, GUARD, SPECIALIZED, one_line
+from anyshape.observe.report.report_data import ASSERT, DEVIATION, GUARD, SPECIALIZED, one_line
 from anyshape.trace.graph.graph import Value, leaves, op_name, show
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from anyshape.env.obligation import Obligation
-    from anyshape.observe.report.data import ReportData
+    from anyshape.observe.report.report_data import ReportData
     from anyshape.trace.capture import Captured
     from anyshape.trace.graph.graph import Graph, Node
     from anyshape.trace.graph.module_call import ModuleCall

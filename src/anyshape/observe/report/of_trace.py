@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from anyshape.env.fact import ORIGINS
 from anyshape.errors import LoadError
-from anyshape.observe.report.data import (
+from anyshape.observe.report.flame import Span, tree
+from anyshape.observe.report.report_data import (
     ASSERT,
     BREAK,
     DEVIATION,
@@ -18,7 +19,6 @@ from anyshape.observe.report.data import (
     ReportData,
     cut,
 )
-from anyshape.observe.report.flame import Span, tree
 from anyshape.observe.trace_schema import SCHEMA
 from anyshape.regular_file import open_to_read
 

@@ -13,7 +13,7 @@ from anyshape.regular_file import replace_text
 if TYPE_CHECKING:
     import os
 
-    from anyshape.observe.report.data import ReportData
+    from anyshape.observe.report.report_data import ReportData
 
 # Nothing is fetched, whatever the data is; the style and the script are those of the page.
 _POLICY: Final = (

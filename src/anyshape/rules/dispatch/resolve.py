@@ -19,7 +19,6 @@ from anyshape.errors import AnyshapeError, ArgumentError, ShapeError, Unsupporte
 from anyshape.refusal import refused
 from anyshape.rules.dispatch.as_number import MAKERS, METHODS, as_numbers, need_sizes, with_dtype
 from anyshape.rules.dispatch.autocast import cast_operands
-from anyshape.rules.dispatch.body import run_body
 from anyshape.rules.dispatch.bridge import run_meta_kernel
 from anyshape.rules.dispatch.call_form import normalized, reordered, takes
 from anyshape.rules.dispatch.changed import changed_by, flat_operands, is_inplace
@@ -30,9 +29,10 @@ from anyshape.rules.dispatch.op_name import (
     REFLECTED,
     REFUSED,
 )
+from anyshape.rules.dispatch.python_body import run_body
 from anyshape.rules.dispatch.result import Done, Instead, Many
 from anyshape.rules.dispatch.return_type import contained, with_out
-from anyshape.rules.dispatch.signature import warn_out_of_date
+from anyshape.rules.dispatch.stale_rule import warn_out_of_date
 from anyshape.rules.dispatch.sym_node import to_ours
 from anyshape.rules.dispatch.table import PURE, RANDOM, RULES, USER, Rule
 from anyshape.rules.dispatch.user import run_user_rule
@@ -75,7 +75,7 @@ _FAMILIES: Final = (
     "index",
     "copies",
     "gather",
-    "data",
+    "data_dependent",
     "random",
     "conv",
     "norm",

@@ -22,7 +22,7 @@ from anyshape.env.site import is_framework
 from anyshape.tensor.sym_tensor import size_of
 from anyshape.torch_compat import pytree
 from anyshape.trace import tree
-from anyshape.trace.record.read.equality import same
+from anyshape.trace.record.read.exact_equality import same
 from anyshape.trace.state.generator_state import another, is_generator
 from anyshape.trace.tree import Level, Members
 

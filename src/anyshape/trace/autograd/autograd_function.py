@@ -25,8 +25,8 @@ from anyshape.torch_compat.call_frame import APPLY
 from anyshape.torch_compat.torch_function import DisableTorchFunction
 from anyshape.trace import tree
 from anyshape.trace.graph.graph import RESULT, Follows, Name, Value, leaves, values_in
-from anyshape.trace.record.atom import ATOMS
 from anyshape.trace.record.effect.held import given
+from anyshape.trace.record.object_kind import ATOMS
 from anyshape.trace.record.owner import is_plain_object
 
 if TYPE_CHECKING:

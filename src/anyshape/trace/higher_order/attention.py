@@ -15,7 +15,7 @@ from anyshape.tensor.layout import CONTIGUOUS, unsure
 from anyshape.tensor.meta import Meta
 from anyshape.tensor.sym_tensor import SymTensor
 from anyshape.torch_compat.flex_attention import takes_score
-from anyshape.trace.higher_order import run
+from anyshape.trace.higher_order import runtime
 from anyshape.trace.higher_order.body import Traced, parameter, trace_body
 from anyshape.trace.higher_order.loop import meta_of
 from anyshape.trace.higher_order.result import record, refuse_results
@@ -52,7 +52,7 @@ def flex_attention(
         Meta(shape, precise, CONTIGUOUS),
     ]
     bodies = (first.body, first.captures, second.body, second.captures)
-    made = record(tracer, run.flex_attention, (*bodies, query, key, value, scale), parts)
+    made = record(tracer, runtime.flex_attention, (*bodies, query, key, value, scale), parts)
     return tuple(made)
 
 
@@ -77,7 +77,7 @@ def create_mask(
     dtype = torch.bool if is_score else traced.results[0]._meta.dtype
     part = Meta(shape, dtype, unsure(CONTIGUOUS), like.device)
     args = (traced.body, traced.captures, shape, str(device), is_score)
-    return record(tracer, run.create_mask, args, [part])[0]
+    return record(tracer, runtime.create_mask, args, [part])[0]
 
 
 def _scalar(tracer: Tracer, dtype: torch.dtype, like: Meta) -> SymTensor:

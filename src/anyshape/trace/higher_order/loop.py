@@ -20,7 +20,7 @@ from anyshape.tensor.size import expect, expect_equal
 from anyshape.tensor.sym_tensor import SymTensor
 from anyshape.torch_compat.torch_function import DisableTorchFunction
 from anyshape.trace import tree
-from anyshape.trace.higher_order import run
+from anyshape.trace.higher_order import runtime
 from anyshape.trace.higher_order.body import number_parameter, parameter, trace_body
 from anyshape.trace.higher_order.result import Joined, names_in, record, refuse_results
 
@@ -64,7 +64,7 @@ def while_loop(
     joined = Joined(tracer, names_in(tested, stepped))
     parts = [_left(tracer, joined, before) for before in flat]
     args = (tested.body, tested.captures, stepped.body, stepped.captures, flat)
-    return tree.unflatten(record(tracer, run.while_loop, args, parts), spec)
+    return tree.unflatten(record(tracer, runtime.while_loop, args, parts), spec)
 
 
 def _carried(tracer: Tracer, x: Any) -> Any:
@@ -156,7 +156,7 @@ def map(recorder: Recorder, f: Any, xs: Any, *args: Any) -> Any:
     traced = trace_body(tracer, "map", lambda: call(tree.unflatten(rows, spec), *args), rows)
     joined = Joined(tracer, names_in(traced))
     parts = [_stacked(joined, count, x) for x in traced.results]
-    made = record(tracer, run.map, (traced.body, traced.captures, flat), parts)
+    made = record(tracer, runtime.map, (traced.body, traced.captures, flat), parts)
     return tree.unflatten(made, traced.spec)
 
 
@@ -190,7 +190,7 @@ def scan(
     parts = [_left(tracer, joined, x) for x in start]
     parts += [_stacked(joined, count, x) for x in traced.results[len(start) :]]
     args = (traced.body, traced.captures, start, flat, len(start))
-    made = record(tracer, run.scan, args, parts)
+    made = record(tracer, runtime.scan, args, parts)
     made[len(start) :] = _back(made[len(start) :], dim, reverse)
     return tree.unflatten(made, traced.spec)
 
@@ -237,7 +237,7 @@ def associative_scan(
     for x in flat:
         meta = meta_of(x)
         parts.append(Meta(meta.shape, meta.dtype, unsure(CONTIGUOUS), meta.device))
-    made = record(tracer, run.associative_scan, (traced.body, traced.captures, flat), parts)
+    made = record(tracer, runtime.associative_scan, (traced.body, traced.captures, flat), parts)
     return tree.unflatten(_back(made, dim, reverse), traced.spec)
 
 

@@ -10,7 +10,7 @@ from torch.autograd import forward_ad
 
 from anyshape.torch_compat import flex_attention, higher_order
 from anyshape.torch_compat.thread_state import ENTER_AUTOCAST, EXIT_AUTOCAST
-from anyshape.trace.higher_order import attention, branch, loop, torch_graph, transform
+from anyshape.trace.higher_order import attention, cond, loop, torch_graph, transform
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,8 +22,8 @@ _TRANSFORMS: Final = ("vmap", "grad", "grad_and_value", "jacrev", "jacfwd", "hes
 
 def HIGHER_ORDER() -> Iterator[tuple[Any, Any]]:  # noqa: N802  as the table that it is a part of
     """Pairs of a function and what to call in its place, which gets the recorder first."""
-    yield torch.cond, branch.cond
-    yield higher_order.OPERATORS["cond"], branch.operator
+    yield torch.cond, cond.cond
+    yield higher_order.OPERATORS["cond"], cond.operator
     yield higher_order.while_loop, loop.while_loop
     yield higher_order.OPERATORS["while_loop"], loop.while_loop
     yield higher_order.map, loop.map
@@ -31,7 +31,7 @@ def HIGHER_ORDER() -> Iterator[tuple[Any, Any]]:  # noqa: N802  as the table tha
     yield higher_order.scan, loop.scan
     yield higher_order.OPERATORS["scan"], loop.scan_operator
     yield higher_order.associative_scan, loop.associative_scan
-    yield higher_order.OPERATORS["wrap"], branch.wrap
+    yield higher_order.OPERATORS["wrap"], cond.wrap
     for name in _TRANSFORMS:
         yield getattr(torch.func, name), functools.partial(transform.transform, name)
     yield torch.func.vjp, transform.vjp
@@ -47,8 +47,8 @@ def HIGHER_ORDER() -> Iterator[tuple[Any, Any]]:  # noqa: N802  as the table tha
     yield flex_attention.SET_UP, attention.set_up
     yield flex_attention.WARN_ONCE, attention.no_warning
     yield torch.compile, attention.as_it_is
-    yield ENTER_AUTOCAST, branch.enter_autocast
-    yield EXIT_AUTOCAST, branch.exit_autocast
+    yield ENTER_AUTOCAST, cond.enter_autocast
+    yield EXIT_AUTOCAST, cond.exit_autocast
     for name in ("dual_level", "enter_dual_level", "exit_dual_level"):
         yield getattr(forward_ad, name), transform.dual_level
 

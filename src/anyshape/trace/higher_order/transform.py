@@ -22,7 +22,7 @@ from anyshape.tensor.sym_tensor import SymTensor
 from anyshape.torch_compat import pytree
 from anyshape.trace import tree
 from anyshape.trace.graph.graph import Follows
-from anyshape.trace.higher_order import run
+from anyshape.trace.higher_order import runtime
 from anyshape.trace.higher_order.body import Traced, parameter, trace_body
 from anyshape.trace.higher_order.loop import meta_of, one_of
 from anyshape.trace.higher_order.result import Joined, names_in, record, refuse_results
@@ -141,7 +141,7 @@ def _vmap(tracer: Tracer, name: str, f: Any, options: Any, args: Any, kwargs: An
         options["randomness"],
         options["chunk_size"],
     )
-    made = record(tracer, run.vmap, given, parts)
+    made = record(tracer, runtime.vmap, given, parts)
     if hands_on:
         operands = {
             id(p._value): (p, flat[i], d) for p, i, d in zip(examples, mapped, places, strict=True)
@@ -169,7 +169,7 @@ def _handed(tracer: Tracer, operands: Any, made: Any, result: Any, dim: Any) -> 
 
 def _touch(tracer: Tracer, changed: list[Any]) -> None:
     """Note that a call changed its operands."""
-    node = next((n for n in reversed(tracer.graph.nodes) if n.func is run.vmap), None)
+    node = next((n for n in reversed(tracer.graph.nodes) if n.func is runtime.vmap), None)
     for x in changed:
         if tracer.touch(x) and node is not None:
             node.follows = Follows(tracer.env.last_assert)
@@ -275,7 +275,7 @@ def _derive(tracer: Tracer, name: str, f: Any, options: Any, args: Any, kwargs: 
         is_reverse = name == "jacrev"
         rest = {k: v for k, v in options.items() if k in ("chunk_size", "randomness")}
         made = record(
-            tracer, run.jacobian, (*given, count, is_reverse, rest), metas + results[count:]
+            tracer, runtime.jacobian, (*given, count, is_reverse, rest), metas + results[count:]
         )
         width = len(variables.flat)
         rows = [variables.build(made[i * width : (i + 1) * width]) for i in range(count)]
@@ -286,7 +286,7 @@ def _derive(tracer: Tracer, name: str, f: Any, options: Any, args: Any, kwargs: 
             UnsupportedError, f"torch.func.{name} of a function with {count} results", code="AS116"
         )
     slopes = [_like(x) for x in variables.flat]
-    made = record(tracer, run.grad, given, slopes + results)
+    made = record(tracer, runtime.grad, given, slopes + results)
     grads = variables.build(made[: len(slopes)])
     out, rest = made[len(slopes)], tree.unflatten(made[len(slopes) + 1 :], aux)
     if name == "grad":
@@ -347,7 +347,7 @@ def jvp(
     results = [_plain(joined.part([x])) for x in traced.results]
     count = value.num_leaves
     given = (traced.body, traced.captures, variables.flat, slopes, count)
-    made = record(tracer, run.jvp, given, results + [_copy(m) for m in results[:count]])
+    made = record(tracer, runtime.jvp, given, results + [_copy(m) for m in results[:count]])
     out, rest = tree.unflatten(made[:count], value), made[count : len(results)]
     tangent = tree.unflatten(made[len(results) :], value)
     return (out, tangent, tree.unflatten(rest, aux)) if has_aux else (out, tangent)
@@ -377,7 +377,7 @@ class PullBack:
         if spec != self._value:
             raise RuntimeError(f"vjp: cotangents of structure {spec}, expected {self._value}")
         slopes = [_like(x) for x in self._primals.flat]
-        made = record(self._tracer, run.pull_back, (self._name, flat), slopes)
+        made = record(self._tracer, runtime.pull_back, (self._name, flat), slopes)
         return tree.unflatten(made, self._primals.spec)
 
 
@@ -393,7 +393,7 @@ def vjp(recorder: Recorder, func: Any, *primals: Any, has_aux: bool = False) -> 
     count = value.num_leaves
     pulls = recorder.new_name()
     given = (traced.body, traced.captures, variables.flat, count)
-    made = record(tracer, run.vjp, given, [*results, Defined(pulls)])
+    made = record(tracer, runtime.vjp, given, [*results, Defined(pulls)])
     out = tree.unflatten(made[:count], value)
     pull = PullBack(tracer, pulls, variables, value)
     return (out, pull, tree.unflatten(made[count:-1], aux)) if has_aux else (out, pull)
@@ -430,7 +430,7 @@ class PushForward:
             for n, m in zip(was.shape, is_.shape, strict=True):
                 expect_equal(n, m, lambda: "linearize: a tangent differs in size from its primal")
         parts = [_copy(m) for m in self._results]
-        made = record(self._tracer, run.push_forward, (self._name, flat), parts)
+        made = record(self._tracer, runtime.push_forward, (self._name, flat), parts)
         return tree.unflatten(made, self._value)
 
 
@@ -444,7 +444,7 @@ def linearize(recorder: Recorder, func: Any, *primals: Any) -> Any:
     results = [_plain(joined.part([x])) for x in traced.results]
     pushes = recorder.new_name()
     given = (traced.body, traced.captures, variables.flat)
-    *out, _ = record(tracer, run.linearize, given, [*results, Defined(pushes)])
+    *out, _ = record(tracer, runtime.linearize, given, [*results, Defined(pushes)])
     push = PushForward(tracer, pushes, variables, results, value)
     return tree.unflatten(out, value), push
 

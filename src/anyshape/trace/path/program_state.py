@@ -24,7 +24,7 @@ from anyshape.symbolic.numpy_scalar import scalar_of
 from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.current import current
 from anyshape.tensor.sym_tensor import SymSize, SymTensor
-from anyshape.torch_compat.branch import branches_of
+from anyshape.torch_compat.branch_stack import branches_of
 from anyshape.torch_compat.bytecode import hides_state
 from anyshape.torch_compat.live_locals import live_after
 from anyshape.torch_compat.value_stack import Empty, Unreadable, values_in_call, values_under
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from anyshape.tensor.meta import Meta
-    from anyshape.torch_compat.branch import Branch
+    from anyshape.torch_compat.branch_stack import Branch
     from anyshape.trace.graph.graph import Node
     from anyshape.trace.tracer import Tracer
 

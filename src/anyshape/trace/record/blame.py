@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from anyshape.env.site import is_own
 from anyshape.errors import AnyshapeError
-from anyshape.rules.dispatch.body import run_body
+from anyshape.rules.dispatch.python_body import run_body
 from anyshape.trace.record.eager_error import call_of, eager_class
 from anyshape.trace.record.effect.effect import raise_unless
 from anyshape.trace.record.foreign.territory import is_twinned

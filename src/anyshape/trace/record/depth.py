@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from anyshape.trace.record.atom import ATOMS, CONTAINERS, HEAP, Function
 from anyshape.trace.record.container.recipe import ITERATORS
+from anyshape.trace.record.object_kind import ATOMS, CONTAINERS, HEAP, Function
 from anyshape.trace.record.read import read as reads
 from anyshape.trace.record.read.read import MISSING
 

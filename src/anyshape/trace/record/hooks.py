@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 from anyshape.trace.record.attribute.attribute import Attributes
 from anyshape.trace.record.builtin.number_context import array_errors
 from anyshape.trace.record.call.call import Calls
-from anyshape.trace.record.container.comparison import Comparisons
 from anyshape.trace.record.container.container import Containers
 from anyshape.trace.record.container.open_generator import OpenGenerators
+from anyshape.trace.record.container.user_equality import Comparisons
 from anyshape.trace.record.effect import outlet
 from anyshape.trace.record.read import read as reads
 from anyshape.trace.record.read.follow import follow
@@ -20,7 +20,7 @@ from anyshape.trace.record.recorder import Recorder
 from anyshape.trace.record.syntax.class_statement import ClassStatements
 from anyshape.trace.record.syntax.operation import Operations
 from anyshape.trace.record.syntax.pattern import PatternReads
-from anyshape.trace.record.syntax.question import Questions
+from anyshape.trace.record.syntax.pending_truth import Questions
 
 if TYPE_CHECKING:
     from anyshape.trace.tracer import Tracer

@@ -29,10 +29,10 @@ from anyshape.trace import tree
 from anyshape.trace.argument.argument_tree import content_of
 from anyshape.trace.graph.graph import GIVEN, MADE, Name
 from anyshape.trace.options import REPLAYED
-from anyshape.trace.record.atom import ATOMS, HEAP, Function
 from anyshape.trace.record.container.recipe import BOUND, Recipe, Tested, has_begun, recipe_of
 from anyshape.trace.record.effect import effect
 from anyshape.trace.record.effect.held import Held, owner_of
+from anyshape.trace.record.object_kind import ATOMS, HEAP, Function
 from anyshape.trace.record.reader import Reader
 from anyshape.trace.sequence.item import is_same_item
 from anyshape.trace.twin.twin import is_twin

@@ -21,16 +21,16 @@ from anyshape.refusal import refused
 from anyshape.trace.argument.attribute import Elements
 from anyshape.trace.options import DONE, REFUSED
 from anyshape.trace.record import depth, garbage
-from anyshape.trace.record.atom import ATOMS, CONTAINERS, HEAP, SYMBOLIC, Function
 from anyshape.trace.record.attribute import tensor_class
 from anyshape.trace.record.attribute.own_dict import module_of
 from anyshape.trace.record.attribute.own_getter import OwnGetters
-from anyshape.trace.record.builtin.memory import need_unwritten
+from anyshape.trace.record.builtin.array_memory import need_unwritten
 from anyshape.trace.record.builtin.number_context import contexts_of
 from anyshape.trace.record.call.twin_function import make_twin
 from anyshape.trace.record.container.open_generator import OpenGenerators
 from anyshape.trace.record.foreign.passive import active_method
 from anyshape.trace.record.namespace import Namespace
+from anyshape.trace.record.object_kind import ATOMS, CONTAINERS, HEAP, SYMBOLIC, Function
 from anyshape.trace.record.read import read as reads
 from anyshape.trace.record.read import read_log
 from anyshape.trace.record.read.watch import Watch

@@ -22,14 +22,14 @@ from anyshape.trace.record.effect import effect
 from anyshape.trace.record.effect.held import Held
 from anyshape.trace.record.effect.text import Texts
 from anyshape.trace.record.owner import Owners
-from anyshape.trace.record.read import memo
+from anyshape.trace.record.read import lazy_table
 from anyshape.trace.record.read import read as reads
 from anyshape.trace.record.read.read import MISSING
 
 if TYPE_CHECKING:
     import types
 
-    from anyshape.trace.record.read.memo import Fill
+    from anyshape.trace.record.read.lazy_table import Fill
     from anyshape.trace.tracer import Tracer
 
 
@@ -182,22 +182,24 @@ class Recorder(Owners):
         return not self.memos and scratch.repeat_items(self, real, shadow, site)
 
     def _fills(self) -> list[Fill]:
-        """The effects, if all of them may be those of memos; see `memo.py`."""
+        """The effects, if all of them may be those of memos; see `lazy_table.py`."""
         sites = self._sites
         found: list[Fill | None] = []
         for o, names in self.changed.values():
             if not isinstance(o, torch.nn.Module):
                 values = [(n, self.known[id(o), n]) for n in names]
                 own = getattr(o, "__dict__", None)
-                found += [memo.fill(own, n, x, sites.get((id(o), n))) for n, x in values]
+                found += [lazy_table.fill(own, n, x, sites.get((id(o), n))) for n, x in values]
         for place, shadow in self.shadows.items():
             real = self._outside[place]
             if place not in self._spaces and not _is_same(shadow, real):
-                found += memo.fills(real, shadow, sites.get((id(real), None)))
+                found += lazy_table.fills(real, shadow, sites.get((id(real), None)))
         for place, name in self._globals:
             space = self._spaces[place]
             if space[name] is not space.real.get(name, MISSING):
-                found.append(memo.fill(space.real, name, space[name], sites.get((place, None))))
+                found.append(
+                    lazy_table.fill(space.real, name, space[name], sites.get((place, None)))
+                )
         if self.texts.are_used or self._written_cells:
             return []
         whole = [x for x in found if x is not None]

@@ -21,7 +21,7 @@ from anyshape.trace.twin.private_name import private
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from anyshape.trace.twin.quiet import Quiet
+    from anyshape.trace.twin.quiet_operand import Quiet
 
 TEMPORARY: Final = "_anyshape_t"  # how the names of the twin's own variables begin
 # these look at the frame of their caller, or at the class of the method

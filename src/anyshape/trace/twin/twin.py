@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from anyshape.trace.twin.function_body import function_body
 from anyshape.trace.twin.hook import HOOKS
-from anyshape.trace.twin.quiet import Quiet
+from anyshape.trace.twin.quiet_operand import Quiet
 from anyshape.trace.twin.rewrite import TEMPORARY, NoTwinError, Rewrite
 from anyshape.trace.twin.source import compiled, source_of
 

@@ -13,7 +13,7 @@ import pytest
 
 from anyshape.compile.pieces import outline
 from anyshape.compile.pieces.break_site import BreakSite
-from anyshape.compile.pieces.flow import Flow, Uses, needed_before
+from anyshape.compile.pieces.name_flow import Flow, Uses, needed_before
 from anyshape.compile.pieces.pieces import NotCut, Pieces
 from anyshape.trace.twin.source import source_of
 

@@ -9,7 +9,7 @@ import torch
 
 from anyshape import export
 from anyshape.errors import UnsupportedError
-from anyshape.interop.aten.flow import Flow
+from anyshape.interop.aten.segment_flow import Flow
 from tests.unit.interop.aten.test_program import forms, need_equal
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # torch's own, about its structures

@@ -16,9 +16,9 @@ from anyshape.compile.report import report_data as of_compiled
 from anyshape.errors import LoadError, SaveError
 from anyshape.export.report import report_data as of_exported
 from anyshape.observe.report import page
-from anyshape.observe.report.data import Place, ReportData
 from anyshape.observe.report.flame import Span, tree
 from anyshape.observe.report.of_trace import trace_report
+from anyshape.observe.report.report_data import Place, ReportData
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import anyshape
-from anyshape.trace.record.builtin import stateful
+from anyshape.trace.record.builtin import stateful_function
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def test_without_that_the_registry_would_be_changed(
     library: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     define(library, "lost")
-    monkeypatch.setattr(stateful, "_STATELESS", (torch.Tensor, type))
+    monkeypatch.setattr(stateful_function, "_STATELESS", (torch.Tensor, type))
     fn = anyshape.compile(
         lambda x: torch.ops.anyshape_first_use.lost.default(x) + 0, fullgraph=True
     )

@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from anyshape.trace.record.read.check import Check
-from anyshape.trace.record.read.equality import same
+from anyshape.trace.record.read.exact_equality import same
 from anyshape.trace.record.read.read import (
     ABSENT,
     ATTRIBUTE,
@@ -27,6 +26,7 @@ from anyshape.trace.record.read.read import (
     content_of,
     meta_of,
 )
+from anyshape.trace.record.read.read_check import Check
 
 VALUES = [
     0, 1, True, False, 0.0, -0.0, 1.0, math.nan, math.inf, "1", b"1", None, 1j, -1j, (1,), (1.0,),

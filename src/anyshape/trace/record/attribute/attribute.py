@@ -14,7 +14,6 @@ from anyshape.tensor.identity import type_of
 from anyshape.tensor.sym_tensor import SymTensor
 from anyshape.torch_compat.module_attribute import REGISTRIES
 from anyshape.trace.argument.observation import assigned_elsewhere
-from anyshape.trace.record.atom import ATOMS, CONTAINERS, HEAP, Function
 from anyshape.trace.record.attribute.module_attribute import lazy_attribute, own_name
 from anyshape.trace.record.attribute.own_dict import DELETED, beyond_deleted, show_change
 from anyshape.trace.record.attribute.registration import assign_to_module
@@ -24,6 +23,7 @@ from anyshape.trace.record.attribute.tensor_class import TensorClass
 from anyshape.trace.record.effect import effect
 from anyshape.trace.record.effect.held import Held
 from anyshape.trace.record.foreign.territory import is_library, is_twinned
+from anyshape.trace.record.object_kind import ATOMS, CONTAINERS, HEAP, Function
 from anyshape.trace.record.read import read as reads
 from anyshape.trace.record.read.read import MISSING
 

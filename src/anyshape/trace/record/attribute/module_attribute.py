@@ -10,7 +10,7 @@ from __future__ import annotations
 import types
 from typing import TYPE_CHECKING, Any
 
-from anyshape.trace.record.atom import ATOMS, Function
+from anyshape.trace.record.object_kind import ATOMS, Function
 from anyshape.trace.record.read import read as reads
 from anyshape.trace.record.read.read import MISSING
 

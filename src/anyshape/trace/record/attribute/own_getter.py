@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from anyshape.trace.record.atom import Function
 from anyshape.trace.record.foreign.territory import is_twinned
+from anyshape.trace.record.object_kind import Function
 
 
 class OwnGetters:

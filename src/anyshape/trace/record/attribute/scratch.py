@@ -16,9 +16,9 @@ from anyshape.events import Deviation
 from anyshape.expr.boolean import true
 from anyshape.tensor.sym_tensor import SymSize, SymTensor
 from anyshape.trace.graph.graph import Value, leaves
-from anyshape.trace.record.atom import ATOMS
 from anyshape.trace.record.effect import effect
 from anyshape.trace.record.effect.held import Held
+from anyshape.trace.record.object_kind import ATOMS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

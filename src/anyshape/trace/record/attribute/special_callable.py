@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from anyshape.trace.record.atom import Function
 from anyshape.trace.record.foreign.territory import is_library
+from anyshape.trace.record.object_kind import Function
 from anyshape.trace.record.read.read import MISSING
 
 if TYPE_CHECKING:

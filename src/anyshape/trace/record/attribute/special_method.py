@@ -12,7 +12,7 @@ import weakref
 from typing import TYPE_CHECKING, Any, Final
 
 from anyshape.tensor.identity import type_of
-from anyshape.trace.record.atom import CONTAINERS
+from anyshape.trace.record.object_kind import CONTAINERS
 
 if TYPE_CHECKING:
     from anyshape.trace.record.call.call import Calls

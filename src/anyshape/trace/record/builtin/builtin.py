@@ -27,14 +27,12 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from anyshape.env.site import in_package, is_framework, is_own, is_standard, is_torch
-from anyshape.rules.dispatch.body import body_of, warns
+from anyshape.rules.dispatch.python_body import body_of, warns
 from anyshape.symbolic import math_functions
 from anyshape.tensor.sym_tensor import SymTensor
 from anyshape.torch_compat.dynamo import behind_lazy_disable, original_of
 from anyshape.torch_compat.torch_function import is_core_function
-from anyshape.trace.record.atom import ATOMS, CONTAINERS, HEAP, SYMBOLIC
 from anyshape.trace.record.attribute.special_method import special_method
-from anyshape.trace.record.builtin.binding import is_binding, is_of_cpp
 from anyshape.trace.record.builtin.evaluation import evaluate
 from anyshape.trace.record.builtin.iteration import Iterations
 from anyshape.trace.record.builtin.library import (
@@ -49,8 +47,9 @@ from anyshape.trace.record.builtin.library import (
 )
 from anyshape.trace.record.builtin.meaning import Meanings
 from anyshape.trace.record.builtin.number_context import for_decimal
+from anyshape.trace.record.builtin.pybind import is_binding, is_of_cpp
 from anyshape.trace.record.builtin.setting import is_setting, setting_calls
-from anyshape.trace.record.builtin.stateful import has_state
+from anyshape.trace.record.builtin.stateful_function import has_state
 from anyshape.trace.record.builtin.substitute import Substitutes
 from anyshape.trace.record.builtin.torch_call import TORCH_SUBSTITUTES, generator_method
 from anyshape.trace.record.effect import outlet, warning_block
@@ -61,6 +60,7 @@ from anyshape.trace.record.foreign.plain_call import PlainCalls, called
 from anyshape.trace.record.foreign.repeated_call import call_once
 from anyshape.trace.record.foreign.territory import is_twinned
 from anyshape.trace.record.inert import OPERATORS
+from anyshape.trace.record.object_kind import ATOMS, CONTAINERS, HEAP, SYMBOLIC
 from anyshape.trace.record.read import read as reads
 from anyshape.trace.record.read.read import is_array
 from anyshape.trace.sequence.open_call import open_range

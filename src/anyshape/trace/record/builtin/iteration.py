@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from anyshape.trace.record.atom import ATOMS, Function
 from anyshape.trace.record.container.live import checked_iterator
 from anyshape.trace.record.container.recipe import Tested
 from anyshape.trace.record.foreign.plain_call import called
+from anyshape.trace.record.object_kind import ATOMS, Function
 from anyshape.trace.record.read import read as reads
 from anyshape.trace.sequence.list_call import list_total
 from anyshape.trace.sequence.open_call import open_enumerate, open_zip

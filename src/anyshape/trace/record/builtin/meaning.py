@@ -20,10 +20,10 @@ from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.identity import identity_of, is_instance, type_of
 from anyshape.tensor.sym_tensor import SymTensor
 from anyshape.trace.graph.graph import Follows
-from anyshape.trace.record.atom import ATOMS
 from anyshape.trace.record.builtin.iteration import is_ordered
 from anyshape.trace.record.effect.effect import raise_unless
 from anyshape.trace.record.effect.held import Held
+from anyshape.trace.record.object_kind import ATOMS
 from anyshape.trace.record.read import read as reads
 from anyshape.trace.sequence.item import need_no_item
 from anyshape.trace.sequence.list_call import list_greatest, list_least

@@ -22,8 +22,8 @@ from anyshape.tensor.sym_tensor import SymSize, SymTensor
 from anyshape.torch_compat.torch_function import DisableTorchFunction
 from anyshape.trace import tree
 from anyshape.trace.graph.graph import Value, leaves
-from anyshape.trace.record.atom import ATOMS, SYMBOLIC, Function
 from anyshape.trace.record.builtin.setting import may_set
+from anyshape.trace.record.object_kind import ATOMS, SYMBOLIC, Function
 from anyshape.trace.record.read import read as reads
 
 if TYPE_CHECKING:

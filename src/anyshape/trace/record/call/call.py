@@ -33,7 +33,6 @@ from anyshape.trace.argument.wrapper import call_with_wrapper
 from anyshape.trace.graph.module_call import call_module
 from anyshape.trace.higher_order.substitute import transformed
 from anyshape.trace.opaque_call import call_opaque
-from anyshape.trace.record.atom import ATOMS, CONTAINERS, HEAP, Function
 from anyshape.trace.record.attribute.special_callable import special_callable
 from anyshape.trace.record.builtin.builtin import Builtins
 from anyshape.trace.record.builtin.setting import is_setting
@@ -42,6 +41,7 @@ from anyshape.trace.record.call.call_hooks import has_hooks
 from anyshape.trace.record.call.disabled import need_enabled
 from anyshape.trace.record.call.sharded import need_whole
 from anyshape.trace.record.foreign.territory import is_twinned
+from anyshape.trace.record.object_kind import ATOMS, CONTAINERS, HEAP, Function
 from anyshape.trace.record.read import read as reads
 from anyshape.trace.twin.twin import is_twin
 

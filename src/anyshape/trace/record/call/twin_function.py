@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any
 
-from anyshape.trace.record.atom import Function
 from anyshape.trace.record.foreign.territory import is_twinned
 from anyshape.trace.record.foreign.unrecorded import call_unrecorded
+from anyshape.trace.record.object_kind import Function
 from anyshape.trace.twin.twin import is_twin, twin_code
 
 if TYPE_CHECKING:

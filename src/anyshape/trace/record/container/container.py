@@ -17,14 +17,14 @@ import torch
 from anyshape.symbolic.functions import sym_not
 from anyshape.symbolic.numpy_scalar import INTEGERS, value_of
 from anyshape.tensor.sym_tensor import SymTensor
-from anyshape.trace.record.atom import ATOMS, CONTAINERS, SYMBOLIC, Function
-from anyshape.trace.record.container.comparison import Comparisons
 from anyshape.trace.record.container.container_method import ContainerMethods
+from anyshape.trace.record.container.dict_view import VIEWS, Proxy, Views
 from anyshape.trace.record.container.live import Driven, Unpacked, checked_iterator, steps
 from anyshape.trace.record.container.lookup import equal_key, found_among
-from anyshape.trace.record.container.view import VIEWS, Proxy, Views
+from anyshape.trace.record.container.user_equality import Comparisons
 from anyshape.trace.record.effect import effect
 from anyshape.trace.record.effect.held import Held
+from anyshape.trace.record.object_kind import ATOMS, CONTAINERS, SYMBOLIC, Function
 from anyshape.trace.record.read import read as reads
 from anyshape.trace.record.read.read import MISSING
 from anyshape.trace.sequence.open_call import open_part

@@ -8,10 +8,10 @@ from collections import Counter, deque
 from typing import TYPE_CHECKING, Any, Final
 
 from anyshape.symbolic.numpy_scalar import INTEGERS
-from anyshape.trace.record.atom import ATOMS, CONTAINERS, Function
 from anyshape.trace.record.container.method_name import BLIND, CHANGING, CONSUMING, FRESH
 from anyshape.trace.record.effect import effect
 from anyshape.trace.record.effect.held import Held
+from anyshape.trace.record.object_kind import ATOMS, CONTAINERS, Function
 from anyshape.trace.record.read.read import MISSING
 
 if TYPE_CHECKING:

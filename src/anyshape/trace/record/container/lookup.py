@@ -15,7 +15,7 @@ import torch
 from anyshape.symbolic.numpy_scalar import value_of
 from anyshape.symbolic.sym_bool import SymBool
 from anyshape.tensor.sym_tensor import SymTensor
-from anyshape.trace.record.atom import ATOMS, Function
+from anyshape.trace.record.object_kind import ATOMS, Function
 from anyshape.trace.record.read.read import MISSING
 
 if TYPE_CHECKING:

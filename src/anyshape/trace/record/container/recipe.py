@@ -18,9 +18,9 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from anyshape.tensor.sym_tensor import SymTensor
-from anyshape.trace.record.atom import HEAP, Function
 from anyshape.trace.record.container.live import Places
 from anyshape.trace.record.effect.iterator_state import parts_of
+from anyshape.trace.record.object_kind import HEAP, Function
 from anyshape.trace.twin.twin import code_behind, is_twin
 
 if TYPE_CHECKING:

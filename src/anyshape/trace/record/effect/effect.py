@@ -17,11 +17,11 @@ from anyshape.torch_compat.aten_op import is_op, qualified_name
 from anyshape.torch_compat.call_frame import APPLY
 from anyshape.trace import tree
 from anyshape.trace.mode.execution_modes import WARNING_BLOCKS
-from anyshape.trace.record.atom import HEAP
 from anyshape.trace.record.effect.autograd_effect import AUTOGRAD_EFFECTS, gradient_of, gradients
 from anyshape.trace.record.effect.deferral import defer, waiting
 from anyshape.trace.record.effect.held import Held, given, owner_of
 from anyshape.trace.record.effect.iterator_state import copied, place
+from anyshape.trace.record.object_kind import HEAP
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from anyshape.env.site import is_own, user_site
-from anyshape.trace.record.atom import ATOMS
 from anyshape.trace.record.effect import effect
 from anyshape.trace.record.effect.held import Held
 from anyshape.trace.record.effect.text import is_size
+from anyshape.trace.record.object_kind import ATOMS
 from anyshape.trace.record.read import read as reads
 
 if TYPE_CHECKING:

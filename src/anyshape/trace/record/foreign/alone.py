@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from anyshape.trace import tree
-from anyshape.trace.record.atom import ATOMS, CONTAINERS, HEAP
 from anyshape.trace.record.depth import parts_of
 from anyshape.trace.record.foreign.territory import is_twinned
+from anyshape.trace.record.object_kind import ATOMS, CONTAINERS, HEAP
 
 if TYPE_CHECKING:
     from anyshape.trace.record.reader import Reader

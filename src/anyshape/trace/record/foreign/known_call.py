@@ -22,7 +22,7 @@ from anyshape.rules.dispatch.op_name import NOT_OPS
 from anyshape.rules.dispatch.resolve import resolve
 from anyshape.symbolic.torch_calls import HANDLED
 from anyshape.torch_compat.aten_op import VARIABLE_FUNCTIONS, is_op
-from anyshape.trace.record.atom import ATOMS, CONTAINERS
+from anyshape.trace.record.object_kind import ATOMS, CONTAINERS
 
 _COMPUTING: Final = """
     abs all any ascii bin bool bytearray bytes callable chr complex dict divmod enumerate filter

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from anyshape.trace.record.atom import ATOMS, HEAP, Function
 from anyshape.trace.record.foreign.territory import is_twinned
+from anyshape.trace.record.object_kind import ATOMS, HEAP, Function
 
 _HARMLESS: Final = frozenset(
     ("__init__", "__new__", "__init_subclass__", "__class_getitem__", "__set_name__", "__repr__",

@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from anyshape.env.site import is_framework
-from anyshape.trace.record.atom import ATOMS, CONTAINERS, HEAP, Function
 from anyshape.trace.record.foreign.known_call import computes, is_value
 from anyshape.trace.record.foreign.passive import is_generated
 from anyshape.trace.record.foreign.territory import is_filled, is_library
+from anyshape.trace.record.object_kind import ATOMS, CONTAINERS, HEAP, Function
 from anyshape.trace.record.read import read as reads
 from anyshape.trace.record.read.read import MISSING, is_array
 

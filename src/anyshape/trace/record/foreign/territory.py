@@ -5,10 +5,10 @@ user's functions back. What remains has no state of the user's, or is recorded a
 
 The files of torch and of Python are a list, as what a function does with its arguments cannot be
 told from them. A file that the list lacks is safe. A function of torch that is given an object with
-state, or has one in its closure, runs as a twin anyway (`stateful.py`), and so do functions that it
-is given; without either it has only torch's own state. A function of Python runs as it is if it
-only computes: its arguments are conditions, and those whose methods it might call are refused. Any
-other is refused by its name.
+state, or has one in its closure, runs as a twin anyway (`stateful_function.py`), and so do
+functions that it is given; without either it has only torch's own state. A function of Python runs
+as it is if it only computes: its arguments are conditions, and those whose methods it might call
+are refused. Any other is refused by its name.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from anyshape.env.site import home_of, is_framework, is_own
 from anyshape.trace import record
-from anyshape.trace.record.atom import HEAP
+from anyshape.trace.record.object_kind import HEAP
 
 if TYPE_CHECKING:
     from types import CodeType

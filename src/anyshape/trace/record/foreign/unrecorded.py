@@ -18,10 +18,10 @@ import torch
 
 from anyshape.torch_compat.process_flag import read_flags, set_flags
 from anyshape.trace.options import DONE
-from anyshape.trace.record.atom import ATOMS, Function
 from anyshape.trace.record.container.method_name import CHANGING
 from anyshape.trace.record.foreign.passive import is_generated
 from anyshape.trace.record.foreign.reach import Reach, codes_in, note_defaults
+from anyshape.trace.record.object_kind import ATOMS, Function
 from anyshape.trace.record.read import read as reads
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import torch
 
 from anyshape.symbolic.operand import is_symbolic
 from anyshape.trace.argument.attribute import Elements, View, entry
-from anyshape.trace.record.read.equality import same
+from anyshape.trace.record.read.exact_equality import same
 
 if TYPE_CHECKING:
     from collections.abc import Callable

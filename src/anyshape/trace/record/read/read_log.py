@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from anyshape.torch_compat.module_attribute import CALL_HOOKS, REGISTRIES
-from anyshape.trace.record.atom import ATOMS, HEAP, SYMBOLIC
+from anyshape.trace.record.object_kind import ATOMS, HEAP, SYMBOLIC
 from anyshape.trace.record.read import read as reads
 from anyshape.trace.record.read.read import MISSING, Place, Read
 

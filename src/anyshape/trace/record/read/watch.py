@@ -5,8 +5,8 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from anyshape.trace.record.read.check import Check
 from anyshape.trace.record.read.read import CONTENT, MISSING
+from anyshape.trace.record.read.read_check import Check
 
 if TYPE_CHECKING:
     from anyshape.trace.record.read.read import Place, Read

@@ -11,7 +11,7 @@ import sys
 from typing import TYPE_CHECKING, Any, Final
 
 from anyshape.env.site import is_framework
-from anyshape.trace.record.atom import ATOMS
+from anyshape.trace.record.object_kind import ATOMS
 
 if TYPE_CHECKING:
     from anyshape.trace.record.call.call import Calls

@@ -28,13 +28,13 @@ from anyshape.tensor.identity import type_of
 from anyshape.torch_compat.torch_function import sees_ops
 from anyshape.trace.graph.graph import SYMBOLIC
 from anyshape.trace.options import DONE
-from anyshape.trace.record.atom import ATOMS, CONTAINERS, HEAP, Function
 from anyshape.trace.record.attribute.special_callable import special_callable
 from anyshape.trace.record.builtin.checkpoint_policy import is_silent_checkpoint
 from anyshape.trace.record.builtin.number_context import for_decimal
 from anyshape.trace.record.builtin.setting import is_setting
 from anyshape.trace.record.eager_error import call_of, eager_class
 from anyshape.trace.record.effect.text import Deferred
+from anyshape.trace.record.object_kind import ATOMS, CONTAINERS, HEAP, Function
 from anyshape.trace.record.read.read import is_array
 from anyshape.trace.record.syntax.block import Block, UnseenBlock
 from anyshape.trace.record.syntax.word import Words, word, wrapped

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from anyshape.trace.record.atom import ATOMS, Function
 from anyshape.trace.record.effect.text import SHOWN
+from anyshape.trace.record.object_kind import ATOMS, Function
 
 if TYPE_CHECKING:
     from anyshape.trace.record.syntax.operation import Operations

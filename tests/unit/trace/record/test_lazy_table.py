@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from anyshape import EffectError, export
-from anyshape.trace.record.read import memo
+from anyshape.trace.record.read import lazy_table
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -94,7 +94,7 @@ def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """A package that counts as installed."""
     (tmp_path / "memo_library.py").write_text(SOURCE)
     monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setattr(memo, "_INSTALLED", (str(tmp_path),))
+    monkeypatch.setattr(lazy_table, "_INSTALLED", (str(tmp_path),))
     module = importlib.import_module("memo_library")
     return importlib.reload(module)
 
@@ -117,7 +117,7 @@ def test_no_memo(library: Any, name: str) -> None:
 
 
 def test_of_the_user(library: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memo, "_INSTALLED", ("/nowhere",))
+    monkeypatch.setattr(lazy_table, "_INSTALLED", ("/nowhere",))
     with pytest.raises(EffectError, match="changes a dict"):
         export(library.table, (torch.ones(3),))
     assert library.TABLE == {}
@@ -126,7 +126,7 @@ def test_of_the_user(library: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_planted_write_that_is_not_undone_is_seen(
     library: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(memo.Fill, "undo", lambda _: None)
+    monkeypatch.setattr(lazy_table.Fill, "undo", lambda _: None)
     with pytest.raises(EffectError, match="changes a dict"):
         export(library.counts, (torch.ones(3),))
     assert library.LOG != {}

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import torch
 
-from anyshape.trace.record.atom import ATOMS, SYMBOLIC
+from anyshape.trace.record.object_kind import ATOMS, SYMBOLIC
 from anyshape.trace.record.read.read import MISSING
 from anyshape.trace.twin.twin import is_twin
 

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from anyshape.torch_compat.aten_op import OpOverload, OpOverloadPacket
-from anyshape.trace.record.atom import HEAP, SYMBOLIC
 from anyshape.trace.record.foreign.territory import is_filled
+from anyshape.trace.record.object_kind import HEAP, SYMBOLIC
 
 if TYPE_CHECKING:
     from anyshape.trace.record.reader import Reader

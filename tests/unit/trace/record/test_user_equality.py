@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import anyshape
-from anyshape.trace.record.container.comparison import Comparisons, has_compared
+from anyshape.trace.record.container.user_equality import Comparisons, has_compared
 
 
 class Alike:

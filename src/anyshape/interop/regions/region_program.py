@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from torch.fx import GraphModule
 
     from anyshape.interop.fakes import Fakes
-    from anyshape.interop.regions.choice import Parts
     from anyshape.interop.regions.layout import Layouts
     from anyshape.interop.regions.part import Part
+    from anyshape.interop.regions.partition import Parts
     from anyshape.interop.size_guards import GuardSorter, KeptGuard
     from anyshape.trace.capture import Captured
 

@@ -17,7 +17,7 @@ import torch
 from anyshape.torch_compat.dynamo import tensor_guards
 from anyshape.trace.record.read import read as reads
 from anyshape.trace.record.read.alike import split
-from anyshape.trace.record.read.equality import same
+from anyshape.trace.record.read.exact_equality import same
 from anyshape.trace.record.read.read import FAILED, MISSING
 
 if TYPE_CHECKING:

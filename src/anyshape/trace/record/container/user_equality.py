@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from anyshape.symbolic.numpy_scalar import value_of
 from anyshape.trace.graph.graph import SYMBOLIC as NUMBERS
-from anyshape.trace.record.atom import ATOMS
 from anyshape.trace.record.container.lookup import are_apart, is_compared, own_hash
+from anyshape.trace.record.object_kind import ATOMS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

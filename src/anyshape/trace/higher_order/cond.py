@@ -10,7 +10,7 @@ from anyshape.symbolic.sym_bool import SymBool
 from anyshape.tensor.size import expect_equal, product
 from anyshape.tensor.sym_tensor import SymTensor
 from anyshape.trace import tree
-from anyshape.trace.higher_order import run
+from anyshape.trace.higher_order import runtime
 from anyshape.trace.higher_order.body import trace_body
 from anyshape.trace.higher_order.result import Joined, names_in, record, refuse_results
 
@@ -44,7 +44,7 @@ def operator(recorder: Recorder, pred: Any, true_fn: Any, false_fn: Any, operand
     joined = Joined(tracer, names_in(first, second))
     parts = [joined.part(list(pair)) for pair in zip(first.results, second.results, strict=True)]
     args = (pred, first.body, first.captures, second.body, second.captures)
-    return tree.unflatten(record(tracer, run.cond, args, parts), first.spec)
+    return tree.unflatten(record(tracer, runtime.cond, args, parts), first.spec)
 
 
 def _needs_run(pred: SymBool) -> bool:

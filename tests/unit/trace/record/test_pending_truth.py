@@ -10,7 +10,7 @@ import torch
 
 import anyshape
 from anyshape import export
-from anyshape.trace.record.syntax import question
+from anyshape.trace.record.syntax import pending_truth
 
 COUNT = [0]
 
@@ -155,15 +155,15 @@ def test_a_value_that_is_no_bool_is_given_as_it_is():
 
 
 def test_questions():
-    assert question.is_question(is_tracing)
-    assert question.is_question(is_not)
+    assert pending_truth.is_question(is_tracing)
+    assert pending_truth.is_question(is_not)
     for f in (counts, raises, takes, lambda: False, print, sys.exit):
-        assert not question.is_question(f)
+        assert not pending_truth.is_question(f)
 
 
 def test_a_function_is_a_question_as_long_as_those_it_calls_are(monkeypatch):
     monkeypatch.setitem(is_not.__globals__, "is_tracing", counts)
-    assert not question.is_question(is_not)
+    assert not pending_truth.is_question(is_not)
 
 
 def test_a_module_that_is_not_imported_is_not_imported():
@@ -171,12 +171,12 @@ def test_a_module_that_is_not_imported_is_not_imported():
     source = "def f():\n    import not_imported_yet\n    return False\n"
     exec(compile(source, "<string>", "exec"), scope)
     assert isinstance(scope["f"], types.FunctionType)
-    assert not question.is_question(scope["f"])
+    assert not pending_truth.is_question(scope["f"])
 
 
 def test_a_wrong_answer_is_noticed(monkeypatch):
     """The suite finds a hook that ends a chain where the operands differ."""
-    monkeypatch.setattr(question.Questions, "before", lambda self, o, end, *_: end)
+    monkeypatch.setattr(pending_truth.Questions, "before", lambda self, o, end, *_: end)
     x = torch.randn(3, 4)
     program = export(gives_a_bool, (x, True), dynamic_shapes=({0: "n"}, None))
     assert program(x, True)[1] is not gives_a_bool(x, True)[1]

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 import torch
 
-from anyshape.trace.record.read.check import Check
 from anyshape.trace.record.read.read import (
     ABSENT,
     CONTENT,
@@ -19,6 +18,7 @@ from anyshape.trace.record.read.read import (
     content_of,
     meta_of,
 )
+from anyshape.trace.record.read.read_check import Check
 from anyshape.trace.record.read.watch import Watch
 
 

@@ -12,8 +12,8 @@ import operator
 import types
 from typing import TYPE_CHECKING, Any, Final
 
-from anyshape.trace.record.atom import ATOMS
 from anyshape.trace.record.effect.effect import native
+from anyshape.trace.record.object_kind import ATOMS
 from anyshape.trace.record.read import read as reads
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ import torch
 from anyshape.symbolic.sym_bool import SymBool
 from anyshape.torch_compat.torch_script import is_scripting
 from anyshape.trace.record.builtin.torch_call import OPTIMIZERS
-from anyshape.trace.twin.quiet import ANSWER, path_of
+from anyshape.trace.twin.quiet_operand import ANSWER, path_of
 from anyshape.trace.twin.source import source_of
 
 if TYPE_CHECKING:
