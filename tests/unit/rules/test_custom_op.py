@@ -9,6 +9,7 @@ import torch
 
 import anyshape
 from anyshape import export
+from anyshape.events import TraceStart, subscribe
 
 LIBRARY = torch.library.Library("anyshape_fakes", "DEF")
 LIBRARY.define("meta_kernel(Tensor x) -> Tensor")
@@ -85,3 +86,46 @@ def test_a_size_that_a_kernel_drops() -> None:
     compiled = anyshape.compile(lambda x: dropping(x) * 2, dynamic=True, fullgraph=True)
     for n in (2, 3):
         assert torch.equal(compiled(torch.ones(n)), torch.full((n,), 4.0))
+
+
+@torch.library.custom_op("anyshape_fakes::pair_sums", mutates_args=())
+def pair_sums(x: torch.Tensor) -> torch.Tensor:
+    return (x[::2] + x[1::2]).contiguous()
+
+
+@torch.library.custom_op("anyshape_fakes::by_layout", mutates_args=())
+def by_layout(x: torch.Tensor) -> torch.Tensor:
+    return x.new_ones(3) if x.is_contiguous() else x.new_zeros(2)
+
+
+@pair_sums.register_fake
+def _(x: torch.Tensor) -> torch.Tensor:
+    return x.new_empty((x.shape[0] // 2, *x.shape[1:]))
+
+
+@by_layout.register_fake
+def _(x: torch.Tensor) -> torch.Tensor:
+    return x.new_empty(3) if x.is_contiguous() else x.new_empty(2)
+
+
+def test_the_memory_of_a_stand_in_is_no_guard() -> None:
+    def f(x: torch.Tensor) -> torch.Tensor:
+        return pair_sums(x.repeat_interleave(2, 0).t().contiguous().t()) * 2
+
+    starts: list[Any] = []
+    with subscribe(starts.append, TraceStart):
+        program = export(f, (torch.ones(3, 2),), dynamic_shapes=({0: "rows"},))
+    assert len(starts) == 1
+    for n in (0, 1, 2, 5):
+        x = torch.arange(2.0 * n).reshape(n, 2)
+        assert torch.equal(program(x), f(x))
+
+
+def test_what_a_kernel_asks_of_a_stand_in_is_a_guard() -> None:
+    def f(x: torch.Tensor) -> torch.Tensor:
+        return by_layout(x.t()) * 2
+
+    program = export(f, (torch.ones(3, 4),), dynamic_shapes=({0: "a", 1: "b"},))
+    for a, b in [(3, 4), (0, 4), (4, 0), (1, 5), (5, 1), (1, 1), (0, 0), (2, 3)]:
+        x = torch.ones(a, b)
+        assert torch.equal(program(x), f(x)), (a, b)

@@ -20,7 +20,7 @@ from anyshape.errors import (
 )
 from anyshape.refusal import refused
 from anyshape.rules.dispatch.result import Defined, Done, Many, Wrapped
-from anyshape.rules.dispatch.sym_node import number_of, to_stock
+from anyshape.rules.dispatch.sym_node import measured, number_of, to_stock
 from anyshape.rules.shared.operand import meta_of
 from anyshape.symbolic.sym_bool import SymBool
 from anyshape.symbolic.sym_float import SymFloat
@@ -132,10 +132,12 @@ class _Conversion:
         sizes = [to_stock(n) for n in meta.shape]
         grad = self.keeps_grad and bool(meta.requires_grad)
         if meta.layout is CONTIGUOUS:
-            return torch.empty(sizes, dtype=meta.dtype, device=_META, requires_grad=grad)
+            return measured(
+                torch.empty, sizes, dtype=meta.dtype, device=_META, requires_grad=grad
+            )
         strides = [to_stock(n) for n in strides_of(meta)]
-        return torch.empty_strided(
-            sizes, strides, dtype=meta.dtype, device=_META, requires_grad=grad
+        return measured(
+            torch.empty_strided, sizes, strides, dtype=meta.dtype, device=_META, requires_grad=grad
         )
 
     def from_torch(self, x: Any) -> Any:

@@ -4,6 +4,10 @@ torch's meta kernels compute sizes with `torch.SymInt` objects, which delegate t
 `BridgeNode` answers with our arithmetic and our environment, so that a kernel's assumptions become
 our guards and asserts. A question that cannot be decided while tracing gets the answer at typical
 sizes (neither 0 nor 1), which becomes a runtime assert.
+
+torch measures the memory of each tensor that it makes, and asks which of its sizes are 0. No memory
+is behind a tensor on the meta device, so those answers are not the program's: while `measured` runs,
+only proofs answer, and nothing is recorded.
 """
 
 from __future__ import annotations
@@ -11,7 +15,8 @@ from __future__ import annotations
 import itertools
 import math
 import operator
-from typing import Any, Final
+import threading
+from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
@@ -29,7 +34,28 @@ from anyshape.tensor.meta import Meta
 from anyshape.tensor.size import plain
 from anyshape.tensor.sym_tensor import size_of
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 _SYMBOLIC: Final = (SymInt, SymBool, SymFloat)
+
+
+class _Thread(threading.local):
+    """Whether a thread makes a tensor without data, whose memory torch measures."""
+
+    measures = False
+
+
+_thread = _Thread()
+
+
+def measured(make: Callable[..., torch.Tensor], *args: Any, **named: Any) -> torch.Tensor:
+    """`make(*args, **named)`, a new tensor on the meta device; no answer becomes a guard."""
+    before, _thread.measures = _thread.measures, True
+    try:
+        return make(*args, **named)
+    finally:
+        _thread.measures = before
 
 
 class BridgeNode:
@@ -178,12 +204,16 @@ class BridgeNode:
 
     def guard_or_false(self, _file: Any = "", _line: int = 0) -> bool:
         """The truth value, or False if undecided."""
+        if _thread.measures:
+            return functions.statically_known_true(self.v)
         return functions.guard_or_false(self.v)
 
     guard_size_oblivious = guard_or_false
 
     def guard_or_true(self, _file: Any = "", _line: int = 0) -> bool:
         """The truth value, or True if undecided."""
+        if _thread.measures:
+            return not functions.statically_known_false(self.v)
         return functions.guard_or_true(self.v)
 
     def statically_known_true(self, _file: Any = "", _line: int = 0) -> bool:
@@ -207,9 +237,7 @@ class BridgeNode:
         del size_oblivious
         if fallback_value is None:
             return node.guard_bool()
-        return (
-            functions.guard_or_true(node.v) if fallback_value else functions.guard_or_false(node.v)
-        )
+        return node.guard_or_true() if fallback_value else node.guard_or_false()
 
     def _maybe_evaluate_static(self, expr: Any, **_: Any) -> Any:
         if type(expr) is SymBool:
