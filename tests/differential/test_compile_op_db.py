@@ -128,7 +128,8 @@ def traced() -> list[str]:
 @pytest.mark.parametrize("part", range(4))
 def test_ops_that_capture_traces_are_compiled(part: int) -> None:
     ops = database()
-    found = {name: run_op(name, ops[name]) for name in traced()[::EVERY][part::4]}
+    names = [name for name in traced() if name in ops]  # torch 2.11 has fewer than the table
+    found = {name: run_op(name, ops[name]) for name in names[::EVERY][part::4]}
     assert not {name: wrong for name, wrong in found.items() if wrong not in ("pass", None)}
     assert len(found) > 20
 
