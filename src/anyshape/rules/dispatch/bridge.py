@@ -132,9 +132,7 @@ class _Conversion:
         sizes = [to_stock(n) for n in meta.shape]
         grad = self.keeps_grad and bool(meta.requires_grad)
         if meta.layout is CONTIGUOUS:
-            return measured(
-                torch.empty, sizes, dtype=meta.dtype, device=_META, requires_grad=grad
-            )
+            return measured(torch.empty, sizes, dtype=meta.dtype, device=_META, requires_grad=grad)
         strides = [to_stock(n) for n in strides_of(meta)]
         return measured(
             torch.empty_strided, sizes, strides, dtype=meta.dtype, device=_META, requires_grad=grad

@@ -6,8 +6,8 @@ our guards and asserts. A question that cannot be decided while tracing gets the
 sizes (neither 0 nor 1), which becomes a runtime assert.
 
 torch measures the memory of each tensor that it makes, and asks which of its sizes are 0. No memory
-is behind a tensor on the meta device, so those answers are not the program's: while `measured` runs,
-only proofs answer, and nothing is recorded.
+is behind a tensor on the meta device, so those answers are not the program's: while `measured`
+runs, only proofs answer, and nothing is recorded.
 """
 
 from __future__ import annotations

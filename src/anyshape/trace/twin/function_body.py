@@ -12,6 +12,7 @@ import builtins
 from typing import TYPE_CHECKING, Any, Final
 
 from anyshape.trace.twin.hook import hook
+from anyshape.trace.twin.syntax_node import children
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -22,10 +23,13 @@ _ENDS: Final = "generator_ends"
 _YIELDS: Final = (ast.Yield, ast.YieldFrom)
 
 
-def function_body(n: Any, statements: Any) -> list[ast.stmt]:
-    """The statements of the twin of a function; `statements` rewrites those of the user's."""
+def function_body(n: Any, statements: Any, *, may_yield: bool = True) -> list[ast.stmt]:
+    """The statements of the twin of a function; `statements` rewrites those of the user's.
+
+    `may_yield` is false where the function is known to be no generator.
+    """
     first = n.body[0]
-    leaves_open = _yields_within(n.body)
+    leaves_open = may_yield and _yields_within(n.body)
     body: list[ast.stmt] = statements(n.body)
     if n.args.kwarg is not None:
         named = ast.Name(n.args.kwarg.arg, ast.Load())
@@ -69,4 +73,4 @@ def _own(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
         node = todo.pop()
         if not isinstance(node, _SCOPES):
             yield node
-            todo += ast.iter_child_nodes(node)
+            todo += children(node)

@@ -8,28 +8,31 @@ therefore decided only after the quiet operands that follow it were looked at.
 from __future__ import annotations
 
 import ast
+import dis
 import inspect
-from typing import TYPE_CHECKING, Any, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from types import CodeType
+import opcode
+from types import CodeType
+from typing import Any, Final
 
 VALUE: Final = "value"  # an operand that is evaluated where the truth is
 ANSWER: Final = "answer"  # the path of a function without parameters, from a global name on
 _REST: Final = (inspect.CO_VARARGS, inspect.CO_VARKEYWORDS)
+_NAMING: Final = {  # instructions that make names unbound, or assign those that are not local
+    opcode.opmap[name]
+    for name in (
+        "DELETE_FAST", "DELETE_DEREF", "DELETE_NAME", "DELETE_GLOBAL", "STORE_NAME", "STORE_GLOBAL",
+    )
+}  # fmt: skip
 
 
 class Quiet:
     """Such operands in the outermost body of one function."""
 
-    def __init__(self, code: CodeType, tree: ast.AST) -> None:
+    def __init__(self, code: CodeType) -> None:
         count = code.co_argcount + code.co_kwonlyargcount
         count += sum(bool(code.co_flags & flag) for flag in _REST)
-        unbound = {name for node in ast.walk(tree) for name in _unbound(node)}
-        self._bound = set(code.co_varnames[:count]) - unbound  # wherever the function is
-        names = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and _is_stored(n)}
-        self._local = names.union(code.co_varnames, code.co_cellvars, code.co_freevars)
+        unbound, self._local = _assigned(code)
+        self._bound = set(code.co_varnames[:count]) - unbound
 
     def operand(self, n: ast.expr) -> ast.Tuple | None:
         """A copy of an operand: how it is to be read, whether it is negated, and what it is."""
@@ -75,13 +78,19 @@ def _tuple(kind: str, is_negated: bool, what: ast.expr) -> ast.Tuple:
     return ast.Tuple([ast.Constant(kind), ast.Constant(is_negated), what], ast.Load())
 
 
-def _is_stored(n: ast.Name) -> bool:
-    return not isinstance(n.ctx, ast.Load)
-
-
-def _unbound(n: ast.AST) -> Iterator[str]:
-    """The names that a statement makes unbound."""
-    if isinstance(n, ast.ExceptHandler) and n.name is not None:
-        yield n.name
-    if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Del):
-        yield n.id
+def _assigned(code: CodeType) -> tuple[set[str], set[str]]:
+    """The names that a function, or one within it, may make unbound, and those that it assigns."""
+    unbound: set[str] = set()
+    stored = {*code.co_varnames, *code.co_cellvars, *code.co_freevars}
+    if not _NAMING.isdisjoint(code.co_code[::2]):
+        for i in dis.get_instructions(code):
+            if i.opcode in _NAMING:
+                stored.add(i.argval)
+                if i.opname.startswith("DELETE"):
+                    unbound.add(i.argval)
+    for c in code.co_consts:
+        if isinstance(c, CodeType):
+            inner = _assigned(c)
+            unbound |= inner[0]
+            stored |= inner[1]
+    return unbound, stored

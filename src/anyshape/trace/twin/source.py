@@ -19,6 +19,7 @@ import types
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from anyshape.trace.state.undisturbed import undisturbed
+from anyshape.trace.twin.syntax_node import locate, nodes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -103,20 +104,78 @@ def _lines(file: str) -> list[str]:
 def _of_block(code: CodeType) -> Function | None:
     """The tree of the lines where the function begins; the rest of the file is not parsed.
 
-    An indented function is parsed inside of a block: places have their columns, and texts of
-    several lines what they hold.
+    Their end is guessed from the instructions, and found by Python's tokens where the guess fails.
     """
     lines = _lines(code.co_filename)
-    if not 0 < code.co_firstlineno <= len(lines):
+    first = code.co_firstlineno
+    if not 0 < first <= len(lines):
         return None
-    block = inspect.getblock(lines[code.co_firstlineno - 1 :])
-    before = 1 if block[0][0].isspace() else 0
-    tree = _parsed("".join([*["if True:\n"] * before, *block]))
-    (node,) = cast("ast.If", tree.body[0]).body if before else tree.body
+    try:
+        found = _of_text(lines[first - 1 : _guessed_end(lines, code)], code)
+    except SyntaxError:
+        found = None
+    return found or _of_text(inspect.getblock(lines[first - 1 :]), code)
+
+
+def _guessed_end(lines: list[str], code: CodeType) -> int:
+    """How many lines there are up to the end of a function that begins with its first line.
+
+    All lines of instructions are in it, and the lines that follow them and have its indent or less
+    are not.
+    """
+    first = lines[code.co_firstlineno - 1]
+    indent = len(first) - len(first.lstrip())
+    end = _last_line(code)
+    for line in lines[end:]:
+        text = line.lstrip()
+        if text and len(line) - len(text) <= indent:
+            break
+        end += 1
+    return end
+
+
+def _last_line(code: CodeType) -> int:
+    """The last line of an instruction of a code, or of one within it."""
+    within = [_last_line(c) for c in code.co_consts if isinstance(c, types.CodeType)]
+    ends = [end for _, end, _, _ in code.co_positions() if end is not None]
+    return max([code.co_firstlineno, *within, *ends])
+
+
+def _of_text(block: list[str], code: CodeType) -> Function | None:
+    """The tree of a function whose text this is.
+
+    An indented function is parsed inside of another one, which has its free variables: places have
+    their columns, and texts of several lines what they hold.
+    """
+    is_indented = block[0][0].isspace()
+    around = f"def factory({', '.join(code.co_freevars)}):\n" if is_indented else ""
+    before = code.co_firstlineno - 1 - is_indented
+    text = "".join(["\n" * before, around, *block])
+    tree = _parsed(text)
+    (node,) = cast("ast.FunctionDef", tree.body[0]).body if is_indented else tree.body
     if not isinstance(node, ast.FunctionDef) or node.name != code.co_name:
         return None
-    ast.increment_lineno(tree, code.co_firstlineno - 1 - before)
-    return node if _is_of(node, code) else None
+    return node if _is_in(text, code) or _is_of(node, code) else None
+
+
+def _is_in(text: str, code: CodeType) -> bool:
+    """Whether a text compiles to one function with this name and place, and that is this code.
+
+    A function that calls itself by a global name has another code inside of a function.
+    """
+    flags = code.co_flags & _FUTURES
+    made: CodeType = undisturbed(
+        compile, text, code.co_filename, "exec", flags=flags, dont_inherit=True
+    )
+    if text.lstrip("\n").startswith("def factory("):
+        made = next((c for c in made.co_consts if isinstance(c, types.CodeType)), made)
+    place = (code.co_name, code.co_firstlineno)
+    found = [
+        c
+        for c in made.co_consts
+        if isinstance(c, types.CodeType) and (c.co_name, c.co_firstlineno) == place
+    ]
+    return len(found) == 1 and _is_same(found[0], code)
 
 
 def _parsed(text: str) -> ast.Module:
@@ -154,7 +213,7 @@ def _functions(file: str) -> dict[_Place, list[Function]]:
             tree = _parsed("".join(lines))
         except SyntaxError:
             tree = ast.Module([], [])
-        for n in ast.walk(tree):
+        for n in nodes(tree):
             if isinstance(n, ast.FunctionDef | ast.Lambda):
                 start = min([n.lineno, *[d.lineno for d in getattr(n, "decorator_list", ())]])
                 found.setdefault((start, getattr(n, "name", "<lambda>")), []).append(n)
@@ -178,7 +237,8 @@ def compiled(node: Function, code: CodeType, body: list[ast.stmt] | None = None)
     free = [ast.arg(name) for name in code.co_freevars]
     given = ast.arguments([], free, None, [], [], None, [])
     outer = function_node("factory", given, [inner], node)
-    tree = ast.fix_missing_locations(ast.Module([outer], []))
+    tree = ast.Module([outer], [])
+    locate(tree)
     flags = code.co_flags & _FUTURES
     made: CodeType = undisturbed(
         compile, tree, code.co_filename, "exec", flags=flags, dont_inherit=True
@@ -237,6 +297,11 @@ def _is_of(node: Function, code: CodeType) -> bool:
         made = compiled(node, code)
     except (SyntaxError, ValueError, StopIteration):
         return False
+    return _is_same(made, code)
+
+
+def _is_same(made: CodeType, code: CodeType) -> bool:
+    """Whether a code that was compiled here is that of a function."""
     if any(name.startswith(_REWRITTEN) for name in code.co_varnames):  # asserts are longer
         return _shape(made)[:2] == _shape(code)[:2]
     return _shape(made) == _shape(code)

@@ -95,11 +95,12 @@ def code_behind(code: CodeType) -> CodeType | None:
 
 
 def _body(node: Function, code: CodeType) -> list[ast.stmt]:
-    rewrite = Rewrite(code.co_freevars, owner_of(code), Quiet(code, node))
+    rewrite = Rewrite(code.co_freevars, owner_of(code), Quiet(code))
     if isinstance(node, ast.Lambda):
         value = rewrite.visit(node.body)
         return [ast.copy_location(ast.Return(value), node.body)]
-    return function_body(node, rewrite.statements)
+    is_generator = bool(code.co_flags & inspect.CO_GENERATOR)
+    return function_body(node, rewrite.statements, may_yield=is_generator)
 
 
 def owner_of(code: CodeType) -> str:
