@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any, Final
 
 import numpy as np
@@ -12,8 +13,8 @@ from anyshape.rules.shared.operand import is_tensor, meta_of
 from anyshape.symbolic.sym_bool import SymBool
 from anyshape.tensor.index_operand import is_index
 from anyshape.tensor.sym_tensor import SymTensor
+from anyshape.torch_compat.torch_function import DisableTorchFunction
 
-DTYPES: Final = [d for d in vars(torch).values() if isinstance(d, torch.dtype)]
 BOOL, INT, FLOAT, COMPLEX = range(4)
 _OTHER_NUMBERS: Final = (float, torch.SymInt, torch.SymFloat, np.generic)  # besides int, complex
 _COMPLEX_OF: Final = {
@@ -29,26 +30,14 @@ REAL_OF: Final = {
 }
 
 
-def _table() -> dict[tuple[torch.dtype, torch.dtype], torch.dtype]:
-    made = {}
-    for a in DTYPES:
-        for b in DTYPES:
-            try:
-                made[a, b] = torch.promote_types(a, b)
-            except RuntimeError:  # some pairs have no common type
-                continue
-    return made
-
-
-_PROMOTED: Final = _table()
-
-
+@functools.cache
 def promote_types(a: torch.dtype, b: torch.dtype) -> torch.dtype:
-    """The dtype that two promote to, or the first where torch defines none.
-
-    A table, because a call of `torch.promote_types` would be dispatched to the tracer.
-    """
-    return _PROMOTED.get((a, b), a)
+    """The dtype that two promote to, or the first where torch defines none."""
+    try:
+        with DisableTorchFunction():
+            return torch.promote_types(a, b)
+    except RuntimeError:
+        return a
 
 
 def category(dtype: torch.dtype) -> int:
