@@ -13,25 +13,29 @@ it may, its place is `unsteady`: a trace breaks where it is read.
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
 from anyshape.compile.cache.guard_function import Outside
 from anyshape.trace.argument.argument_tree import is_large, level
-from anyshape.trace.argument.attribute import Attribute, Elements, View
+from anyshape.trace.argument.attribute import Attribute, Elements, Length, View
 from anyshape.trace.argument.observation import OuterGradients
 from anyshape.trace.record.object_kind import ATOMS
-from anyshape.trace.record.read.read import ATTRIBUTE, ITEM, MISSING
+from anyshape.trace.record.read.read import ATTRIBUTE, CONTENT, ITEM, LENGTH, MISSING, Read
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from anyshape.compile.cache.recompilation import Reason
     from anyshape.compile.dynamism.history import History
-    from anyshape.trace.record.read.read import Place, Read
+    from anyshape.trace.record.read.read import Place
+    from anyshape.trace.record.read.watch import Watch
 
 _GRAD: Final = "grad"
+_VIEWS: Final = {ATTRIBUTE: View, LENGTH: Length}
+_SIZED: Final = (list, deque, dict, set)
 
 
 class Varying:
@@ -54,14 +58,16 @@ class Varying:
                     name = f"the gradient of tensor {len(self._places)} from outside"
                     self._places.setdefault((id(t), _GRAD), Attribute(View(t), _GRAD, name, True))
                 continue
-            read = condition.watch.failing() if type(condition) is Outside else None
-            if read is None:
-                continue
-            assert type(condition) is Outside
-            if _may_be_input(read):
-                self._add(read, condition.watch.label(read), history)
-            elif _may_be_held(read) and _place(read) not in self.unsteady:
-                self._hold(read, condition.watch.label(read))
+            if isinstance(condition, Outside):
+                for read in condition.watch.changed():
+                    for part in _items(read) if read.kind == CONTENT else (read,):
+                        self._learn(part, condition.watch, history)
+
+    def _learn(self, read: Read, watch: Watch, history: History) -> None:
+        if _may_be_input(read):
+            self._add(read, watch.label(read), history)
+        elif _may_be_held(read) and _place(read) not in self.unsteady:
+            self._hold(read, watch.label(read))
 
     def breaks_at(self, reason: Reason) -> bool:
         """Let later traces break at the place that the reason is about; False if they do already,
@@ -104,7 +110,7 @@ class Varying:
         return True
 
     def _add(self, read: Read, name: str, history: History) -> None:
-        owner = View(read.owner) if read.kind == ATTRIBUTE else read.owner
+        owner = _VIEWS[read.kind](read.owner) if read.kind in _VIEWS else read.owner
         found, values = [Attribute(owner, read.key, name, varies=True)], [read.value]
         if type(read.value) is tuple:
             parts = Elements(owner, read.key, len(read.value))
@@ -124,7 +130,17 @@ class Varying:
         return [a for a in found if (id(a.owner), a.key) not in taken]
 
 
+def _items(content: Read) -> Iterator[Read]:
+    """The items of a sequence that are other ones now, if it holds as many."""
+    owner, (kind, *held) = content.owner, content.value
+    if kind in (list, deque) and len(owner) == len(held):
+        items = [Read(ITEM, owner, i, value) for i, value in enumerate(held)]
+        yield from [item for item in items if not item.holds()]
+
+
 def _may_be_input(read: Read) -> bool:
+    if read.kind == LENGTH:
+        return type(read.owner) in _SIZED
     if read.kind not in (ITEM, ATTRIBUTE) or isinstance(read.owner, torch.Tensor):
         return False
     now = read.now()

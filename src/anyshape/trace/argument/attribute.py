@@ -68,6 +68,18 @@ class View:
         return getattr(self.object, name)
 
 
+class Length:
+    """The length of a container as an entry of a mapping."""
+
+    __slots__ = ("container",)
+
+    def __init__(self, container: Any) -> None:
+        self.container = container
+
+    def __getitem__(self, _: None) -> int:
+        return len(self.container)
+
+
 class Elements:
     """The elements of a tuple that is an entry of a mapping, as long as it has so many of them."""
 

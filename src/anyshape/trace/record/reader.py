@@ -28,7 +28,7 @@ from anyshape.trace.record.builtin.array_memory import need_unwritten
 from anyshape.trace.record.builtin.number_context import contexts_of
 from anyshape.trace.record.call.twin_function import make_twin
 from anyshape.trace.record.container.open_generator import OpenGenerators
-from anyshape.trace.record.foreign.passive import active_method
+from anyshape.trace.record.foreign.passive import active_part
 from anyshape.trace.record.namespace import Namespace
 from anyshape.trace.record.object_kind import ATOMS, CONTAINERS, HEAP, SYMBOLIC, Function
 from anyshape.trace.record.read import read as reads
@@ -58,6 +58,7 @@ class Reader:
         self.known: dict[tuple[int, str], Any] = {}  # attributes of outside objects
         self.shadows: dict[int, Any] = {}  # written containers, by the id of the real one
         self.assigned: dict[int, set[Any]] = {}  # keys of written dicts; the others are as before
+        self.kept: dict[int, Any] = {}  # see `kept_item.py`
         self.changed: dict[int, Any] = {}  # objects with attributes that were assigned
         self.is_scripting = False  # whether the source of a compiled script runs
         self.catches = False  # whether errors may be handled by the program
@@ -81,6 +82,7 @@ class Reader:
         self._dict_owners: dict[int, Any] = {}
         self.moved: dict[int, tuple[Any, int]] = {}  # iterators, and how often they were moved on
         self.inputs: dict[tuple[str, int, Any], Any] = {}  # places that are inputs of the program
+        self.owners_of_inputs: set[int] = set()
         self.open_generators = OpenGenerators()
         self.cached: list[tuple[Any, int]] = []  # see `cached_call.py`
         self.knows_hooks = False  # whether those of all modules are noted
@@ -350,6 +352,8 @@ class Reader:
         if type(owner) is Elements:
             stand_in = self.born(owner.replaced(self.inputs.get(place), key, stand_in))
         self.inputs[place] = stand_in
+        if place[0] == reads.ITEM:
+            self.owners_of_inputs.add(place[1])
 
     def attribute_input(self, owner: Any, name: str) -> Any:
         """The input that an attribute is, if it is one."""
@@ -454,20 +458,11 @@ class Reader:
             self.content(named)
         return defaults, named
 
-    def names(self, names: frozenset[str]) -> bool:
-        """Whether a function that the trace has called so far has one of these names in it."""
-        return any(
-            not names.isdisjoint(getattr(getattr(f, "__code__", None), "co_names", ()))
-            for f in self._twins
-        )
-
     def need_passive(self, x: Any) -> None:
         """Refuse an object for C, or one in a container, with methods that C would call."""
-        parts = (*x.keys(), *x.values()) if type(x) is dict else x if type(x) in _PLAIN else ()
-        for part in (x, *parts):
-            method = active_method(part)
-            if method is not None:
-                raise self.refusal(f"{method} may be called by code that is not recorded")
+        method = active_part(x)
+        if method is not None:
+            raise self.refusal(f"{method} may be called by code that is not recorded")
 
     def need_closed_generators(self) -> None:
         """Refuse a program that left a generator open, which eager execution closed earlier."""
@@ -497,4 +492,3 @@ def _holds(x: Any, t: torch.Tensor) -> bool:
 
 
 _UNKNOWN: Final = object()
-_PLAIN: Final = (list, tuple, set, frozenset, deque)

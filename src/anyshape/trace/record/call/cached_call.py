@@ -49,7 +49,7 @@ class CachedCalls:
     def call(self, f: Any, /, *args: Any, **named: Any) -> Any:
         """Call a function with a cache."""
         recorder, plain = self._recorder, self._calls.operators.plain
-        if recorder.names(_METHODS):
+        if _names(recorder, _METHODS):
             raise recorder.refusal(f"the cache of {f.__name__} is looked at or changed")
         if recorder.is_born(f):
             return self._within(f)(*args, **named)
@@ -177,3 +177,11 @@ def _plain(x: Any) -> Any:
     if type(x) is tuple:
         return tuple(map(_plain, x))
     return x.__class__(x) if type(x) in SYMBOLIC else x
+
+
+def _names(recorder: Recorder, names: frozenset[str]) -> bool:
+    """Whether a function that the trace has called so far has one of these names in it."""
+    return any(
+        not names.isdisjoint(getattr(getattr(f, "__code__", None), "co_names", ()))
+        for f in recorder._twins
+    )

@@ -17,6 +17,7 @@ import torch
 from anyshape.symbolic.functions import sym_not
 from anyshape.symbolic.numpy_scalar import INTEGERS, value_of
 from anyshape.tensor.sym_tensor import SymTensor
+from anyshape.trace.record.container import kept_item
 from anyshape.trace.record.container.container_method import ContainerMethods
 from anyshape.trace.record.container.dict_view import VIEWS, Proxy, Views
 from anyshape.trace.record.container.live import Driven, Unpacked, checked_iterator, steps
@@ -89,7 +90,7 @@ class Containers:
         if isinstance(o, dict):
             return self._of_dict(o, self.known_key(o, key) if type(key) in INTEGERS else key)
         if id(o) in recorder.shadows:
-            return self._part(recorder.content(o), key)
+            return self._of_changed(o, key)
         if isinstance(o, list | deque | bytearray):
             return self._of_sequence(o, key)
         if kind is Proxy:
@@ -104,12 +105,17 @@ class Containers:
     def _of_sequence(self, o: Any, key: Any) -> Any:
         recorder = self._recorder
         if type(key) is not int or isinstance(o, bytearray):
-            recorder.content(o)
-            return self.fresh(o[key])
+            return self.fresh(kept_item.seen(recorder, o)[key])
         if -len(o) <= key < len(o):
             return recorder.note(reads.ITEM, o, key, o[key])
-        recorder.note(reads.LENGTH, o, None, len(o))
+        recorder.note_value(reads.LENGTH, o, None, len(o))
         return o[key]  # raises
+
+    def _of_changed(self, o: Any, key: Any) -> Any:
+        kept = self._recorder.kept.get(id(o))
+        if type(key) is int and kept is not None and -len(kept) <= key < len(kept):
+            return kept_item.item(self._recorder, o, key)
+        return self._part(kept_item.seen(self._recorder, o), key)
 
     def _of_born(self, o: Any, key: Any) -> Any:
         method = self._special(o, "__getitem__")
@@ -205,9 +211,10 @@ class Containers:
                 self.comparisons.compared(key, o)
             key = found
         if isinstance(o, list | tuple | deque) and self.comparisons.has_equality(key, o):
-            return any(self.comparisons.equal(x, key) for x in recorder.content(o))
+            seen = kept_item.seen(recorder, o)
+            return any(self.comparisons.equal(x, key) for x in seen)
         if isinstance(o, list | tuple | deque) and any(type(x) is SymTensor for x in (key, *o)):
-            return found_among(recorder.content(o), key)
+            return found_among(kept_item.seen(recorder, o), key)
         if type(key) in INTEGERS and isinstance(o, dict | set | frozenset):
             key = self.looked_up(o, key)
             if key is MISSING:
@@ -277,13 +284,10 @@ class Containers:
         if method is not None:
             return method()
         recorder = self._recorder
-        shadow = recorder.shadows.get(id(o))
-        if shadow is not None:
+        if id(o) in recorder.shadows:
             if isinstance(o, list | deque):
-                recorder.note(reads.LENGTH, o, None, len(o))
-            else:
-                recorder.content(o)
-            return len(shadow)
+                return kept_item.length(recorder, o)
+            return len(recorder.content(o))
         if isinstance(o, CONTAINERS) and not recorder.is_born(o) and not isinstance(o, tuple):
             return recorder.note(reads.LENGTH, o, None, len(o))
         if recorder.is_outside(o) and not isinstance(o, tuple | torch.Tensor):
@@ -305,7 +309,7 @@ class Containers:
         if method is not None:
             return self._driven(method())
         if isinstance(o, CONTAINERS):
-            return recorder.content(o)
+            return kept_item.seen(recorder, o)
         if not isinstance(o, type) and type(getattr(kind, "__getitem__", None)) is Function:
             return self._by_index(o)
         if recorder.is_outside(o) and not isinstance(o, torch.Tensor | type):
@@ -387,6 +391,7 @@ class Containers:
             else:
                 found = copy.copy(c)
             recorder.shadows[id(c)] = found
+            kept_item.start(recorder, c)
         return found
 
     def store_item(self, value: Any, o: Any, key: Any) -> None:
@@ -428,10 +433,11 @@ class Containers:
             if known is not None:
                 known.add(key)
         elif type(key) is int:
-            recorder.note(reads.LENGTH, o, None, len(o))
+            recorder.note_value(reads.LENGTH, o, None, len(o))
         else:
             recorder.content(o)
         self.shadow(o)[key] = value
+        kept_item.replaced(recorder, o, key)
         recorder.emit(effect.set_item, Held(o), recorder.operand(key), recorder.operand(value))
         recorder.look_up_again(key)
 
@@ -457,6 +463,7 @@ class Containers:
         recorder.assigned.pop(id(o), None)
         shadow = self.shadow(o)
         del shadow[key]
+        kept_item.removed(recorder, o, key)
         recorder.look_up_again(key)
         recorder.emit(effect.delete_item, Held(o), recorder.operand(key))
 

@@ -8,6 +8,7 @@ from collections import Counter, deque
 from typing import TYPE_CHECKING, Any, Final
 
 from anyshape.symbolic.numpy_scalar import INTEGERS
+from anyshape.trace.record.container import kept_item
 from anyshape.trace.record.container.method_name import BLIND, CHANGING, CONSUMING, FRESH
 from anyshape.trace.record.effect import effect
 from anyshape.trace.record.effect.held import Held
@@ -131,7 +132,7 @@ class ContainerMethods:
             return self._containers.item(o, args[0])
         if name == "__len__":
             return self._containers.length(o)
-        seen = recorder.content(o)
+        seen = kept_item.seen(recorder, o)
         if (
             name in ("index", "count")
             and len(args) == 1
@@ -155,7 +156,7 @@ class ContainerMethods:
         if named.get("key") is not None:
             raise recorder.refusal("a list from outside is sorted by a function")
         if name not in BLIND:
-            recorder.content(o)
+            kept_item.seen(recorder, o)
         recorder.assigned.pop(id(o), None)
         shadow = self._containers.shadow(o)
         args = self._indexed(o, name, args)
@@ -165,6 +166,7 @@ class ContainerMethods:
         if name == "setdefault" and args[0] in shadow:
             return shadow[args[0]]
         result, given, others = self._done(o, shadow, name, args, named)
+        kept_item.follow(recorder, o, name, args)
         recorder.emit(effect.call_method, Held(o), _as_method(o, name), given, others)
         if isinstance(o, dict):
             recorder.look_up_again()

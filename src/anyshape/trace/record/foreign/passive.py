@@ -6,11 +6,13 @@ of the user's would run unrecorded.
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any, Final
 
 from anyshape.trace.record.foreign.territory import is_twinned
 from anyshape.trace.record.object_kind import ATOMS, HEAP, Function
 
+_PLAIN: Final = (list, tuple, set, frozenset, deque)
 _HARMLESS: Final = frozenset(
     ("__init__", "__new__", "__init_subclass__", "__class_getitem__", "__set_name__", "__repr__",
      "__str__", "__post_init__", "__setattr__", "__delattr__", "__enter__", "__exit__",
@@ -29,6 +31,12 @@ def active_method(x: Any) -> str | None:
                 if name.startswith("__") and name not in _HARMLESS and _is_users(f, base):
                     return f"{base.__name__}.{name}"
     return None
+
+
+def active_part(x: Any) -> str | None:
+    """The same of an object, or of what a plain container holds."""
+    parts = (*x.keys(), *x.values()) if type(x) is dict else x if type(x) in _PLAIN else ()
+    return next((m for part in (x, *parts) if (m := active_method(part)) is not None), None)
 
 
 def _is_users(f: Any, owner: type) -> bool:

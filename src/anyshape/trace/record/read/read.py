@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 import torch
 
 from anyshape.symbolic.operand import is_symbolic
-from anyshape.trace.argument.attribute import Elements, View, entry
+from anyshape.trace.argument.attribute import Elements, Length, View, entry
 from anyshape.trace.record.read.exact_equality import same
 
 if TYPE_CHECKING:
@@ -58,11 +58,13 @@ class Read(NamedTuple):
 
 
 def place_of(owner: Any, key: Any) -> Place:
-    """The place of an item, of an attribute, or of the tuple that has such an element."""
+    """The place of an item, an attribute or a length, or of the tuple that has such an element."""
     if type(owner) is Elements:
         owner, key = owner.owner, owner.key
     if type(owner) is View:
         return ATTRIBUTE, id(owner.object), key
+    if type(owner) is Length:
+        return LENGTH, id(owner.container), None
     return ITEM, id(owner), key
 
 

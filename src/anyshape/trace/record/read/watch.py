@@ -5,13 +5,14 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from anyshape.trace.record.read.read import CONTENT, MISSING
+from anyshape.trace.record.read.read import ATTRIBUTE, CONTENT, ITEM, LENGTH, MISSING
 from anyshape.trace.record.read.read_check import Check
 
 if TYPE_CHECKING:
     from anyshape.trace.record.read.read import Place, Read
 
 _DEEP: Final = 8
+_VALUES: Final = (ITEM, ATTRIBUTE, LENGTH, CONTENT)
 
 
 class Watch:
@@ -42,13 +43,19 @@ class Watch:
         """The first read that does not hold."""
         return self._check.failing()
 
+    def changed(self) -> list[Read]:
+        """The reads of values, and of whole containers, that find another one now."""
+        return [r for r in self._check.reads if r.kind in _VALUES and not r.holds()]
+
     def label(self, read: Read, depth: int = 0) -> str:
         """The user's words for what was read."""
         owner = self._owner(read, depth)
         name = owner or f"a {type(read.owner).__name__}"
         match read.kind:
-            case "content" | "length":
+            case "content":
                 return f"the content of {name}"
+            case "length":
+                return f"len({name})"
             case "empty":
                 return f"the content of {name}.{read.key}"
             case "kind":

@@ -1,0 +1,127 @@
+"""The items of a sequence outside that are still in it once the trace has changed it.
+
+    recorder.kept[id(c)][i] == p       the item at i is the one that was at p before
+    recorder.kept[id(c)][i] is None    it is new
+
+A sequence has such a table from its first change on, as long as its changes are followed: an item
+that the trace put there says nothing of what was there before, and any other item is one read. So a
+program that replaces the items of a list, or adds to it, does not depend on all that it holds. Of a
+list that the program empties, it depends on nothing.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Any, Final
+
+from anyshape.trace.record.read import read as reads
+
+if TYPE_CHECKING:
+    from anyshape.trace.record.reader import Reader
+
+_ONE_NEW: Final = ("append", "appendleft")
+_MOVING: Final = ("pop", "popleft", "reverse", "rotate")
+
+
+class _Emptied(list[None]):
+    """The table of a list that the trace has emptied, all of whose items are new."""
+
+
+def start(recorder: Reader, c: Any) -> None:
+    """Follow the items of a sequence that is changed for the first time."""
+    if type(c) is list:
+        recorder.kept[id(c)] = list(range(len(c)))
+    elif type(c) is deque:
+        recorder.kept[id(c)] = deque(range(len(c)), c.maxlen)
+
+
+def follow(recorder: Reader, c: Any, method: str, args: tuple[Any, ...]) -> None:
+    """A method has changed what the trace sees of `c`: do the same to the places of its items."""
+    kept = recorder.kept.get(id(c))
+    if kept is None:
+        return
+    added = len(recorder.shadows[id(c)]) - len(kept)
+    if method in _ONE_NEW:
+        getattr(kept, method)(None)
+    elif method in _MOVING:
+        getattr(kept, method)(*args)
+    elif method in ("extend", "__iadd__") and isinstance(kept, list):
+        kept += [None] * added
+    elif method == "insert" and isinstance(kept, list):
+        kept.insert(args[0], None)
+    elif method == "clear" and isinstance(kept, list):
+        recorder.kept[id(c)] = _Emptied()
+    else:
+        del recorder.kept[id(c)]
+
+
+def replaced(recorder: Reader, c: Any, key: Any) -> None:
+    """An item of `c`, or a slice, is another one now."""
+    kept = recorder.kept.get(id(c))
+    if kept is not None and type(key) is int:
+        kept[key] = None
+    else:
+        recorder.kept.pop(id(c), None)
+
+
+def removed(recorder: Reader, c: Any, key: Any) -> None:
+    """An item of `c`, or a slice, is gone."""
+    if id(c) in recorder.kept:
+        del recorder.kept[id(c)][key]
+
+
+def item(recorder: Reader, c: Any, key: int) -> Any:
+    """The item of a changed sequence at a place that it has."""
+    kept, shadow = recorder.kept[id(c)], recorder.shadows[id(c)]
+    place, count = kept[key], len(c)
+    if _is_at_end(kept, key, count):
+        place = None if place is None else place - count
+    elif type(kept) is not _Emptied:
+        recorder.note_value(reads.LENGTH, c, None, count)
+    if place is not None:
+        shadow[key] = recorder.note(reads.ITEM, c, place, c[place])
+    return shadow[key]
+
+
+def _is_at_end(kept: Any, key: int, count: int) -> bool:
+    """Whether a place is found from the end, however many items there were: what follows it are
+    items that stood at the end before, and new ones.
+    """
+    if key >= 0:
+        return False
+    tail = [kept[i] for i in range(key, 0)]
+    old = tail[: len(tail) - tail.count(None)]
+    return old == [*range(count - len(old), count)]
+
+
+def length(recorder: Reader, c: Any) -> Any:
+    """The length of a changed sequence.
+
+    As long as its changes are followed, items of a list were removed only where all were read.
+    """
+    kept, count = recorder.kept.get(id(c)), len(recorder.shadows[id(c)])
+    if type(kept) is _Emptied:
+        return count
+    if type(kept) is list:
+        return recorder.note(reads.LENGTH, c, None, len(c)) + (count - len(c))
+    recorder.note_value(reads.LENGTH, c, None, len(c))
+    return count
+
+
+def seen(recorder: Reader, c: Any) -> Any:
+    """What the trace sees of a container, all of which is read.
+
+    A sequence some items of which are inputs of the program is read item by item, if its changes
+    were followed.
+    """
+    shadow = recorder.shadows.get(id(c))
+    is_followed = shadow is None or id(c) in recorder.kept
+    if id(c) not in recorder.owners_of_inputs or type(c) not in (list, deque) or not is_followed:
+        return recorder.content(c)
+    if shadow is None:
+        shadow = recorder.shadows[id(c)] = c.copy()
+        start(recorder, c)
+    recorder.note_value(reads.LENGTH, c, None, len(c))
+    for i in range(len(shadow)):
+        item(recorder, c, i)
+    return shadow
