@@ -254,6 +254,7 @@ def is_whole(x: Any) -> SymBool:
 
 
 _permutations: Final = _further("perm")
+OF_ITEMS: Final = ("dist", "fsum", "sumprod")  # functions of iterables
 _SPELLED: Final = ("perm", "fsum", "sumprod", *(n for n in FURTHER if "_" in n))
 
 FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {

@@ -14,7 +14,6 @@ import decimal
 import functools
 import inspect
 import io
-import math
 import operator
 import os
 import sys
@@ -28,7 +27,6 @@ import torch
 
 from anyshape.env.site import in_package, is_framework, is_own, is_standard, is_torch
 from anyshape.rules.dispatch.python_body import body_of, warns
-from anyshape.symbolic import math_functions
 from anyshape.tensor.sym_tensor import SymTensor
 from anyshape.torch_compat.dynamo import behind_lazy_disable, original_of
 from anyshape.torch_compat.torch_function import is_core_function
@@ -46,12 +44,14 @@ from anyshape.trace.record.builtin.library import (
     WATCHING,
 )
 from anyshape.trace.record.builtin.meaning import Meanings
+from anyshape.trace.record.builtin.number_call import number_calls
 from anyshape.trace.record.builtin.number_context import for_decimal
 from anyshape.trace.record.builtin.pybind import is_binding, is_of_cpp
 from anyshape.trace.record.builtin.setting import is_setting, setting_calls
 from anyshape.trace.record.builtin.stateful_function import has_state
 from anyshape.trace.record.builtin.substitute import Substitutes
-from anyshape.trace.record.builtin.torch_call import TORCH_SUBSTITUTES, generator_method
+from anyshape.trace.record.builtin.torch_call import TORCH_SUBSTITUTES, generator_method, of_torch
+from anyshape.trace.record.container.kept_item import changed
 from anyshape.trace.record.effect import outlet, warning_block
 from anyshape.trace.record.effect.draw import Draws
 from anyshape.trace.record.foreign.alone import need_copied_by_python
@@ -149,8 +149,7 @@ class Builtins:
         yield from self.meanings.substitutes()
         for f in _ASKED:
             yield f, functools.partial(self._asked, f)
-        for name, f in math_functions.FUNCTIONS.items():
-            yield getattr(math, name), functools.partial(self._of_numbers, f)
+        yield from number_calls(self._recorder, self._iterations)
         for name in OPERATORS:
             yield getattr(operator, name), getattr(self._operators, name)
         yield operator.getitem, self._containers.item
@@ -159,14 +158,7 @@ class Builtins:
         yield from outlet.substitutes(self._recorder)
         yield from warning_block.substitutes(self._recorder)
         for f, substitute in (*TORCH_SUBSTITUTES(), *setting_calls()):
-            yield f, functools.partial(substitute, self._recorder)
-
-    def _of_numbers(self, f: Any, /, *args: Any, **named: Any) -> Any:
-        """A function of numbers: what an object of the user's gives for one would go unseen."""
-        for a in args:
-            if type(a) not in ATOMS:
-                self._recorder.need_passive(a)
-        return f(*args, **named)
+            yield f, functools.partial(of_torch, substitute, self._recorder)
 
     def _is_set(self, m: Any) -> Any:
         return self._attributes.attribute(m.__self__, "_flag")
@@ -366,12 +358,9 @@ class Builtins:
 
     def seen(self, x: Any) -> Any:
         """An argument as the trace sees it."""
-        shadow = self._recorder.shadows.get(id(x))
-        if shadow is not None:
-            return shadow
         if id(x) in self._recorder.changed:
             raise self._recorder.refusal("a changed object is used by code that is not recorded")
-        return x
+        return changed(self._recorder, x)
 
     def foreign(self, f: Any, /, *args: Any, **named: Any) -> Any:
         """Call an object of a class in C, such as a function of NumPy."""
@@ -384,7 +373,9 @@ class Builtins:
         if issubclass(cls, type):
             self._calls.classes.made(cls, *args)
         if issubclass(cls, torch.Tensor) or in_package(cls.__module__, "torch"):
-            made, recorder = cls(*args, **named), self._recorder
+            recorder = self._recorder
+            given = [recorder.deep(a) if isinstance(a, CONTAINERS) else a for a in args]
+            made = cls(*given, **named)
             is_tensor = isinstance(made, torch.Tensor)
             return recorder.tracer.births.note(made) if is_tensor else recorder.born(made)
         module = cls.__module__

@@ -35,6 +35,7 @@ from anyshape.trace.record.builtin.collective import COLLECTIVES
 from anyshape.trace.record.builtin.functional_call import FUNCTIONAL_CALLS, functional_call
 from anyshape.trace.record.builtin.setting import is_setting
 from anyshape.trace.record.builtin.shape_call import broadcast_shapes, shape_calls
+from anyshape.trace.record.container.kept_item import changed_below
 from anyshape.trace.record.read import read as reads
 from anyshape.trace.sequence.join_call import JOIN_SUBSTITUTES
 
@@ -112,6 +113,14 @@ def TORCH_SUBSTITUTES() -> Iterator[tuple[Any, Any]]:  # noqa: N802
     yield from COLLECTIVES()
     for f in _UNSEEN:
         yield f, functools.partial(_refused, f.__name__)
+
+
+def of_torch(substitute: Any, recorder: Recorder, /, *args: Any, **named: Any) -> Any:
+    """Call a substitute: it sees containers as the trace has changed them."""
+    if recorder.shadows:
+        args = tuple([changed_below(recorder, a) for a in args])
+        named = {k: changed_below(recorder, a) for k, a in named.items()}
+    return substitute(recorder, *args, **named)
 
 
 def _refused(name: str, recorder: Recorder, *_: Any, **__: Any) -> Any:

@@ -40,6 +40,7 @@ from anyshape.trace.record.call.cached_call import LRU, CachedCalls
 from anyshape.trace.record.call.call_hooks import has_hooks
 from anyshape.trace.record.call.disabled import need_enabled
 from anyshape.trace.record.call.sharded import need_whole
+from anyshape.trace.record.container.kept_item import changed_below
 from anyshape.trace.record.foreign.territory import is_twinned
 from anyshape.trace.record.object_kind import ATOMS, CONTAINERS, HEAP, Function
 from anyshape.trace.record.read import read as reads
@@ -390,8 +391,9 @@ class Calls:
 
     def _shadowed(self, f: Callable[..., Any], /, *args: Any, **named: Any) -> Any:
         """Call a function that is not recorded; it sees containers as the trace does."""
-        seen = self._builtins.seen
-        return f(*[seen(a) for a in args], **{k: seen(a) for k, a in named.items()})
+        recorder, seen = self._recorder, self._builtins.seen
+        given = [changed_below(recorder, seen(a)) for a in args]
+        return f(*given, **{k: changed_below(recorder, seen(a)) for k, a in named.items()})
 
 
 def _is_alive(ref: Any) -> bool:

@@ -11,6 +11,7 @@ list that the program empties, it depends on nothing.
 
 from __future__ import annotations
 
+import operator
 from collections import deque
 from typing import TYPE_CHECKING, Any, Final
 
@@ -125,3 +126,17 @@ def seen(recorder: Reader, c: Any) -> Any:
     for i in range(len(shadow)):
         item(recorder, c, i)
     return shadow
+
+
+def changed(recorder: Reader, x: Any) -> Any:
+    """An object as the trace sees it: of a container that it has changed, all is read."""
+    return seen(recorder, x) if id(x) in recorder.shadows else x
+
+
+def changed_below(recorder: Reader, x: Any) -> Any:
+    """The same for what a list or a tuple holds, for code that keeps neither."""
+    x = changed(recorder, x)
+    if type(x) is not list and type(x) is not tuple:
+        return x
+    parts = [changed_below(recorder, part) for part in x]
+    return x if all(map(operator.is_, parts, x)) else type(x)(parts)
