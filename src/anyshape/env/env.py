@@ -343,6 +343,8 @@ class Env:
         if p.hint is not None:
             return p
         k = self.knowledge
+        if not k.log:
+            return None
         if p.op in RELATIONS and p.expr.width > WIDE and not k.may_be_respelt(p.expr):
             return None
         spelt = form_bool(k, p)

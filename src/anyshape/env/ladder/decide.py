@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from anyshape.config import config
 from anyshape.env.fact import Verdict
 from anyshape.env.knowledge.equality import form_bool
-from anyshape.env.ladder.question import FULL, RANGES, REPLACEMENTS, Question
+from anyshape.env.ladder.question import BUDGET, FULL, RANGES, REPLACEMENTS, Question
 from anyshape.env.ladder.reading import by_range, sign_in
 from anyshape.env.ladder.real_comparison import by_row, by_spans
 from anyshape.env.ladder.reason import explain
@@ -48,10 +48,10 @@ def decide(k: Knowledge, b: Bool, effort: int = FULL) -> bool | None:
     return ask(k, b)[1]
 
 
-def ask(k: Knowledge, b: Bool, steps: int = 0) -> Answer:
+def ask(k: Knowledge, b: Bool, steps: int = BUDGET) -> Answer:
     """The answer, with its stamp and its reason: the rung that answered, and its data.
 
-    `steps`, if any, is the budget of a relation; those in a connective have one of their own.
+    `steps` is the budget of a relation; those in a connective have one of their own.
     """
     answer = b.answer
     if answer is not None and (answer[1] is not None or _is_valid(k, answer)):
@@ -65,7 +65,11 @@ def ask(k: Knowledge, b: Bool, steps: int = 0) -> Answer:
             answer = b.answer = (k.version, truth, ("range", e, lo, hi))
             return answer
         q = Question(k, FULL, steps)
-        return _keep(q, b, q.relation(b))
+        truth = q.relation(b)
+        if truth is None and q.steps >= 0:
+            answer = b.answer = (k.version, None, q.solver)
+            return answer
+        return _keep(q, b, truth)
     if op in _JUNCTIONS:
         return _junctions(k, b)
     if op in _CONSTANTS:
