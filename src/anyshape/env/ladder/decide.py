@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from anyshape.config import config
 from anyshape.env.fact import Verdict
 from anyshape.env.knowledge.equality import form_bool
-from anyshape.env.ladder.question import BUDGET, FULL, RANGES, REPLACEMENTS, Question
+from anyshape.env.ladder.question import FULL, RANGES, REPLACEMENTS, Question
 from anyshape.env.ladder.reading import by_range, sign_in
 from anyshape.env.ladder.real_comparison import by_row, by_spans
 from anyshape.env.ladder.reason import explain
@@ -48,10 +48,10 @@ def decide(k: Knowledge, b: Bool, effort: int = FULL) -> bool | None:
     return ask(k, b)[1]
 
 
-def ask(k: Knowledge, b: Bool, steps: int = BUDGET) -> Answer:
+def ask(k: Knowledge, b: Bool, steps: int = 0) -> Answer:
     """The answer, with its stamp and its reason: the rung that answered, and its data.
 
-    `steps` is the budget of a relation; those in a connective have one of their own.
+    `steps`, if any, is the budget of a relation; those in a connective have one of their own.
     """
     answer = b.answer
     if answer is not None and (answer[1] is not None or _is_valid(k, answer)):
@@ -62,6 +62,8 @@ def ask(k: Knowledge, b: Bool, steps: int = BUDGET) -> Answer:
         lo, hi = e.lo, e.hi
         truth = sign_in(lo, hi, op)
         if truth is not None:  # most questions, so without a `Question`
+            if k.is_learning:
+                k.journal.append((None, b, answer))
             answer = b.answer = (k.version, truth, ("range", e, lo, hi))
             return answer
         q = Question(k, FULL, steps)
@@ -95,6 +97,8 @@ def _keep(q: Question, b: Bool, truth: bool | None, *, cut: bool = False) -> Ans
     k = q.knowledge
     if truth is not None:
         answer: Answer = (k.version, truth, q.why)
+        if k.is_learning:
+            k.journal.append((None, b, b.answer))
     elif cut or q.steps < 0:
         return k.version, None, CUT
     else:

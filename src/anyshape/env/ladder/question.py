@@ -78,10 +78,10 @@ class Question:
 
     __slots__ = ("effort", "knowledge", "reducing", "reentered", "solver", "steps", "why")
 
-    def __init__(self, knowledge: Knowledge, effort: int = FULL, steps: int = BUDGET) -> None:
+    def __init__(self, knowledge: Knowledge, effort: int = FULL, steps: int = 0) -> None:
         self.knowledge = knowledge
         self.effort = effort
-        self.steps = steps
+        self.steps = steps or BUDGET
         self.why: object = None
         self.solver: str | None = None
         self.reducing: dict[Atom, int] = {}
