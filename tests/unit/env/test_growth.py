@@ -32,7 +32,7 @@ def test_every_question_is_proved(pattern: Pattern) -> None:
 
 
 def lines(pattern: Pattern, n: int) -> int:
-    """How many lines, and turns of loops, it takes to tell all facts: also where nothing is called."""
+    """How many lines, and turns of loops, it takes to tell all facts."""
     env = Env()
     pairs = pattern.make(env, n)
     count = 0

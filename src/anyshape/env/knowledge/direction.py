@@ -65,7 +65,7 @@ def _of_terms(e: Expr) -> tuple[Expr, int]:
 
 
 def _signed(linear: Expr, factor: int) -> tuple[Expr, int]:
-    """The direction and the factor of `factor * linear`; the coefficients of `linear` are coprime."""
+    """The direction and the factor of `factor * linear`, whose coefficients are coprime."""
     pool = linear.pool
     known = pool.directions.get(linear)
     if known is None:

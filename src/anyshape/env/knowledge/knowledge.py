@@ -45,8 +45,8 @@ from anyshape.env.knowledge.relation import Related
 from anyshape.expr.atom import op_interval
 from anyshape.expr.boolean import Bool
 from anyshape.expr.node import ALWAYS, STALE, Atom, Expr, tighten
-from anyshape.expr.real import CONST, SYMBOL, span, span_of
-from anyshape.expr.terms import refresh, terms
+from anyshape.expr.real import CONST, SYMBOL, fresh_span
+from anyshape.expr.terms import terms
 from anyshape.expr.text.show import brief, show
 
 if TYPE_CHECKING:
@@ -293,15 +293,12 @@ class Knowledge:
                 node.version = STALE
         made: list[Atom | Real] = [*atoms, *(r for r in reals if r.op not in (CONST, SYMBOL))]
         for x in sorted(made, key=lambda x: x.index):  # operands first
-            if type(x) is Atom:
+            if isinstance(x, Atom):
                 x.node.version = ALWAYS
                 x.lo, x.hi = x.node.lo, x.node.hi = NINF, INF
                 x.lo, x.hi = x.node.lo, x.node.hi = atom_interval(x)
             else:
-                for operand in x.args:
-                    if type(operand) is Expr:
-                        refresh(operand)
-                x.span = span_of(x.op, [span(a) for a in x.args])
+                x.span = fresh_span(x)
 
 
 def _newest(table: dict[Any, Any], count: int) -> list[Any]:

@@ -8,7 +8,6 @@ each comes from, and the knowledge is as before.
 
 from __future__ import annotations
 
-from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from anyshape.domain import INF, NINF, ceil_div, floor_div
@@ -21,7 +20,7 @@ from anyshape.env.knowledge.clause import (
     wake_denied,
 )
 from anyshape.env.knowledge.direction import NO_HOLES, UNKNOWN_DIRECTION, Direction, direction_of
-from anyshape.env.knowledge.equality import form, form_bool, respelt, solvable, solve_for
+from anyshape.env.knowledge.equality import form, respelt, solvable, solve_for
 from anyshape.env.knowledge.limit import MATERIALIZE, NARROW
 from anyshape.env.knowledge.relation import Relation
 from anyshape.env.knowledge.residue import learn_residues
@@ -31,13 +30,14 @@ from anyshape.env.ladder.question import BUDGET
 from anyshape.env.ladder.reduce import has_ops
 from anyshape.env.learning.alternatives import alternatives
 from anyshape.env.learning.lone_bound import bound_alone
+from anyshape.env.learning.mention import inherit_mentions, mention
 from anyshape.env.learning.propagation import narrow_atom, narrow_terms, newly_defined, propagate
-from anyshape.errors import ConstraintError
+from anyshape.env.learning.refused import error_of
 from anyshape.expr import boolean
 from anyshape.expr.boolean import RELATIONS, eq0, ge0, ne0, negate, relation
-from anyshape.expr.table.op import CHOICE, MAXIMUM, PRODUCT, SYMBOL
+from anyshape.expr.table.op import CHOICE, MAXIMUM, PRODUCT
 from anyshape.expr.terms import LONG, content, from_terms, has_more_terms, refresh, terms
-from anyshape.expr.traverse import ancestors_of, atoms_below, symbols_of
+from anyshape.expr.traverse import ancestors_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -46,12 +46,12 @@ if TYPE_CHECKING:
     from anyshape.env.fact import Fact
     from anyshape.env.knowledge.knowledge import Knowledge
     from anyshape.env.learning.propagation import Moved
+    from anyshape.errors import ConstraintError
     from anyshape.expr import Bool, Expr
     from anyshape.expr.node import Atom
     from anyshape.expr.table.row import Op
 
 _new: Final = tuple.__new__  # what a named tuple does in Python, done in C
-MENTIONS: Final = 64
 _BY_CASES: Final = (CHOICE, PRODUCT)
 
 
@@ -67,10 +67,10 @@ def learn(k: Knowledge, fact: Fact) -> None:
         if k.renamed or k.agenda:
             _look_again(k)
         if not is_wide:
-            _mention(k, condition)
+            mention(k, condition)
     except ContradictionError as contradiction:
         k.roll_back()
-        raise _error(k, fact, contradiction) from None
+        raise error_of(k, fact, contradiction) from None
     except BaseException:  # a limit of the engine, or the user's interrupt
         k.roll_back()
         raise
@@ -89,29 +89,7 @@ def refusal(k: Knowledge, fact: Fact) -> ConstraintError:
         contradiction = found
     finally:
         k.roll_back()
-    return _error(k, fact, contradiction)
-
-
-def _error(k: Knowledge, fact: Fact, contradiction: ContradictionError) -> ConstraintError:
-    against = contradiction.against
-    if against is None or against is fact:
-        against = _rival(k, fact)
-    why = contradiction.statement
-    if against is not None:
-        why = f"known before: {against.describe(k.brief)}; {why}"
-    what = f"this cannot hold: {fact.describe(k.brief)}"
-    return ConstraintError(f"{fact.said}: {what}" if fact.message else what, why=why)
-
-
-def _rival(k: Knowledge, fact: Fact) -> Fact | None:
-    """A fact about a symbol of `fact`, the one that bounds it first."""
-    for atom in atoms_below(fact.condition):
-        for end in (False, True):
-            if (atom, end) in k.blame:
-                return k.blame[atom, end]
-        if atom in k.linear:
-            return next(iter(k.linear[atom])).fact
-    return None
+    return error_of(k, fact, contradiction)
 
 
 def _remember(k: Knowledge, fact: Fact) -> None:
@@ -120,19 +98,6 @@ def _remember(k: Knowledge, fact: Fact) -> None:
     k.tell(condition, True, fact)
     if condition.op not in RELATIONS:
         k.tell(negate(condition), False, fact)
-
-
-def _mention(k: Knowledge, condition: Bool) -> None:
-    """File the fact under its symbols for the search through small domains."""
-    if condition.op in RELATIONS:
-        e = condition.expr
-        if e.width == 1 and next(iter(terms(e))).op is SYMBOL:
-            return
-    symbols = symbols_of(condition)
-    if len(symbols) <= NARROW:
-        for s in symbols:
-            if len(k.mentions.get(s, ())) < MENTIONS:
-                k.include(k.mentions, s, condition)
 
 
 def _learn(k: Knowledge, b: Bool, fact: Fact) -> bool:
@@ -373,11 +338,7 @@ def _replaced(k: Knowledge, atom: Atom) -> None:
             _learn(k, relation(old.condition.op, new), old.fact)
     for a in made[1:]:
         _same_value(k, a)
-    conditions = dict.fromkeys(c for a in made for c in k.mentions.get(a, ()))
-    inherited = [c for c in islice(conditions, MENTIONS) if form_bool(k, c).op != boolean.TRUE]
-    for s in symbols_of(k.replacements[atom]):
-        for condition in inherited[: MENTIONS - len(k.mentions.get(s, ()))]:
-            k.include(k.mentions, s, condition)
+    inherit_mentions(k, atom, made)
     inherit_watchers(k, atom)
 
 
