@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from anyshape.expr.node import Atom
 
 MENTIONS: Final = 64
+"""The search takes so many facts of a symbol into account, the first ones."""
 
 
 def mention(k: Knowledge, condition: Bool) -> None:
