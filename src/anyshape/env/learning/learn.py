@@ -263,9 +263,6 @@ def _file(k: Knowledge, condition: Bool, fact: Fact, *, is_definition: bool = Fa
 
 
 def _zero(k: Knowledge, e: Expr, fact: Fact) -> None:
-    if e.width > LONG and has_more_terms(e, LONG):
-        _long(k, e, boolean.EQ, fact)
-        return
     e = form(k, e)
     of_e = terms(e)
     g = content(of_e.values())
