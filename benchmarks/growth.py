@@ -24,7 +24,19 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from anyshape.env import Env  # noqa: E402  after the path is set
-from anyshape.expr import Bool, Expr, disj, eq0, ge0, maximum, modulo, ne0, negate  # noqa: E402
+from anyshape.errors import ConstraintError  # noqa: E402
+from anyshape.expr import (  # noqa: E402
+    Bool,
+    Expr,
+    conj,
+    disj,
+    eq0,
+    ge0,
+    maximum,
+    modulo,
+    ne0,
+    negate,
+)
 from anyshape.expr.constructor.choice import choose  # noqa: E402
 
 if TYPE_CHECKING:
@@ -42,10 +54,14 @@ Pairs = list[tuple[Bool, Bool]]
 
 
 class Pattern(NamedTuple):
-    """`make(env, n)` gives n facts, each with a question that it answers."""
+    """`make(env, n)` gives n facts, each with a question that it answers.
+
+    Facts that `are_refused` cannot hold after those that `make` told; what was known answers.
+    """
 
     name: str
     make: Callable[[Env, int], Pairs]
+    are_refused: bool = False
 
 
 def _size(env: Env) -> Expr:
@@ -193,6 +209,25 @@ def named_prefixes(env: Env, n: int) -> Pairs:
     return [(eq0(e), ge0(e.shift(1))) for e in gaps]
 
 
+def denied(env: Env, n: int) -> Pairs:
+    """u_i > m, where u_i <= m is known."""
+    most = _size(env)
+    us = [_size(env) for _ in range(n)]
+    for u in us:
+        env.assume(ge0(most - u))
+    return [(ge0(u - most.shift(1)), ge0(most.shift(1) - u)) for u in us]
+
+
+def contradictory(env: Env, n: int) -> Pairs:
+    """u_i == m and u_i == m - 2, where u_i <= m is known: seen when both parts were learnt."""
+    most = _size(env)
+    us = [_size(env) for _ in range(n)]
+    for u in us:
+        env.assume(ge0(most - u))
+    parts = [(eq0(most - u), eq0(most.shift(-2) - u)) for u in us]
+    return [(conj(env.pool, p), ge0(most.shift(1) - u)) for p, u in zip(parts, us, strict=True)]
+
+
 PATTERNS = (
     Pattern("u_i <= n", below_one),
     Pattern("n <= u_i", above_one),
@@ -213,6 +248,8 @@ PATTERNS = (
     Pattern("one of n alternatives", alternatives),
     Pattern("one of n values", values),
     Pattern("one of two alternatives", pairs_of_alternatives),
+    Pattern("u_i > m, refused", denied, are_refused=True),
+    Pattern("u_i == m and u_i == m - 2", contradictory, are_refused=True),
 )
 
 
@@ -231,6 +268,18 @@ class Calls(NamedTuple):
     asked: int
 
 
+def tell(env: Env, pattern: Pattern, fact: Bool) -> None:
+    """Tell a fact, which must be refused or must not be."""
+    try:
+        env.assume(fact)
+    except ConstraintError:
+        if pattern.are_refused:
+            return
+        raise
+    if pattern.are_refused:
+        raise AssertionError(f"{fact} was not refused")
+
+
 def calls(pattern: Pattern, n: int) -> Calls:
     """The calls of one run in a new environment."""
     env = Env()
@@ -245,7 +294,7 @@ def calls(pattern: Pattern, n: int) -> Calls:
     sys.setprofile(profile)
     try:
         for fact, _question in pairs:
-            env.assume(fact)
+            tell(env, pattern, fact)
         told = count
         for _fact, question in pairs:
             env.prove(question)
@@ -262,7 +311,7 @@ def run(pattern: Pattern, n: int) -> Times:
     gc.disable()
     start = thread_time()
     for fact, _question in pairs:
-        env.assume(fact)
+        tell(env, pattern, fact)
     told = thread_time()
     proved = sum(env.prove(question).answer is True for _fact, question in pairs)
     asked = thread_time()

@@ -186,4 +186,4 @@ def test_a_sum_that_is_long_until_it_is_collected_is_found(monkeypatch: pytest.M
 
     monkeypatch.setattr(question, "has_more_terms", is_pending_and_wide)
     monkeypatch.setattr(learning, "has_more_terms", is_pending_and_wide)
-    assert disagreeing(Long, range(7, 8), 5) == [7]
+    assert disagreeing(Long, range(12, 13), 5) == [12]

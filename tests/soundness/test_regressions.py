@@ -54,7 +54,7 @@ def test_an_interrupt_leaves_no_half_of_a_fact(monkeypatch: pytest.MonkeyPatch) 
     env = Env()
     x, y = env.unbacked(min=0), env.unbacked(min=0)
     with monkeypatch.context() as patch:
-        patch.setattr(learning, "_mention", interrupt)
+        patch.setattr(learning, "mention", interrupt)
         with pytest.raises(KeyboardInterrupt):
             env.assume(ge0((x + y).shift(-5)))
     assert env.prove(ge0((x + y).shift(-5))).answer is None

@@ -174,7 +174,7 @@ class Env:
         label: str, hint: int | None, lo: int | None, hi: int | None, *, size: bool
     ) -> None:
         """Refuse a declaration that has no value, or not the one seen, before a symbol is made."""
-        low = (0 if size else NINF) if lo is None else lo
+        low = max(0 if size else NINF, NINF if lo is None else lo)
         high = INF if hi is None else hi
         if low > high:
             raise ConstraintError(f"no value is left for {label} in {interval_text(low, high)}")
@@ -343,6 +343,8 @@ class Env:
         if p.hint is not None:
             return p
         k = self.knowledge
+        if not k.log:
+            return None
         if p.op in RELATIONS and p.expr.width > WIDE and not k.may_be_respelt(p.expr):
             return None
         spelt = form_bool(k, p)

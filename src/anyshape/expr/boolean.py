@@ -102,7 +102,7 @@ class Bool(Interned):
             if value is None and e.version == STALE:
                 value = e.hint
             return None if value is None else bool(self.op.value(value))
-        hints: dict[Bool, bool | None] = {}
+        hints: dict[Bool, bool] = {}
         stack: list[Bool] = [self]
         while stack:
             b = stack[-1]
@@ -111,7 +111,10 @@ class Bool(Interned):
                 stack.extend(missing)
                 continue
             values = [hints[part] if type(part) is Bool else part.hint for part in b.args]
-            hints[b] = _hint(b, values)
+            truth = _hint(b, values)
+            if truth is None:  # then everything above has none
+                return None
+            hints[b] = truth
             stack.pop()
         return hints[self]
 

@@ -17,6 +17,7 @@ from anyshape.expr.table.op import OPS
 from anyshape.expr.table.op_integer import SYMBOL
 from anyshape.expr.table.op_real import ANY, CONST, FLOAT, RATIO, Span, span_of
 from anyshape.expr.table.row import Op, builds
+from anyshape.expr.terms import refresh
 
 if TYPE_CHECKING:
     from anyshape.domain.bound import Bound
@@ -32,6 +33,7 @@ __all__ = [
     "Real",
     "Span",
     "apply",
+    "fresh_span",
     "make_real",
     "ratio",
     "real_const",
@@ -157,6 +159,14 @@ def span(operand: Expr | Real) -> Span:
     if isinstance(operand, Real):
         return operand.span
     return _new(Span, (_to_float(operand.lo), _to_float(operand.hi), False))
+
+
+def fresh_span(r: Real) -> Span:
+    """The span of a real, computed from the present bounds of its operands."""
+    for operand in r.args:
+        if not isinstance(operand, Real):
+            refresh(operand)
+    return span_of(r.op, [span(operand) for operand in r.args])
 
 
 def _to_float(bound: Bound) -> float:

@@ -86,6 +86,9 @@ def statically_known_false(condition: Truth) -> bool:
 @public
 def check(condition: Truth, message: str | Callable[[], str] | None = None) -> None:
     """State that the condition holds: a fact from here on, an error at run time when it fails."""
+    if message is None and type(condition) is SymBool:  # most checks
+        condition.env.assume(condition.condition)
+        return
     condition = _condition(condition, "check")
     text = message() if callable(message) else message
     if text is not None and not isinstance(text, str):

@@ -203,7 +203,7 @@ def test_an_interrupt_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("anyshape.env.learning.learn._mention", interrupt)
+        patch.setattr("anyshape.env.learning.learn.mention", interrupt)
         with pytest.raises(KeyboardInterrupt):
             story.tell("u0 >= 7 and u1 == u0 + 1")
     assert snapshot(story.env) == before

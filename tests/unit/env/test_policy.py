@@ -75,6 +75,16 @@ def test_a_declared_range_wins_over_the_policy(
         assert {g.origin for g in env.guards} <= {"declared"}
 
 
+def test_a_size_is_not_negative_whatever_is_declared() -> None:
+    env = ShapeEnv()
+    with pytest.raises(ConstraintError, match="a size is not negative"):
+        env.backed(-7, min=-10)
+    with pytest.raises(ConstraintError, match="no value is left"):
+        env.unbacked(min=-10, max=-1, size=True)
+    assert env.range_of(env.backed(-7, min=-10, size=False)) == Interval(-10, INF)
+    assert env.range_of(env.backed(0, min=-10)) == Interval(0, INF)
+
+
 def test_declared_ranges_of_unbacked_symbols_are_asserts() -> None:
     env = ShapeEnv()
     u = env.unbacked(source="u", min=3, max=9)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import sys
 from functools import reduce
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -23,7 +24,11 @@ from anyshape import (
     sym_sum,
 )
 from anyshape.env import Env
-from anyshape.expr import Expr, conj, disj, eq0, ge0
+from anyshape.expr import Bool, Expr, conj, disj, eq0, ge0
+from anyshape.expr.terms import terms
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 pytestmark = pytest.mark.timeout(60)
 MANY = 100_000
@@ -306,3 +311,59 @@ def test_numbers_that_are_very_large() -> None:
 def test_an_expression_type_is_never_mistaken() -> None:
     env = Env()
     assert isinstance(env.unbacked(), Expr)
+
+
+@pytest.mark.parametrize("count", [1, 2, 8, 33, 70])
+def test_a_long_equation_is_told_alike_whether_its_terms_were_collected(count: int) -> None:
+    told = []
+    for collect in (False, True):
+        env = Env()
+        us = [env.unbacked(size=True) for _ in range(count)]
+        total = reduce(lambda a, b: a + b, us)
+        fact = eq0(total.shift(-10))
+        if collect:
+            terms(total)
+            terms(fact.expr)
+        env.assume(fact)
+        ends = [ge0((-u).shift(10)) for u in us]
+        told.append([env.prove(b).answer for b in (*ends, fact, ge0(total.shift(-9)))])
+    assert told[0] == told[1]
+    assert told[0][-2:] == [True, True]
+
+
+@pytest.mark.parametrize("op", [ge0, eq0])
+def test_a_long_sum_that_replacements_make_short(op: Callable[[Expr], Bool]) -> None:
+    env = Env()
+    n = env.unbacked(size=True)
+    us = [env.unbacked(size=True) for _ in range(40)]
+    for u in us:
+        env.assume(eq0(u - n))
+    total = reduce(lambda a, b: a + b, us)
+    env.assume(op((-total).shift(400)))
+    assert env.prove(ge0((-n).shift(10))).answer is True
+    assert env.prove(ge0((-n).shift(9))).answer is (None if op is ge0 else False)
+
+
+def test_the_sides_of_a_long_sum_have_up_to_date_ends() -> None:
+    env = Env()
+    us = [env.unbacked(size=True) for _ in range(40)]
+    most = env.unbacked()
+    total = reduce(lambda a, b: a + b, us)
+    fact = ge0(most - total)
+    env.assume(ge0(us[7].shift(-3)))
+    env.assume(fact)
+    assert env.prove(ge0(most.shift(-3))).answer is True
+    assert env.prove(ge0(most.shift(-4))).answer is None
+    env.learn(ge0(total.shift(-3)))  # known
+    assert env.runtime_asserts[-1].text == env.text(fact)
+
+
+def test_a_long_sum_that_replacements_leave_long() -> None:
+    env = Env()
+    us = [env.unbacked(size=True) for _ in range(40)]
+    most = env.unbacked()
+    env.assume(eq0(us[3] - us[2]))
+    total = reduce(lambda a, b: a + b, us)
+    env.assume(ge0(most - total))
+    assert env.prove(ge0(most.shift(1) - total)).answer is True
+    assert env.prove(ge0(most)).answer is True

@@ -1,12 +1,16 @@
 """Linear directions, and what is known of one.
 
-The direction of an expression is its linear part divided by the gcd of its coefficients, with the
-sign that makes its leading coefficient positive:
+The direction of an expression is its linear part divided by the gcd of its coefficients, up to the
+sign:
 
     e = factor * direction + e.c
 
 u - v, 2*v - 2*u + 5 and v - u have one direction, with the factors 1, -2 and -1. A bound on one of
 them is a bound on all, so facts on sums are kept by direction.
+
+Of a sum and its negation, the direction is the one that was asked for first while the other did not
+exist, else the one with a positive leading coefficient; so a new sum costs no second node. An atom
+is its own direction. Nothing may depend on the sign beside the factor.
 """
 
 from __future__ import annotations
@@ -55,11 +59,27 @@ def direction_of(e: Expr) -> tuple[Expr, int]:
 def _of_terms(e: Expr) -> tuple[Expr, int]:
     if e.is_const:
         return e.pool.zero, 0
+    factor = content(terms(e).values())
     linear = linear_part(e)
-    sign = -1 if is_negative(linear) else 1
-    factor = sign * content(terms(e).values())
-    direction = linear.scale(sign) if factor == sign else divide_exactly(linear, factor)
-    return direction, factor
+    return _signed(linear if factor == 1 else divide_exactly(linear, factor), factor)
+
+
+def _signed(linear: Expr, factor: int) -> tuple[Expr, int]:
+    """The direction and the factor of `factor * linear`, whose coefficients are coprime."""
+    pool = linear.pool
+    known = pool.directions.get(linear)
+    if known is None:
+        known = linear, 1
+        if -linear.key in pool.nodes:
+            opposite = -linear
+            of_opposite = pool.directions.get(opposite)
+            if of_opposite is not None:
+                known = of_opposite[0], -of_opposite[1]
+            elif is_negative(linear):
+                known = opposite, -1
+                pool.directions[opposite] = opposite, 1
+        pool.directions[linear] = known
+    return known if factor == 1 else (known[0], known[1] * factor)
 
 
 def _of_pending(e: Expr) -> tuple[Expr, int]:
@@ -69,9 +89,8 @@ def _of_pending(e: Expr) -> tuple[Expr, int]:
     coefficients are multiples of g, and have no other common divisors if x and y share no atoms, or
     if m is 1 or g.
     """
-    first = leading(e)
-    if first in (1, -1):
-        return linear_part(e).scale(first), first
+    if leading(e) in (1, -1):
+        return _signed(e.shift(-e.c) if e.c else e, 1)
     directions = e.pool.directions
     stack = [e]
     while stack:
@@ -93,7 +112,7 @@ def _of_operands(e: Expr) -> tuple[Expr, int]:
     if e.terms is not None or not first:
         return _of_terms(e)
     if abs(first) == 1:
-        return linear_part(e).scale(first), first
+        return _signed(linear_part(e), 1)
     zero = (e.pool.zero, 0)
     of_left, m = zero if left is None else direction_of(left)
     of_right, n = zero if right is None else direction_of(right)
@@ -101,7 +120,6 @@ def _of_operands(e: Expr) -> tuple[Expr, int]:
     factor = gcd(m, n)
     if abs(first) != factor and not are_apart(left, right):
         return _of_terms(e)
-    factor = factor if first > 0 else -factor
-    if abs(factor) == 1:
-        return linear_part(e).scale(factor), factor
-    return of_left.scale(m // factor) + of_right.scale(n // factor), factor
+    if factor == 1:
+        return _signed(linear_part(e), 1)
+    return _signed(of_left.scale(m // factor) + of_right.scale(n // factor), factor)

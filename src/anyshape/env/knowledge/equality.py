@@ -97,12 +97,12 @@ def _form(k: Knowledge, e: Expr) -> Expr:
         since, spelling = k.forms.get(e, (0, e))
         if since != now and spelling is e:
             spelling = _step(k, e, since)
-            k.forms[e] = (now, spelling)
+            k.keep(k.forms, e, (now, spelling))
         if spelling is e:
             break
         e = spelling
     if start is not e:
-        k.forms[start] = (now, e)
+        k.keep(k.forms, start, (now, e))
     return e
 
 
@@ -136,7 +136,7 @@ def _atom_form(k: Knowledge, atom: Atom) -> Expr:
     if known is not None and known[0] == now:
         return known[1]
     result = _respelt(k, atom)
-    k.atom_forms[atom] = (now, result)
+    k.keep(k.atom_forms, atom, (now, result))
     return result
 
 

@@ -24,23 +24,28 @@ anything, writes none.
 What is derived from these tables on demand is memoized with a stamp, see `memo.py`. There are two
 counters. `version` rises with everything learnt, and stamps answers, reductions and definedness;
 the length of `log`, the number of replacements, stamps spellings, which depend on nothing else. An
-answer YES or NO stays valid for ever, because knowledge only grows; its stamp serves `roll_back`
-alone, which drops what was concluded from a refused fact. The bounds of expressions are memoized on
+answer YES or NO stays valid for ever, because knowledge only grows; its stamp serves `Scope`
+alone, which drops what was concluded inside. The bounds of expressions are memoized on
 their nodes in the same way, with `pool.ranges` as the counter, because that makes a sum of any
-length one step; `former` has those that `roll_back` gives back.
+length one step.
+
+To take a fact back costs what it cost to learn it, however much else is known. So while one is
+learnt (`is_learning`), the journal has the former bounds of nodes and former memoized results too.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, insort
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from anyshape.domain import INF, NINF, Interval
 from anyshape.env.knowledge.memo import Memo
 from anyshape.env.knowledge.relation import Related
 from anyshape.expr.atom import op_interval
-from anyshape.expr.node import ALWAYS, STALE, Expr, tighten
-from anyshape.expr.real import ANY, CONST, SYMBOL
+from anyshape.expr.boolean import Bool
+from anyshape.expr.node import ALWAYS, STALE, Atom, Expr, tighten
+from anyshape.expr.real import CONST, SYMBOL, fresh_span
 from anyshape.expr.terms import terms
 from anyshape.expr.text.show import brief, show
 
@@ -51,8 +56,9 @@ if TYPE_CHECKING:
     from anyshape.env.knowledge.relation import Relation
     from anyshape.env.knowledge.spine import Link
     from anyshape.env.site import Site
-    from anyshape.expr import Bool, Pool
-    from anyshape.expr.node import Atom, Operand
+    from anyshape.expr import Pool
+    from anyshape.expr.node import Operand
+    from anyshape.expr.real import Real
 
 
 OPERANDS: Final = 16
@@ -62,10 +68,10 @@ class Start(NamedTuple):
     """How far everything that only grows was when the journal began."""
 
     log: int
-    version: int
     atoms: int
     nodes: int
-    created: int
+    reals: int
+    links: int
 
 
 class Knowledge:
@@ -80,9 +86,9 @@ class Knowledge:
         "definedness",
         "direction_holes",
         "directions",
-        "former",
         "forms",
         "holes",
+        "is_learning",
         "journal",
         "linear",
         "links",
@@ -106,7 +112,7 @@ class Knowledge:
         self.sources: dict[str, str] = {}
         self.births: dict[str, Site] = {}
         self.journal: list[tuple[Any, Any, Any]] = []
-        self.former: list[tuple[Expr, Bound, Bound]] = []
+        self.is_learning = False
         self.blame: dict[tuple[Atom, bool], Fact] = {}
         self.directions: dict[Expr, Direction] = {}
         self.linear: dict[Atom, Related] = {}
@@ -221,69 +227,83 @@ class Knowledge:
         self.told[condition] = truth
         condition.answer = (self.version, truth, ("known", fact))
 
+    def keep(self, memo: Memo[Any, Any], key: Any, entry: tuple[Any, ...]) -> None:
+        """Memoize a result that begins with its stamp."""
+        if self.is_learning:
+            self.journal.append((memo, key, memo.get(key)))
+        memo[key] = entry
+
     # ------------------------------------------------------------------ rolling back
 
     def begin(self) -> None:
         """Start writing the journal."""
         self.journal = []
+        self.is_learning = True
         pool = self.pool
-        self.former = []
         pool.on_tighten = self._note
-        began = (len(self.log), self.version, len(pool.atoms), len(pool.nodes), pool.count)
+        atoms, nodes, reals = len(pool.atoms), len(pool.nodes), len(pool.reals)
+        began = (len(self.log), atoms, nodes, reals, len(self.links))
         self.start = tuple.__new__(Start, began)  # what a named tuple does in Python, done in C
 
     def _note(self, node: Expr) -> None:
-        """Keep the bounds of a node that are about to change."""
-        self.former.append((node, node.lo, node.hi))
+        """Keep the bounds of a node that are about to change, with their version."""
+        self.journal.append((None, node, (node.lo, node.hi, node.version)))
 
     def commit(self) -> None:
         """Keep what was written since `begin`."""
         self.journal = []
+        self.is_learning = False
         self.pool.on_tighten = None
 
     def roll_back(self) -> None:
         """Undo everything since `begin`, also what was concluded from it."""
         for table, key, old in reversed(self.journal):
-            if table is None:
-                key.lo, key.hi = old
-            elif old is None:
-                table.pop(key, None)
+            if table is not None:
+                if old is None:
+                    table.pop(key, None)
+                else:
+                    table[key] = old
+            elif type(key) is Expr:
+                key.lo, key.hi, key.version = old
+            elif type(key) is Bool:
+                key.answer = old
             else:
-                table[key] = old
-        for atom in self.log[self.start.log :]:
+                key.lo, key.hi = old
+                self.pool.changed(key)
+        start = self.start
+        for atom in self.log[start.log :]:
             del self.replaced[bisect_left(self.replaced, atom.index)]
-        del self.log[self.start.log :]
+        del self.log[start.log :]
         self.agenda.clear()
         self.renamed.clear()
         self.version += 1
-        self.definedness.forget(self.start.version)
-        for b in self.pool.bools.values():
-            if b.answer is not None and b.answer[0] > self.start.version:
-                b.answer = None
-        self.forms.forget(self.start.log)
-        self.atom_forms.forget(self.start.log)
-        self.links.clear()
-        self._restore_pool()
+        while len(self.links) > start.links:
+            self.links.popitem()
+        self._restore_new()
         self.commit()
 
-    def _restore_pool(self) -> None:
-        """Give nodes, reals and atoms their former bounds; new ones start afresh."""
+    def _restore_new(self) -> None:
+        """Compute the bounds of what was made since `begin` afresh."""
         pool, start = self.pool, self.start
-        pool.ranges += 1
-        for node, lo, hi in reversed(self.former):
-            node.lo, node.hi = lo, hi
-        for position, node in enumerate(pool.nodes.values()):
-            node.version = STALE
-            if position >= start.nodes and not node.is_const:
+        atoms = pool.atoms[start.atoms :]
+        reals = _newest(pool.reals, start.reals)
+        for node in _newest(pool.nodes, start.nodes):
+            if not node.is_const:
                 node.lo, node.hi = NINF, INF
-        for r in pool.reals.values():
-            if r.index > start.created and r.op not in (CONST, SYMBOL):
-                r.span = ANY
-        for atom in pool.atoms[start.atoms :]:
-            atom.lo, atom.hi = NINF, INF
-            atom.lo, atom.hi = atom.node.lo, atom.node.hi = atom_interval(atom)
-        for atom in pool.atoms:
-            atom.node.version = ALWAYS
+                node.version = STALE
+        made: list[Atom | Real] = [*atoms, *(r for r in reals if r.op not in (CONST, SYMBOL))]
+        for x in sorted(made, key=lambda x: x.index):  # operands first
+            if isinstance(x, Atom):
+                x.node.version = ALWAYS
+                x.lo, x.hi = x.node.lo, x.node.hi = NINF, INF
+                x.lo, x.hi = x.node.lo, x.node.hi = atom_interval(x)
+            else:
+                x.span = fresh_span(x)
+
+
+def _newest(table: dict[Any, Any], count: int) -> list[Any]:
+    """The entries of a table that were made after the first `count`, newest first."""
+    return list(islice(reversed(table.values()), len(table) - count))
 
 
 def atom_interval(atom: Atom) -> Interval:

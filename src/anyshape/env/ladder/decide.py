@@ -62,10 +62,16 @@ def ask(k: Knowledge, b: Bool, steps: int = 0) -> Answer:
         lo, hi = e.lo, e.hi
         truth = sign_in(lo, hi, op)
         if truth is not None:  # most questions, so without a `Question`
+            if k.is_learning:
+                k.journal.append((None, b, answer))
             answer = b.answer = (k.version, truth, ("range", e, lo, hi))
             return answer
         q = Question(k, FULL, steps)
-        return _keep(q, b, q.relation(b))
+        truth = q.relation(b)
+        if truth is None and q.steps >= 0:
+            answer = b.answer = (k.version, None, q.solver)
+            return answer
+        return _keep(q, b, truth)
     if op in _JUNCTIONS:
         return _junctions(k, b)
     if op in _CONSTANTS:
@@ -91,6 +97,8 @@ def _keep(q: Question, b: Bool, truth: bool | None, *, cut: bool = False) -> Ans
     k = q.knowledge
     if truth is not None:
         answer: Answer = (k.version, truth, q.why)
+        if k.is_learning:
+            k.journal.append((None, b, b.answer))
     elif cut or q.steps < 0:
         return k.version, None, CUT
     else:

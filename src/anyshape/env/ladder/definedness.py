@@ -55,7 +55,7 @@ def is_defined(k: Knowledge, atom: Atom) -> bool:
         found.add(a)
         stack.extend(direct_atoms(a.args))
     for a in found:
-        k.definedness[a] = (k.version, True)
+        k.keep(k.definedness, a, (k.version, True))
     return True
 
 

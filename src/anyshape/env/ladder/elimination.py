@@ -85,9 +85,10 @@ class _Elimination:
 
     `path[d]` is the atom that is being eliminated with depth `d` left. A sum in which one of them
     turns up again is not searched further: definition and relation would lead in a circle.
+    `cases` are those of the maxima that were met.
     """
 
-    __slots__ = ("assumed", "depth", "e", "k", "path", "q")
+    __slots__ = ("assumed", "cases", "depth", "e", "k", "path", "q")
 
     def __init__(self, q: Question, e: Expr, depth: int) -> None:
         self.q = q
@@ -96,6 +97,7 @@ class _Elimination:
         self.depth = depth
         self.path: list[Atom | None] = [None] * depth
         self.assumed: list[LinearForm] = []
+        self.cases: dict[Atom, list[tuple[Expr, list[LinearForm]]]] = {}
 
     def lower_bound(self, sign: int, shift: int = 0) -> Bound:
         """A number that `sign * e + shift` is never below; stops at the first one >= 0."""
@@ -216,13 +218,16 @@ class _Elimination:
                 yield self.plus(dict(rest), c, e, m, depth)
         if len(args) > CASES:
             return
-        candidates = (self.k.pool.zero, *args)
+        cases = self.cases.get(atom)
+        if cases is None:
+            cases = self.cases[atom] = _cases(atom)
         worst: Bound = INF
-        for i, chosen in enumerate(candidates):
-            others = [chosen - e for j, e in enumerate(candidates) if j != i]
-            self.assumed.extend((terms(e), e.c, False) for e in others)
-            worst = min(worst, self.plus(dict(rest), c, chosen, m, depth))
-            del self.assumed[-len(others) :]
+        assumed = self.assumed
+        known = len(assumed)
+        for chosen, not_above in cases:
+            assumed += not_above
+            worst = min(worst, self.plus(rest.copy(), c, chosen, m, depth))
+            del assumed[known:]
         yield worst
 
     def product(self, of_e: Terms, c: int, atom: Atom, depth: int) -> Iterator[Bound]:
@@ -312,6 +317,16 @@ class _Elimination:
             for relation in related.equal:
                 e = relation.condition.expr
                 yield terms(e), e.c, True
+
+
+def _cases(atom: Atom) -> list[tuple[Expr, list[LinearForm]]]:
+    """Each operand of a maximum, 0 included, and that it is at least each of the others."""
+    candidates = (atom.pool.zero, *atom.exprs)
+    found = []
+    for chosen in candidates:
+        gaps = [chosen - e for e in candidates if e is not chosen]
+        found.append((chosen, [(terms(gap), gap.c, False) for gap in gaps]))
+    return found
 
 
 def _linear_forms(condition: boolean.Bool) -> list[LinearForm]:

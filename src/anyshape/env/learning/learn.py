@@ -8,7 +8,6 @@ each comes from, and the knowledge is as before.
 
 from __future__ import annotations
 
-from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from anyshape.domain import INF, NINF, ceil_div, floor_div
@@ -21,8 +20,8 @@ from anyshape.env.knowledge.clause import (
     wake_denied,
 )
 from anyshape.env.knowledge.direction import NO_HOLES, UNKNOWN_DIRECTION, Direction, direction_of
-from anyshape.env.knowledge.equality import form, form_bool, respelt, solvable, solve_for
-from anyshape.env.knowledge.limit import MATERIALIZE, NARROW, WIDE
+from anyshape.env.knowledge.equality import form, respelt, solvable, solve_for
+from anyshape.env.knowledge.limit import MATERIALIZE, NARROW
 from anyshape.env.knowledge.relation import Relation
 from anyshape.env.knowledge.residue import learn_residues
 from anyshape.env.ladder.decide import ask, decide, verdict
@@ -31,13 +30,14 @@ from anyshape.env.ladder.question import BUDGET
 from anyshape.env.ladder.reduce import has_ops
 from anyshape.env.learning.alternatives import alternatives
 from anyshape.env.learning.lone_bound import bound_alone
+from anyshape.env.learning.mention import inherit_mentions, mention
 from anyshape.env.learning.propagation import narrow_atom, narrow_terms, newly_defined, propagate
-from anyshape.errors import ConstraintError
+from anyshape.env.learning.refused import error_of
 from anyshape.expr import boolean
 from anyshape.expr.boolean import RELATIONS, eq0, ge0, ne0, negate, relation
-from anyshape.expr.table.op import CHOICE, MAXIMUM, PRODUCT, SYMBOL
+from anyshape.expr.table.op import CHOICE, MAXIMUM, PRODUCT
 from anyshape.expr.terms import LONG, content, from_terms, has_more_terms, refresh, terms
-from anyshape.expr.traverse import ancestors_of, atoms_below, symbols_of
+from anyshape.expr.traverse import ancestors_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -46,28 +46,31 @@ if TYPE_CHECKING:
     from anyshape.env.fact import Fact
     from anyshape.env.knowledge.knowledge import Knowledge
     from anyshape.env.learning.propagation import Moved
+    from anyshape.errors import ConstraintError
     from anyshape.expr import Bool, Expr
     from anyshape.expr.node import Atom
     from anyshape.expr.table.row import Op
 
 _new: Final = tuple.__new__  # what a named tuple does in Python, done in C
-MENTIONS: Final = 64
 _BY_CASES: Final = (CHOICE, PRODUCT)
 
 
 def learn(k: Knowledge, fact: Fact) -> None:
     """Add a fact, with what follows from it."""
-    if fact.condition.op is boolean.GE and bound_alone(k, fact):
+    condition = fact.condition
+    if condition.op is boolean.GE and condition.expr.width == 1 and bound_alone(k, fact):
         _remember(k, fact)
         return
     k.begin()
     try:
-        _learn(k, fact.condition, fact)
-        _look_again(k)
-        _mention(k, fact.condition)
+        is_wide = _learn(k, condition, fact)
+        if k.renamed or k.agenda:
+            _look_again(k)
+        if not is_wide:
+            mention(k, condition)
     except ContradictionError as contradiction:
         k.roll_back()
-        raise _error(k, fact, contradiction) from None
+        raise error_of(k, fact, contradiction) from None
     except BaseException:  # a limit of the engine, or the user's interrupt
         k.roll_back()
         raise
@@ -86,29 +89,7 @@ def refusal(k: Knowledge, fact: Fact) -> ConstraintError:
         contradiction = found
     finally:
         k.roll_back()
-    return _error(k, fact, contradiction)
-
-
-def _error(k: Knowledge, fact: Fact, contradiction: ContradictionError) -> ConstraintError:
-    against = contradiction.against
-    if against is None or against is fact:
-        against = _rival(k, fact)
-    why = contradiction.statement
-    if against is not None:
-        why = f"known before: {against.describe(k.brief)}; {why}"
-    what = f"this cannot hold: {fact.describe(k.brief)}"
-    return ConstraintError(f"{fact.said}: {what}" if fact.message else what, why=why)
-
-
-def _rival(k: Knowledge, fact: Fact) -> Fact | None:
-    """A fact about a symbol of `fact`, the one that bounds it first."""
-    for atom in atoms_below(fact.condition):
-        for end in (False, True):
-            if (atom, end) in k.blame:
-                return k.blame[atom, end]
-        if atom in k.linear:
-            return next(iter(k.linear[atom])).fact
-    return None
+    return error_of(k, fact, contradiction)
 
 
 def _remember(k: Knowledge, fact: Fact) -> None:
@@ -119,40 +100,38 @@ def _remember(k: Knowledge, fact: Fact) -> None:
         k.tell(negate(condition), False, fact)
 
 
-def _mention(k: Knowledge, condition: Bool) -> None:
-    """File the fact under its symbols for the search through small domains."""
-    if condition.op in RELATIONS:
-        e = condition.expr
-        if has_more_terms(e, NARROW):
-            return
-        if e.width == 1 and next(iter(terms(e))).op is SYMBOL:
-            return
-    symbols = symbols_of(condition)
-    if len(symbols) <= NARROW:
-        for s in symbols:
-            if len(k.mentions.get(s, ())) < MENTIONS:
-                k.include(k.mentions, s, condition)
-
-
-def _learn(k: Knowledge, b: Bool, fact: Fact) -> None:
+def _learn(k: Knowledge, b: Bool, fact: Fact) -> bool:
+    """Learn one condition; say whether it is a relation on many atoms."""
     op = b.op
-    if op == boolean.FALSE:
+    if op in RELATIONS:
+        return _relation(k, b, fact)
+    if op is boolean.FALSE:
         raise ContradictionError("it is false")
-    if op == boolean.AND:
+    if op is boolean.AND:
         for part in b.args:
             _learn(k, part, fact)
-    elif op == boolean.OR:
+    elif op is boolean.OR:
         _clause(k, b, fact)
-    elif op in RELATIONS:
+    return False
+
+
+def _relation(k: Knowledge, b: Bool, fact: Fact) -> bool:
+    op, e = b.op, b.expr
+    if k.clauses:
         wake_denied(k, b)
-        e = b.expr
-        by_cases = () if has_more_terms(e, NARROW) else _cases(k, e, op)
-        if op is boolean.GE:
-            _at_least_zero(k, e, fact)
-        else:
-            (_zero if op is boolean.EQ else _not_zero)(k, e, fact)
-        for condition in by_cases:
-            _learn(k, condition, fact)
+    is_long = e.width > LONG and has_more_terms(e, LONG)
+    if is_long and op is not boolean.NE:
+        _long(k, e, op, fact)
+        return True
+    is_wide = e.width > NARROW and (is_long or has_more_terms(e, NARROW))
+    by_cases = () if is_wide else _cases(k, e, op)
+    if op is boolean.GE:
+        _at_least_zero(k, e, fact)
+    else:
+        (_zero if op is boolean.EQ else _not_zero)(k, e, fact)
+    for condition in by_cases:
+        _learn(k, condition, fact)
+    return is_wide
 
 
 def _cases(k: Knowledge, e: Expr, op: Op) -> Iterable[Bool]:
@@ -164,13 +143,12 @@ def _cases(k: Knowledge, e: Expr, op: Op) -> Iterable[Bool]:
 
 
 def _at_least_zero(k: Knowledge, e: Expr, fact: Fact) -> None:
+    if e.width > LONG and has_more_terms(e, LONG):
+        _long(k, e, boolean.GE, fact)
+        return
     if e.version < e.pool.ranges:
         refresh(e)
     if e.lo >= 0:
-        return
-    if has_more_terms(e, LONG):
-        _bound_direction(k, e, fact)
-        _long_sides(k, e, boolean.GE, fact)
         return
     e = form(k, e)
     of_e = terms(e)
@@ -205,6 +183,27 @@ def _primitive(e: Expr) -> Expr:
     """For `e >= 0`: the same condition with coprime coefficients."""
     g = content(terms(e).values())
     return e if g == 1 else from_terms(e.pool, {a: v // g for a, v in terms(e).items()}, e.c // g)
+
+
+def _long(k: Knowledge, e: Expr, op: Op, fact: Fact) -> None:
+    """A long sum: its direction and the ends of its two sides, without its terms.
+
+    Its terms are needed where replacements may make it short.
+    """
+    if k.log and k.may_be_respelt(e):
+        spelt = form(k, e)
+        if not has_more_terms(spelt, LONG):
+            (_zero if op is boolean.EQ else _at_least_zero)(k, spelt, fact)
+            return
+    if op is boolean.EQ:
+        _bound_direction_both(k, e, fact)
+    else:
+        if e.version < e.pool.ranges:
+            refresh(e)
+        if e.lo >= 0:
+            return
+        _bound_direction(k, e, fact)
+    _long_sides(k, e, op, fact)
 
 
 def _long_sides(k: Knowledge, e: Expr, op: Op, fact: Fact) -> None:
@@ -264,10 +263,6 @@ def _file(k: Knowledge, condition: Bool, fact: Fact, *, is_definition: bool = Fa
 
 
 def _zero(k: Knowledge, e: Expr, fact: Fact) -> None:
-    if e.terms is None and e.width > WIDE and has_more_terms(e, LONG):
-        _bound_direction_both(k, e, fact)
-        _long_sides(k, e, boolean.EQ, fact)
-        return
     e = form(k, e)
     of_e = terms(e)
     g = content(of_e.values())
@@ -340,11 +335,7 @@ def _replaced(k: Knowledge, atom: Atom) -> None:
             _learn(k, relation(old.condition.op, new), old.fact)
     for a in made[1:]:
         _same_value(k, a)
-    conditions = dict.fromkeys(c for a in made for c in k.mentions.get(a, ()))
-    inherited = [c for c in islice(conditions, MENTIONS) if form_bool(k, c).op != boolean.TRUE]
-    for s in symbols_of(k.replacements[atom]):
-        for condition in inherited[: MENTIONS - len(k.mentions.get(s, ()))]:
-            k.include(k.mentions, s, condition)
+    inherit_mentions(k, atom, made)
     inherit_watchers(k, atom)
 
 
@@ -487,7 +478,7 @@ def _look_again(k: Knowledge) -> None:
             del k.renamed[atom]
             _replaced(k, atom)
             continue
-        steps = BUDGET // len(k.agenda)
+        steps = BUDGET // len(k.agenda) or 1
         clause, part = next(iter(k.agenda))
         del k.agenda[clause, part]
         _part(k, clause, part, steps)
