@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 import torch
 from torch import nn
+from torch.utils._pytree import MappingKey
 
 import anyshape
 
@@ -185,6 +186,7 @@ READERS = {
     "a tuple with names": "p = Pair(x, 2)._replace(second=3); return p.first * p.second",
     "a member of an enumeration": "return x * Kind.SECOND.value",
     "a class of no module": "return Nameless().scale(x)",
+    "the text of a record of a library": "return x + 1, repr(KEY)",
 }
 
 
@@ -210,6 +212,7 @@ def space() -> dict[str, Any]:
         "Pair": namedtuple("Pair", "first second"),
         "Kind": enum.Enum("Kind", "FIRST SECOND"),
         "Nameless": _nameless(),
+        "KEY": (MappingKey("a"), 2),
     }
     return {**names, **given, **more, "STATE": names["State"]()}
 
@@ -280,9 +283,15 @@ def test_an_export_is_refused(body: str) -> None:
 
 @pytest.mark.parametrize("n", [1, 5])
 def test_what_is_reached_by_no_name_is_followed_once(n: int) -> None:
-    """Attention of torch has no twin; its layers are reached without a name of the code."""
+    """The layers of a model whose method has no twin are reached without a name of the code."""
     torch.manual_seed(0)
-    layer = torch.nn.MultiheadAttention(8, 2, batch_first=True)
-    compiled = anyshape.compile(layer, dynamic="unbacked")
-    x = torch.randn(n, 3, 8)
-    assert torch.equal(compiled(x, x, x)[0], layer(x, x, x)[0])
+    names: dict[str, Any] = {}
+    exec(
+        "def forward(self, x, y):\n    return self.layer(x, y, y)[0] + self.layer(y, x, x)[0]",
+        names,
+    )
+    model: Any = type("Crossed", (nn.Module,), {"forward": names["forward"]})()
+    model.layer = nn.MultiheadAttention(8, 2, batch_first=True)
+    compiled = anyshape.compile(model, dynamic="unbacked")
+    x, y = torch.randn(2, n, 3, 8)
+    torch.testing.assert_close(compiled(x, y), model(x, y))

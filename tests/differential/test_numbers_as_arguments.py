@@ -176,3 +176,15 @@ def test_a_slice_of_tensors_is_returned_with_any_backend():
         compiled = anyshape.compile(f, backend=backend)
         _, found = compiled(torch.ones(3))
         assert (int(found.start), int(found.stop)) == (3, 4)
+
+
+def test_an_optimization_hint_of_torch_takes_the_fallback_for_each_unknown() -> None:
+    def f(x: torch.Tensor) -> tuple[torch.Tensor, list[int]]:
+        n: int = x.item()  # type: ignore[assignment]  # it is one
+        sizes = torch.ones(n).size(0), torch.ones(n * 2).size(0)
+        return torch.ones(n), [symbolic_shapes.optimization_hint(s, 300) for s in sizes]
+
+    compiled = anyshape.compile(f, fullgraph=True)
+    for n in (33, 0, 1):
+        ones, hints = compiled(torch.tensor(n))
+        assert (ones.size(0), hints) == (n, [300, 600])

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import torch
 
+from anyshape.compile import compile
 from anyshape.errors import AnyshapeError
 from anyshape.export import Dim, export
 
@@ -47,3 +48,34 @@ def test_strides_are_eagers_or_raise(name: str, on_deviation: Any, kind: Any) ->
         except AnyshapeError:
             continue
         assert got == fn(x)
+
+
+def cut(x: Any) -> Any:
+    return x[:, ::2].dim_order(), x[:, ::2].t().dim_order()
+
+
+@pytest.mark.parametrize("kind", [Dim.UNBACKED, Dim.DYNAMIC, Dim.STATIC], ids=str)
+def test_orders_of_tensors_with_gaps_are_eagers(kind: Any) -> None:
+    for shape in [(4, 5), *SIZES] if kind is Dim.STATIC else [(4, 5)]:
+        program = export(cut, (torch.ones(shape),), dynamic_shapes=({0: kind, 1: kind},))
+        for x in [torch.ones(shape)] if kind is Dim.STATIC else [*map(torch.ones, SIZES), *ODD]:
+            assert program(x) == cut(x)
+
+
+@pytest.mark.parametrize("is_ambiguous", [True, False, [torch.contiguous_format]], ids=str)
+def test_strides_from_data_have_an_order(is_ambiguous: Any) -> None:
+    def f(x: Any) -> Any:
+        y = torch.empty_strided([4, 4, 4], x.tolist())
+        return y.dim_order(ambiguity_check=is_ambiguous)
+
+    compiled = compile(f, fullgraph=True)
+    for strides in ([2, 3, 4], [4, 3, 2], [4, 4, 4], [16, 4, 1], [0, 0, 0]):
+        x = torch.tensor(strides)
+        try:
+            expected = f(x)
+        except RuntimeError as e:
+            with pytest.raises(RuntimeError, match=str(e)[:40]):
+                compiled(x)
+        else:
+            assert compiled(x) == expected
+    assert compiled.stats.traces == 1

@@ -42,6 +42,7 @@ from anyshape.interop.backend import EAGER, Lowered, find_backend, lower_program
 from anyshape.interop.stance import is_ordinary, is_watched, stance
 from anyshape.observe import wanted
 from anyshape.refusal import running
+from anyshape.torch_compat.tensor_subclass import is_without_data
 from anyshape.trace.argument.arguments import Arguments
 from anyshape.trace.argument.inputs import untraceable
 from anyshape.trace.argument.size_chooser import BACKED, STATIC, EachSize
@@ -205,7 +206,7 @@ class Compiled(Described):
         named, held = attributes_of(self.fn), self._varying.held()
         named += self._varying.current(named)
         call = Arguments.of(self.fn, args, kwargs, named, owned=True, held=held)
-        if any(map(untraceable, call.flat)) and not fullgraph:
+        if any(map(is_without_data if fullgraph else untraceable, call.flat)):
             return self._eagerly(args, kwargs)
         if chosen == "eager_then_compile" and not self.stats.calls:
             self.history.note(call.names, call.flat)

@@ -426,8 +426,10 @@ class Env:
         composed = composed.intersect(Interval(e.lo, e.hi)) or composed
         return composed.intersect(as_made) or composed
 
-    def hint_of(self, e: Expr) -> int | None:
-        """The value under all hints, those for optimization included; None when one is missing."""
+    def hint_of(self, e: Expr, missing: int | None = None) -> int | None:
+        """The value under all hints, those for optimization included, and `missing` for symbols
+        without one.
+        """
         if e.hint is not None:
             return e.hint
         e = form(self.knowledge, e)
@@ -435,6 +437,7 @@ class Env:
         for s in symbols_of(e):
             known = self.symbols[s.name]
             value = known.hint if known.hint is not None else known.optimization_hint
+            value = missing if value is None else value
             if value is None:
                 return None
             values[s.name] = value

@@ -135,7 +135,10 @@ def need_lowerable(graph: Graph) -> None:
 def _need_plain_backward(func: Any) -> None:
     """Refuse an autograd.Function that is more than a function of tensors."""
     if type(func) is Applied:
-        raise _refusal(f"{func.__self__.__name__} is applied to, or gives, more than tensors")
+        name = func.__self__.__name__
+        raise _refusal(
+            f"{name} is applied to, or gives, more than tensors, or changes one it keeps"
+        )
     backward = getattr(getattr(func, "__self__", None), "backward", None)
     if isinstance(backward, types.FunctionType):
         name = next(_read_outside(backward), None)

@@ -18,7 +18,8 @@ class Examples(Interpreter):
     """Records the result of each node, as fake tensors and torch's symbolic numbers.
 
     Parameters and buffers are fake too, because a program may mutate them. AOTAutograd keeps on
-    disk only graphs whose methods are called on nodes that have such results.
+    disk only graphs whose methods are called on nodes that have such results. Inputs have no `val`:
+    Inductor's wrapper in C++ would take the graph for an exported one, without numbers as inputs.
     """
 
     def __init__(self, module: GraphModule, fakes: Fakes) -> None:
@@ -33,7 +34,9 @@ class Examples(Interpreter):
     def run_node(self, n: Node) -> Any:
         """Run a node, and note its result."""
         result = super().run_node(n)
-        n.meta["example_value"] = n.meta["val"] = result
+        n.meta["example_value"] = result
+        if n.op != "placeholder":
+            n.meta["val"] = result
         bindings = compute_unbacked_bindings(self._fakes.shape_env, result)
         if bindings:
             n.meta["unbacked_bindings"] = bindings

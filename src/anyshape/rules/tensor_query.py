@@ -14,8 +14,9 @@ from anyshape.rules.dispatch.table import rule
 from anyshape.rules.shared.operand import dim_of, meta_of, shape_of
 from anyshape.symbolic.sym_int import SymInt, specialize
 from anyshape.tensor.current import current
-from anyshape.tensor.layout import contiguity
+from anyshape.tensor.layout import contiguity, is_certain, strides_of
 from anyshape.tensor.observed import (
+    dim_order_of,
     expect_contiguity,
     expect_dim_order,
     observed_offset,
@@ -23,6 +24,7 @@ from anyshape.tensor.observed import (
 )
 from anyshape.tensor.size import ask, equal, known, plain, product
 from anyshape.tensor.sym_tensor import SymTensor, make, size_of
+from anyshape.torch_compat.torch_function import DisableTorchFunction
 
 
 @rule("is_contiguous")
@@ -186,15 +188,27 @@ def stride(x: Any, dim: Any = None) -> Any:
 
 @rule("dim_order")
 def dim_order(x: Any, *, ambiguity_check: Any = False) -> Any:
-    """The dimensions from the outermost to the innermost, checked when the program runs."""
-    layout = meta_of(x).layout.found()
-    if not layout.dense or ambiguity_check:
-        raise _untracked("dim_order() of a tensor with gaps, or with a check for ambiguity,")
-    tracer = current()
+    """The dimensions from the outermost to the innermost.
+
+    The order of a dense tensor is checked when the program runs. That of a tensor with gaps, and
+    whether an order is ambiguous, depend on numbers: where these are not known, the order is one of
+    numbers that only the run knows.
+    """
+    meta, tracer = meta_of(x), current()
+    layout = meta.layout.found()
     tracer.asked_layout = True
-    order = tuple(range(len(shape_of(x)))) if layout.order is None else layout.order
-    tracer.emit(expect_dim_order, (x, order))
-    return Done(order)
+    if layout.dense and ambiguity_check is False:
+        order = tuple(range(len(meta.shape))) if layout.order is None else layout.order
+        tracer.emit(expect_dim_order, (x, order))
+        return Done(order)
+    strides = strides_of(meta)
+    if is_certain(meta) and all(type(n) is int for n in (*meta.shape, *strides)):
+        with DisableTorchFunction():
+            like = torch.empty_strided(meta.shape, strides, device="meta")
+            return Done(like.dim_order(ambiguity_check=ambiguity_check))
+    count = len(meta.shape)
+    args = (x, ambiguity_check)
+    return Done(tuple(tracer.mint_list(dim_order_of, args, count, min=0, max=count - 1)))
 
 
 @rule("storage_offset")

@@ -78,6 +78,12 @@ def expect_dim_order(t: torch.Tensor, order: tuple[int, ...]) -> None:
         )
 
 
+def dim_order_of(t: torch.Tensor, ambiguity_check: Any) -> tuple[int, ...]:
+    """`dim_order()`, with its errors."""
+    found: tuple[int, ...] = t.dim_order(ambiguity_check=ambiguity_check)
+    return found
+
+
 def expect_offset(t: torch.Tensor, offset: int) -> None:
     """Raise unless a tensor has the storage offset that the program observed while tracing."""
     if t.numel() and t.storage_offset() != offset:

@@ -45,6 +45,13 @@ def is_wrapper(kind: Any) -> bool:
     return hasattr(kind, "__tensor_flatten__") and kind is not FakeTensor
 
 
+def is_without_data(x: Any) -> bool:
+    """Whether a value is one of torch's tensors without data, by which its compilers find out what
+    a function does.
+    """
+    return isinstance(x, FakeTensor)
+
+
 def is_fake(x: Any) -> bool:
     """Whether a tensor is one of torch's tensors without data, whose sizes are numbers."""
     return isinstance(x, FakeTensor) and all(type(n) is int for n in x.shape)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 from torch._C import DisableTorchFunction
+from torch.nn.modules import activation
 from torch.overrides import TorchFunctionMode
 from torch.utils._device import DeviceContext
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 __all__ = [
+    "ATTENTION_BY_OPS",
     "DISPATCHING_WRAPPERS",
     "ENTER_MODE",
     "MODE_QUESTIONS",
@@ -132,6 +134,10 @@ wrapper itself; unwrapping them would lose the choice."""
 SAME_SIGNATURE_MODULES: Final = frozenset(("torch", "torch.functional", "torch._tensor"))
 """Modules whose Python functions have the signatures of the ops that they are named after, so that
 the rule of the op applies to them."""
+
+ATTENTION_BY_OPS: Final[Any] = activation._is_make_fx_tracing
+"""What `nn.MultiheadAttention` asks before it calls a kernel that computes all of it: where the
+answer is yes, it computes by single ops, and gives the result the layout that the kernel gives."""
 
 # `DisableTorchFunction` is a context manager in which torch functions on tensors run as usual,
 # without reaching modes or `__torch_function__`. Rules and the runtime need real results while a

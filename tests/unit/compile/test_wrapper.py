@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import namedtuple
+
 import pytest
 import torch
 
@@ -144,3 +146,55 @@ def test_an_error_of_the_trace_alone_is_not_hidden_by_eager_execution():
 
     with pytest.raises(KeyError, match="mine"):
         compile(fails, fullgraph=True)(torch.ones(3))
+
+
+class Slotted(torch.Tensor):
+    """A tensor around another, with slots, that is made with a named tuple."""
+
+    __torch_function__ = torch._C._disabled_torch_function_impl
+    __slots__ = ("inner", "kinds", "unset")
+
+    def __new__(cls, inner, kinds):
+        self = torch.Tensor._make_wrapper_subclass(cls, inner.shape, dtype=kinds.outer)
+        self.inner, self.kinds = inner, kinds
+        return self
+
+    def __tensor_flatten__(self):
+        return ["inner"], self.kinds
+
+    @staticmethod
+    def __tensor_unflatten__(inner, kinds, size, stride):
+        return Slotted(inner["inner"], kinds)
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        return func(*[x.inner if type(x) is Slotted else x for x in args], **(kwargs or {}))
+
+
+Kinds = namedtuple("Kinds", ["outer", "inner"])
+
+
+@pytest.mark.parametrize("dynamic", [None, "unbacked"])
+def test_attributes_in_slots(dynamic):
+    def f(x, y):
+        made = Slotted(y, Kinds(torch.float32, torch.float16))
+        return x.kinds.inner, x + 1, made, made.kinds, made.kinds.inner, made + y
+
+    compiled = compile(f, fullgraph=True, dynamic=dynamic)
+    for n in SIZES:
+        args = Slotted(torch.randn(n), Kinds(torch.float32, torch.int8)), torch.randn(n)
+        found, expected = compiled(*args), f(*args)
+        assert type(found[3]) is Kinds
+        assert (found[0], *found[3:5]) == (expected[0], *expected[3:5])
+        assert torch.equal(found[1], expected[1])
+        assert torch.equal(found[5], expected[5])
+        assert torch.equal(found[2].inner, expected[2].inner)
+        assert found[2].kinds == expected[2].kinds
+
+
+def test_a_named_tuple_of_tensors_is_no_argument_of_a_class():
+    def f(x):
+        return Slotted(x, Kinds(torch.float32, x))
+
+    with pytest.raises(UnsupportedError, match="a Kinds with tensors or symbolic numbers"):
+        compile(f, fullgraph=True)(torch.ones(2))

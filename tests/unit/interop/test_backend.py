@@ -77,6 +77,7 @@ def test_a_function_gets_a_graph_with_examples() -> None:
     module, examples = seen
     assert all("example_value" in n.meta for n in module.graph.nodes)
     values = [n.meta["example_value"] for n in module.graph.nodes if n.op == "placeholder"]
+    assert all(("val" in n.meta) == (n.op != "placeholder") for n in module.graph.nodes)
     assert [type(v) for v in values] == [type(v) for v in examples]
     fake = examples[-1]
     assert type(fake).__name__ == "FakeTensor"

@@ -68,3 +68,71 @@ def test_views_that_repeat_their_memory_are_read(f: Any) -> None:
 def test_writes_to_shared_memory_are_refused(f: Any, why: str) -> None:
     with pytest.raises(BackendError, match=why):
         need_lowerable(capture(f, (torch.randn(5),), dynamic="unbacked").graph)
+
+
+class Base(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any, kept: Any) -> Any:
+        ctx.kept = kept
+        ctx.save_for_backward(kept)
+        return x * 2
+
+
+class Reads(Base):
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return g * ctx.kept, None
+
+
+class Writes(Base):
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return g * ctx.kept.mul_(2), None
+
+
+class Assigns(Base):
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        ctx.kept[:] = 3
+        return g * ctx.kept, None
+
+
+class Adds(Base):
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        kept = ctx.kept
+        kept += 1
+        return g * kept, None
+
+
+class Fills(Base):
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return g * torch.add(g, 1, out=ctx.kept), None
+
+
+class OfItsOwn(Base):
+    """It changes what it has made, and nothing that the forward keeps."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, kept: Any) -> Any:
+        ctx.save_for_backward(kept)
+        ctx.kept = 1
+        return x * 2
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return g.clone().mul_(ctx.saved_tensors[0]), None
+
+
+@pytest.mark.parametrize("function", [Reads, OfItsOwn, Writes, Assigns, Adds, Fills])
+def test_a_backward_that_changes_what_the_context_keeps_is_refused(function: Any) -> None:
+    """Compilers save what it keeps, and autograd checks that nobody changes what is saved."""
+    x = torch.ones(3, requires_grad=True)
+    captured = capture(function.apply, (x, torch.ones(3)))
+    if function in (Reads, OfItsOwn):
+        need_lowerable(captured.graph)
+    else:
+        with pytest.raises(BackendError) as e:
+            need_lowerable(captured.graph)
+        assert "changes one it keeps" in str(e.value)

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import torch
-from torch._subclasses import FakeTensor
+from torch._subclasses import FakeTensor, FakeTensorMode
 from torch.testing._internal.two_tensor import TwoTensor
 
 from anyshape.torch_compat import tensor_subclass
@@ -93,3 +93,11 @@ def test_hooks_of_a_tensor_are_seen() -> None:
     assert not tensor_subclass.has_hooks(x)
     x.register_post_accumulate_grad_hook(lambda t: None)
     assert tensor_subclass.has_hooks(x)
+
+
+def test_tensors_without_data_are_told_from_others():
+    x = torch.ones(2)
+    with FakeTensorMode() as mode:
+        assert tensor_subclass.is_without_data(mode.from_tensor(x))
+    assert not tensor_subclass.is_without_data(x)
+    assert not tensor_subclass.is_without_data(2)

@@ -167,3 +167,17 @@ def test_arguments_are_parsed_and_nothing_is_computed():
     assert torch.equal(x, torch.zeros(2))
     with pytest.raises(TypeError):
         torch_function.need_parsed(torch.Tensor.reshape, (x, "a"), {})
+
+
+def test_attention_by_ops_has_the_layout_of_the_kernel(monkeypatch):
+    attention = torch.nn.MultiheadAttention(8, 2, batch_first=True).eval()
+    x = torch.randn(2, 3, 8)
+    with torch.no_grad():
+        expected = attention(x, x, x)[0]
+        name = torch_function.ATTENTION_BY_OPS.__name__
+        asked = []
+        monkeypatch.setattr(torch.nn.modules.activation, name, lambda: asked.append(1) or True)
+        found = attention(x, x, x)[0]
+    assert asked
+    assert found.stride() == expected.stride()
+    torch.testing.assert_close(found, expected)

@@ -7,7 +7,9 @@ if each fact that was known at the earlier state holds at the later one after r:
 from there relies on nothing else.
 
 r is given by the states for the symbols in them. For the others, about which facts are known
-together with these, any expression will do that makes the facts hold.
+together with these, any expression will do that makes the facts hold. Those of the frame are at
+first taken to be themselves: while paths are left to trace, each may be needed. Where the facts do
+not hold so, such as those about the size of an earlier round, they are chosen, too.
 """
 
 from __future__ import annotations
@@ -80,7 +82,9 @@ def met(point: Waypoint, state: ProgramState, tracer: BranchTracer) -> list[Any]
     if any(names_object(x) and x not in shared for x in wanted):
         return None
     numbers = {str(x) for x in wanted if not names_object(x)}
-    found = Witness(point, tracer, names, shared).find(numbers)
+    found = Witness(point, tracer, dict(names), shared).find(numbers)
+    if found is None and numbers:
+        found = Witness(point, tracer, names, shared).find(set())
     if found is None:
         return None
     frame: list[Any] = []

@@ -32,7 +32,7 @@ from anyshape.trace.path.segment_env import whole_text
 from anyshape.trace.sequence.sym_list import meta_of_items
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from anyshape.export.branches.branch_tracer import BranchTracer
     from anyshape.export.branches.carried import Carried, Place
@@ -99,7 +99,34 @@ def widening_of(
             if None in seen:
                 return None
             changes[place] = Change(place, seen[0], _step(seen, tracer))
-    return Widening(at, tuple(changes.values())) if len(changes) > known else None
+    unsteady = _unsteady(list(changes.values()), rounds, tracer)
+    for c in unsteady:
+        changes[c.place] = c._replace(step=None)
+    is_new = len(changes) > known or unsteady
+    return Widening(at, tuple(changes.values())) if is_new else None
+
+
+def _unsteady(changes: list[Change], rounds: Sequence[Texts], tracer: BranchTracer) -> list[Change]:
+    """The numbers that do not always change as their leader does."""
+    found = []
+    for c, leader, q in _led([c for c in changes if c.step]):
+        seen = [(_expr(r[c.place], tracer), _expr(r[leader.place], tracer)) for r in rounds]
+        apart = [n - m.scale(q) for n, m in seen if n is not None and m is not None]
+        same = [tracer.env.simplify(e - apart[0]) for e in apart[1:]]
+        if any(not e.is_const or e.c for e in same):
+            found.append(c)
+    return found
+
+
+def _led(steady: list[Change]) -> Iterator[tuple[Change, Change, int]]:
+    """Each number that changes by steps, with its leader and how often it changes as much."""
+    rest = steady
+    while rest:
+        leader = min(rest, key=lambda c: (abs(c.step or 0), c.place.is_size, len(c.place.way)))
+        assert leader.step is not None
+        pairs = [(c, divmod(c.step or 0, leader.step)) for c in rest]
+        yield from [(c, leader, q) for c, (q, remainder) in pairs if not remainder]
+        rest = [c for c, (_, remainder) in pairs if remainder]
 
 
 def _grown(rounds: Sequence[Texts]) -> set[Place]:
@@ -154,19 +181,13 @@ def widen(
         return
     new: dict[Place, Any] = {}
     steady = [c for c in changes if c.step and _is_integer(now[c.place]) and not apart]
-    led: set[Place] = set()
-    while rest := [c for c in steady if c.place not in led]:
-        leader = min(rest, key=lambda c: (abs(c.step or 0), c.place.is_size, len(c.place.way)))
-        m = now[leader.place]
-        u = _integer(leader, m, tracer)
-        for c in rest:
-            assert c.step is not None
-            assert leader.step is not None
-            q, remainder = divmod(c.step, leader.step)
-            if not remainder:
-                led.add(c.place)
-                n = now[c.place]
-                new[c.place] = u if c is leader else plain(u * q + (n - m * q))
+    symbols: dict[Place, SymInt] = {}
+    for c, leader, q in _led(steady):
+        n, m = now[c.place], now[leader.place]
+        u = symbols.get(leader.place)
+        if u is None:
+            u = symbols[leader.place] = _integer(leader, m, tracer)
+        new[c.place] = u if c is leader else plain(u * q + (n - m * q))
     for c in changes:
         if c.place not in new:
             n = now[c.place]

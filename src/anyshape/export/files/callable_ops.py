@@ -49,6 +49,7 @@ _OWN: Final[dict[str, Any]] = {
     "anyshape.expect_grad": observed.expect_grad,
     "anyshape.expect_strides": observed.expect_strides,
     "anyshape.expect_dim_order": observed.expect_dim_order,
+    "anyshape.dim_order_of": observed.dim_order_of,
     "anyshape.expect_offset": observed.expect_offset,
     "anyshape.expect_contiguity": observed.expect_contiguity,
     "anyshape.set_autocast": execution_modes.set_autocast,

@@ -11,6 +11,7 @@ read off the result when the program runs. So attributes and methods of the clas
 
 from __future__ import annotations
 
+from types import MemberDescriptorType
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
@@ -21,6 +22,9 @@ from anyshape.refusal import refused
 from anyshape.rules.dispatch.bridge import run_meta_kernel, wrapped_like
 from anyshape.rules.dispatch.result import Defined, Done, Many, Wrapped
 from anyshape.rules.dispatch.sym_node import number_of, to_ours, to_stock
+from anyshape.symbolic.sym_bool import SymBool
+from anyshape.symbolic.sym_float import SymFloat
+from anyshape.symbolic.sym_int import SymInt
 from anyshape.tensor.layout import CONTIGUOUS, Layout, strides_of
 from anyshape.tensor.meta import Meta, meta_of_real
 from anyshape.tensor.sym_tensor import SymTensor, make
@@ -32,7 +36,7 @@ from anyshape.trace.argument.wrapper_form import WrapperForm
 from anyshape.trace.birth import need_origin
 from anyshape.trace.graph.graph import CONSTANT, RESULT, Name, Node, Value, values_in
 from anyshape.trace.options import REPLAYED
-from anyshape.trace.scan import Scan
+from anyshape.trace.scan import Scan, hidden_in
 
 _DATA: Final = frozenset(
     ("item", "tolist", "numpy", "__bool__", "__int__", "__float__", "__complex__", "__index__")
@@ -40,6 +44,8 @@ _DATA: Final = frozenset(
 _MADE: Final = (Meta, Many, Defined, Wrapped)
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from anyshape.trace.graph.graph import Graph
     from anyshape.trace.tracer import Tracer
 
@@ -66,7 +72,11 @@ def call_with_wrapper(
     if type(result) is Many and not any(type(part) in _MADE for part in result.parts):
         return result.build(result.parts)  # sizes and strides
     scan = Scan(tracer)
-    node = tracer._node(func, scan.args(frozen), scan.named(named))
+    given_args, given_named = scan.args(frozen), scan.named(named)
+    if isinstance(func, type):
+        given_args = tuple(map(_as_given, given_args, frozen))
+        given_named = {k: _as_given(x, named[k]) for k, x in given_named.items()}
+    node = tracer._node(func, given_args, given_named)
     values = values_in(node.args, node.kwargs)
     grad = torch.is_grad_enabled() and any(v.meta.requires_grad for v in values)
     node.outs, given = _results(tracer, node, result, grad)
@@ -130,6 +140,20 @@ def _frozen(tracer: Tracer, x: Any) -> Any:
     return x
 
 
+def _as_given(frozen: Any, x: Any) -> Any:
+    """An argument of a class of the user's, which may tell a named tuple from another."""
+    if not isinstance(x, tuple) or not hasattr(x, "_fields"):
+        return frozen
+    if hidden_in(x, (SymTensor, Value, SymInt, SymFloat, SymBool)) is not None:
+        raise refused(
+            UnsupportedError,
+            f"a {type(x).__name__} with tensors or symbolic numbers in it, given to a tensor that"
+            " wraps others",
+            fix="make it outside the traced function, or give its parts",
+        )
+    return x
+
+
 def _results(tracer: Tracer, node: Node, result: Any, grad: bool) -> tuple[Any, Any]:
     """The outputs of a node, and the results with values in place of their metadata."""
     if type(result) is Many:
@@ -172,10 +196,11 @@ def _stand_in(tracer: Tracer, value: Value, result: Wrapped) -> Any:
             device=meta.device,
             requires_grad=meta.requires_grad,
         )
-        vars(stand_in).update({name: to_ours(x) for name, x in vars(result.made).items()})
+        for name, x in _attributes(result.made):
+            _assign(stand_in, name, to_ours(x))
     for name, part in result.inner.items():
         if type(part) is Done:
-            vars(stand_in)[name] = part.value
+            _assign(stand_in, name, part.value)
             continue
         node = tracer.emit(getattr, (value, name))
         inner = part.meta if type(part) is Wrapped else part
@@ -183,8 +208,34 @@ def _stand_in(tracer: Tracer, value: Value, result: Wrapped) -> Any:
             inner.requires_grad = False  # the class computed below autograd
         node.outs = read = Value(tracer.next_result(), RESULT, inner, node)
         read.root = value.root
-        vars(stand_in)[name] = _stood_for(tracer, (read, part))
+        _assign(stand_in, name, _stood_for(tracer, (read, part)))
     return _keep(tracer, stand_in, value)
+
+
+def _attributes(tensor: Any) -> Iterator[tuple[str, Any]]:
+    """The attributes of its own that a tensor has, those in slots among them."""
+    yield from vars(tensor).items()
+    for name, slot in _slots(type(tensor)).items():
+        try:
+            yield name, slot.__get__(tensor)
+        except AttributeError:  # it is not set
+            continue
+
+
+def _assign(tensor: Any, name: str, value: Any) -> None:
+    """Set an attribute, and call nothing of the class."""
+    slot = _slots(type(tensor)).get(name)
+    if slot is None:
+        vars(tensor)[name] = value
+    else:
+        slot.__set__(tensor, value)
+
+
+def _slots(kind: type) -> dict[str, Any]:
+    """The descriptors of the slots of a class, by name."""
+    bases = [base for base in reversed(kind.__mro__) if "__slots__" in vars(base)]
+    found = {name: x for base in bases for name, x in vars(base).items()}
+    return {name: x for name, x in found.items() if type(x) is MemberDescriptorType}
 
 
 def _keep(tracer: Tracer, tensor: Any, value: Value) -> Any:

@@ -7,6 +7,7 @@ flow, its calls are calls of the program.
 
 from __future__ import annotations
 
+import dis
 import inspect
 import sys
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -36,6 +37,12 @@ if TYPE_CHECKING:
 
 _CONTAINERS: Final = (tuple, list, dict)
 _LEAF: Final = pytree.tree_structure(0)
+_OF_TORCH: Final = frozenset(
+    ("to_save", "saved_for_forward", "dirty_tensors", "non_differentiable", "needs_input_grad")
+)  # attributes of a context
+_IN_PLACE: Final = frozenset(
+    ("+=", "-=", "*=", "/=", "//=", "%=", "@=", "&=", "|=", "^=", "<<=", ">>=", "**=")
+)
 Path: TypeAlias = "tuple[tuple[bool, Any], ...]"
 _UNSET: Final = torch.autograd.Function.setup_context
 
@@ -200,6 +207,19 @@ def _step(key: Any) -> Any:
     return next(getattr(key, name) for name in ("name", "idx", "key") if hasattr(key, name))
 
 
+def _may_change(backward: Any) -> bool:
+    """Whether a function has a statement or a method that changes something in place."""
+    code = getattr(backward, "__code__", None)
+    if code is None:
+        return True
+    for i in dis.get_instructions(code):
+        name = str(i.argval) if i.opname in ("LOAD_ATTR", "LOAD_METHOD") else ""
+        is_written = i.opname.startswith("STORE_S") or i.argrepr in _IN_PLACE
+        if is_written or (name.endswith("_") and not name.endswith("__")):
+            return True
+    return any(type(x) is tuple and "out" in x for x in code.co_consts)
+
+
 class _Whole:
     """One application as one call of the program."""
 
@@ -225,6 +245,7 @@ class _Whole:
         made = [self._part(x) for x in parts]
         if not any(type(m) is Meta for m in made) and not self._dirty:
             raise refused(UnsupportedError, f"{self._name}.apply returns no tensor")
+        self._plain &= not (self._is_kept(ctx) and _may_change(method.__self__.backward))
         func = method if self._plain and tracer.epoch == epoch else Applied(method)
         single = type(found) is not tuple
         results: Any = made  # where the only result is an input or a constant
@@ -255,6 +276,13 @@ class _Whole:
                 return dict(x) if type(x) is dict else type(x)(x)
         self._plain = False
         return recorder.operand(x)
+
+    def _is_kept(self, ctx: Any) -> bool:
+        """Whether an operand is an attribute of the context: autograd does not check that it stays
+        as it is, as it does for one that is saved, and as compilers of torch do for all.
+        """
+        kept = [x for name, x in vars(ctx).items() if name not in _OF_TORCH]
+        return any(id(x) in self._own for x in pytree.tree_leaves(kept))
 
     def _part(self, x: Any) -> Any:
         """A result: the metadata of a tensor that the call gives; anything else as it is."""

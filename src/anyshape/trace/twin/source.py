@@ -16,13 +16,13 @@ import os
 import re
 import sysconfig
 import types
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, cast
 
 from anyshape.trace.state.undisturbed import undisturbed
 from anyshape.trace.twin.syntax_node import locate, nodes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Sequence
     from types import CodeType
 
 Function: TypeAlias = ast.FunctionDef | ast.Lambda
@@ -56,8 +56,15 @@ _PRIVATE: Final = re.compile(r"^_[^_]\w*?__(?=\w*[^_]_?$)")  # a class before a 
 _STANDARD: Final = sysconfig.get_paths()["stdlib"]
 _REWRITTEN: Final = "@py"  # how the names begin that pytest gives to its own variables
 _Place: TypeAlias = tuple[int, str]  # the first line and the name of a function
-_files: dict[str, tuple[list[str], dict[_Place, list[Function]]]] = {}  # with the lines
+_files: dict[str, tuple[list[str], _File]] = {}  # with the lines
 _registered: dict[CodeType, Function] = {}
+
+
+class _File(NamedTuple):
+    """The functions of a file by where they begin, and the names that it imports."""
+
+    functions: dict[_Place, list[Function]]
+    imports: list[str]
 
 
 def register_source(code: CodeType, node: Function) -> None:
@@ -189,8 +196,9 @@ def _parsed(text: str) -> ast.Module:
 
 def _of_file(code: CodeType) -> Function | None:
     """A copy of the tree of the function within that of its file."""
-    found = _functions(code.co_filename).get((code.co_firstlineno, code.co_name), [])
-    same = [n for n in found if _is_of(n, code)]
+    file = _file(code.co_filename)
+    found = file.functions.get((code.co_firstlineno, code.co_name), [])
+    same = [n for n in found if _is_of(n, code, file.imports)]
     if len(same) > 1:
         positions = {(p[0], p[2]) for p in code.co_positions()}
         same = [n for n in same if _start(n) in positions]
@@ -203,8 +211,8 @@ def _start(n: Function) -> tuple[int, int]:
     return (body.lineno, body.col_offset) if isinstance(body, ast.expr) else (-1, -1)
 
 
-def _functions(file: str) -> dict[_Place, list[Function]]:
-    """The functions of a file by where they begin."""
+def _file(file: str) -> _File:
+    """What is in a file."""
     lines = _lines(file)
     known = _files.get(file)
     if known is None or known[0] is not lines:
@@ -217,18 +225,33 @@ def _functions(file: str) -> dict[_Place, list[Function]]:
             if isinstance(n, ast.FunctionDef | ast.Lambda):
                 start = min([n.lineno, *[d.lineno for d in getattr(n, "decorator_list", ())]])
                 found.setdefault((start, getattr(n, "name", "<lambda>")), []).append(n)
-        known = _files[file] = (lines, found)
+        known = _files[file] = (lines, _File(found, list(_imported(tree))))
     return known[1]
+
+
+def _imported(tree: ast.AST) -> Iterator[str]:
+    """The names that statements of a module import."""
+    for n in ast.iter_child_nodes(tree):
+        if isinstance(n, ast.Import | ast.ImportFrom):
+            yield from [(a.asname or a.name).partition(".")[0] for a in n.names if a.name != "*"]
+        elif not isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.expr):
+            yield from _imported(n)
 
 
 # ---------------------------------------------------------------------- from a tree to its code
 
 
-def compiled(node: Function, code: CodeType, body: list[ast.stmt] | None = None) -> CodeType:
+def compiled(
+    node: Function,
+    code: CodeType,
+    body: list[ast.stmt] | None = None,
+    imports: Sequence[str] = (),
+) -> CodeType:
     """The code of a function with this tree, with the free variables of `code`.
 
-    `body` stands in for the body, where given. Defaults and annotations are dropped: a function
-    gets them when it is made, and not from its code.
+    `body` stands in for the body, where given. A call with many arguments has other instructions if
+    it is that of a function in a module, by the `imports` of the file. Defaults and annotations are
+    dropped: a function gets them when it is made, and not from its code.
     """
     if body is None:
         body = [_returned(node.body)] if isinstance(node, ast.Lambda) else node.body
@@ -237,7 +260,8 @@ def compiled(node: Function, code: CodeType, body: list[ast.stmt] | None = None)
     free = [ast.arg(name) for name in code.co_freevars]
     given = ast.arguments([], free, None, [], [], None, [])
     outer = function_node("factory", given, [inner], node)
-    tree = ast.Module([outer], [])
+    before = [ast.Import([ast.alias(name)]) for name in imports]
+    tree = ast.Module([*before, outer], [])
     locate(tree)
     flags = code.co_flags & _FUTURES
     made: CodeType = undisturbed(
@@ -291,10 +315,10 @@ def _plain(args: ast.arguments) -> ast.arguments:
     )
 
 
-def _is_of(node: Function, code: CodeType) -> bool:
+def _is_of(node: Function, code: CodeType, imports: Sequence[str] = ()) -> bool:
     """Whether a tree compiles to this code."""
     try:
-        made = compiled(node, code)
+        made = compiled(node, code, None, imports)
     except (SyntaxError, ValueError, StopIteration):
         return False
     return _is_same(made, code)

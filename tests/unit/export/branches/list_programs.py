@@ -273,6 +273,30 @@ def chosen_rows(x: torch.Tensor) -> Any:
     return scaled(x[x > -1])
 
 
+def flagged(x: torch.Tensor) -> Any:
+    """A flag that is set in a loop over a list, which decides whether the list grows."""
+    kept: list[torch.Tensor] = []
+    for point in x:
+        is_far = True
+        for other in kept:
+            if (point - other).abs() < 0.5:
+                is_far = False
+        if is_far:
+            kept.append(point)
+    return torch.stack(kept) if len(kept) > 0 else x[:0]
+
+
+def suppressed(x: torch.Tensor) -> Any:
+    """A tensor that each round makes shorter, by as much as only data knows."""
+    order = x.argsort(descending=True)
+    kept = []
+    while order.numel() > 0:
+        first, rest = order[0], order[1:]
+        kept.append(first)
+        order = rest[(x[first] - x[rest]).abs() > 0.5]
+    return torch.stack(kept) if kept else order
+
+
 def comprehended(x: torch.Tensor) -> Any:
     """A comprehension of rows of which only data knows how many there are."""
     kept = [c for c in torch.unique_consecutive(x.round()) if c != 0]
@@ -293,9 +317,11 @@ LISTS: dict[str, Case] = {
     "crf_batch": Case(ConditionalRandomField(3), _batch, ({1: Dim("b")}, {1: Dim("b")}), [15]),
     "crf_both": Case(ConditionalRandomField(3), _sequences, SEQUENCES, [39]),
     "ordered": Case(ordered, one_tensor, FIRST, [9]),
-    "chosen": Case(chosen, one_tensor, FIRST, [19]),
-    "chosen_rows": Case(chosen_rows, one_tensor, FIRST, [19]),
-    "comprehended": Case(comprehended, one_tensor, FIRST, [21]),
+    "chosen": Case(chosen, one_tensor, FIRST, [15]),
+    "chosen_rows": Case(chosen_rows, one_tensor, FIRST, [15]),
+    "comprehended": Case(comprehended, one_tensor, FIRST, [17]),
+    "flagged": Case(flagged, one_tensor, FIRST, [23]),
+    "suppressed": Case(suppressed, one_tensor, FIRST, [5, 1]),
     "comprehended_twice": Case(comprehended_twice, one_tensor, FIRST, [15]),
     "rows": Case(rows, one_tensor, FIRST, [7]),
     "every_row": Case(every_row, one_tensor, FIRST, [9]),

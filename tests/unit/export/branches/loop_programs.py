@@ -202,10 +202,10 @@ LOOPS: dict[str, Case] = {
     "elapsed": Case(elapsed, one_tensor, FIRST, [5]),
     "grown": Case(grown, one_tensor, FROM_ONE, [5], 1),
     "decoded": Case(decoded, _rows, FIRST, [7]),
-    "solved": Case(solved, one_tensor, FIRST, [13]),
+    "solved": Case(solved, one_tensor, FIRST, [9]),
     "nested_counters": Case(nested_counters, one_tensor, FIRST, [11]),
     "layers": Case(Layers().eval(), _column, FIRST, [25]),
     "reset_on_one_side": Case(reset_on_one_side, one_tensor, FIRST, [7]),
-    "kept_pairs": Case(kept_pairs, one_tensor, FROM_ONE, [33], 1),
+    "kept_pairs": Case(kept_pairs, one_tensor, FROM_ONE, [13], 1),
     "seen_again": Case(seen_again, one_tensor, FROM_ONE, [7], 1),
 }

@@ -15,6 +15,7 @@ from collections import UserDict, UserList
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import torch
 from torch.nn import functional as F  # noqa: N812  as everybody calls it
 from torch.nn.modules import module
 
@@ -273,3 +274,18 @@ def test_a_file_that_has_changed_is_read_again(tmp_path: Path) -> None:
     file.write_text("def f(x):\n    return 0\n")
     linecache.checkcache(str(file))
     assert source_of(names["f"].__code__) is None  # it is as it was when it was imported
+
+
+def test_calls_with_many_arguments_of_functions_in_modules(tmp_path: Path) -> None:
+    """Their instructions differ with what the file imports."""
+    many = ", ".join(f"a{i}={i}" for i in range(18))
+    file = tmp_path / "importing.py"
+    file.write_text(
+        "if True:\n    import functools as tools, os.path\n\n"
+        f"def f(x):\n    return tools.partial(x, {many}), x.call({many}), os.call({many})\n"
+    )
+    names: dict[str, Any] = {}
+    exec(compile(file.read_text(), str(file), "exec"), names)
+    assert source_of(names["f"].__code__) is not None
+    assert twin_code(names["f"].__code__) is not None
+    assert twin_code(torch.nn.MultiheadAttention.forward.__code__) is not None

@@ -21,8 +21,12 @@ if TYPE_CHECKING:
     from anyshape.trace.record.recorder import Recorder
 
 
-def _hint(x: Any, fallback: Any = None) -> Any:
-    return functions.hint(x, fallback)
+def _hint(a: Any, fallback: Any = None) -> Any:
+    """A likely value: `fallback` is the size of each symbol of which nothing is known."""
+    if type(a) is SymInt:
+        found = a.env.hint_of(a.expr, fallback)
+        return fallback if found is None else found
+    return functions.hint(a, fallback)
 
 
 def _value(x: Any) -> Any:

@@ -22,6 +22,7 @@ from anyshape.torch_compat.process_flag import FLAG_SETTERS
 from anyshape.torch_compat.tensor_group import GROUPERS, grouped_indices
 from anyshape.torch_compat.thread_state import is_any_autocast_enabled
 from anyshape.torch_compat.torch_function import (
+    ATTENTION_BY_OPS,
     ENTER_MODE,
     MODE_QUESTIONS,
     DisableTorchFunction,
@@ -82,6 +83,7 @@ def TORCH_SUBSTITUTES() -> Iterator[tuple[Any, Any]]:  # noqa: N802
     yield torch.range, _ranged
     for f in _OVERRIDES:
         yield f, functools.partial(_has_override, f)
+    yield ATTENTION_BY_OPS, lambda _: not is_any_autocast_enabled()
     for f in ENTER_MODE:
         yield f, _entered
     for f in MODE_QUESTIONS:
@@ -158,10 +160,11 @@ def _has_override(f: Any, recorder: Recorder, *args: Any) -> Any:
 
     Modules of torch ask before they call a kernel that computes a whole layer, which has no rule.
     They get the answer that leads to single ops, equal up to rounding; under autocast the dtypes
-    would differ, and the kernel is refused.
+    would differ, and the kernel is refused. Attention gets it from `ATTENTION_BY_OPS`.
     """
     home = sys._getframe(1).f_globals.get("__name__", "")
-    if in_package(home, "torch.nn.modules") and not is_any_autocast_enabled():
+    is_layer = in_package(home, "torch.nn.modules") and home != ATTENTION_BY_OPS.__module__
+    if is_layer and not is_any_autocast_enabled():
         return f(*args)
     given = args[0] if f is torch.overrides.has_torch_function else args
     others = [a for a in given if type(a) is not SymTensor]

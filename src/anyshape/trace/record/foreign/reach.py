@@ -9,6 +9,7 @@ own. Whatever it could get at that is not followed here, and not known to comput
 
 from __future__ import annotations
 
+import dataclasses
 import dis
 import functools
 import sys
@@ -270,11 +271,12 @@ _PLACES: Final = (
 
 
 def _is_object(x: Any) -> bool:
-    """Whether an object is of a class of the user's, or a module of torch, or a namespace."""
+    """Whether an object is of a class of the user's, or a module of torch, or a record."""
     kind = type(x)
     if kind is types.SimpleNamespace or isinstance(x, torch.nn.Module):
         return True
-    return bool(kind.__flags__ & HEAP) and not is_library(kind) and kind not in ATOMS
+    is_open = dataclasses.is_dataclass(kind) or not is_library(kind)
+    return bool(kind.__flags__ & HEAP) and is_open and kind not in ATOMS
 
 
 def _is_of_framework(m: types.ModuleType) -> bool:
