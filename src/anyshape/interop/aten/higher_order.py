@@ -186,7 +186,7 @@ class _Call:
         keep = self._keep(found[-1][0])
         for i, (body, own) in enumerate(found):
             is_test = func is runtime.while_loop and not i
-            inner = self._calls.write_body(body, own, [True] if is_test else keep, self._name)
+            inner = self._calls.write_body(body, own, [True] if is_test else keep)
             self._graphs.all.append(inner)
         rounds = self._rounds()
         operands = self._graphs.operands([node for nodes in rounds for node in nodes])
