@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from anyshape.errors import DimError, ShapeError
@@ -38,6 +39,11 @@ def cat(tensors: Any, dim: Any = 0) -> Any:
     return joined([meta_of(t) for t in tensors], dim)
 
 
+def _misfit(metas: list[Meta], dim: int, a: Any, b: Any) -> str:
+    shapes = text([m.shape for m in metas])
+    return f"cat: shapes {shapes} do not fit along {dim}: {text(a)} is not {text(b)}"
+
+
 def joined(metas: list[Meta], dim: Any) -> Meta:
     """The result of `cat`."""
     if not metas:
@@ -63,7 +69,7 @@ def joined(metas: list[Meta], dim: Any) -> Meta:
                 expect_equal(
                     first[d],
                     shape[d],
-                    lambda: f"cat of shapes {text([m.shape for m in metas])} along {dim}",
+                    partial(_misfit, metas, dim, first[d], shape[d]),
                 )
     size = plain(total([m.shape[dim] for m in solid]))
     result = Meta((*first[:dim], size, *first[dim + 1 :]), dtype)
