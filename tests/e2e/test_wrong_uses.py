@@ -62,12 +62,12 @@ USES: dict[str, tuple[Callable[[], Any], list[str]]] = {
     ),
     "a proof of a text": (lambda: wrong.ShapeEnv().prove("n > 0"), ["not str", "prove(n > 0)"]),
     "rows that do not fit": (
-        lambda: export(
-            lambda x: torch.cat([x, torch.ones(2, 2)]),
-            (torch.ones(4, 3),),
-            dynamic_shapes=({0: "n"},),
-        ),
-        ["3 is not 2", "n is 4", "test_wrong_uses.py"],
+        lambda: specified(({0: "n"}, {0: "m"}), lambda x, y: torch.stack([x, y]), (X, X[:2])),
+        ["n is not m", "n is 3", "m is 2", "test_wrong_uses.py"],
+    ),
+    "columns that do not fit": (
+        lambda: specified(({0: "n"},), lambda x: torch.cat([x, X[None, :2]]), (X[None],)),
+        ["3 is not 2", "why: it is at test_wrong_uses.py"],
     ),
     "a view that does not fit": (
         lambda: specified(({0: "n"},), lambda x: x.view(7, -1)),

@@ -39,9 +39,9 @@ def cat(tensors: Any, dim: Any = 0) -> Any:
     return joined([meta_of(t) for t in tensors], dim)
 
 
-def _misfit(metas: list[Meta], dim: int, a: Any, b: Any) -> str:
-    shapes = text([m.shape for m in metas])
-    return f"cat: shapes {shapes} do not fit along {dim}: {text(a)} is not {text(b)}"
+def _misfit(what: str, given: Any, where: str, a: Any, b: Any) -> str:
+    shapes = text([x.shape if type(x) is Meta else shape_of(x) for x in given])
+    return f"{what}: shapes {shapes} do not fit{where}: {text(a)} is not {text(b)}"
 
 
 def joined(metas: list[Meta], dim: Any) -> Meta:
@@ -69,7 +69,7 @@ def joined(metas: list[Meta], dim: Any) -> Meta:
                 expect_equal(
                     first[d],
                     shape[d],
-                    partial(_misfit, metas, dim, first[d], shape[d]),
+                    partial(_misfit, "cat", metas, f" along {dim}", first[d], shape[d]),
                 )
     size = plain(total([m.shape[dim] for m in solid]))
     result = Meta((*first[:dim], size, *first[dim + 1 :]), dtype)
@@ -100,7 +100,7 @@ def stack(tensors: Any, dim: Any = 0) -> Any:
             if len(shape) != len(first):
                 raise ShapeError("stack expects each tensor to be equal size")
             for n, m in zip(first, shape, strict=True):
-                expect_equal(n, m, lambda: f"stack: tensors of another shape than {text(first)}")
+                expect_equal(n, m, partial(_misfit, "stack", tensors, "", n, m))
     dim = dim_of(dim, len(first) + 1)
     dtype = meta_of(tensors[0]).dtype
     for t in tensors:

@@ -33,6 +33,9 @@ def add_place(error: BaseException, symbols: Iterable[Symbol]) -> None:
 
 
 def _values(text: str, symbols: Iterable[Symbol]) -> list[str]:
+    """The values of the sizes that matter: where a text ends with "a is not b", those in this."""
+    end = text.rpartition(": ")[2]
+    text = end if " is not " in end else text
     known = [s for s in symbols if s.hint is not None and s.label in text]
     named = [s for s in known if re.search(rf"(?<![\w.]){re.escape(s.label)}(?![\w.(])", text)]
     return [f"{s.label} is {s.hint}" for s in named]
