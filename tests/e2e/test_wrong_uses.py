@@ -60,6 +60,10 @@ USES: dict[str, tuple[Callable[[], Any], list[str]]] = {
         lambda: wrong.mark_unbacked(X, 0, shape_id=3),
         ["not int", 'shape_id="rows"'],
     ),
+    "a path in place of a program": (
+        lambda: wrong.from_torch("m.pt2"),
+        ["not str", "torch.export.load"],
+    ),
     "a proof of a text": (lambda: wrong.ShapeEnv().prove("n > 0"), ["not str", "prove(n > 0)"]),
     "rows that do not fit": (
         lambda: specified(({0: "n"}, {0: "m"}), lambda x, y: torch.stack([x, y]), (X, X[:2])),
