@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import importlib.util
 import json
 import os
 import platform
@@ -58,7 +59,7 @@ STEPS: Final = (
         "Growth and memory",
         "Traces of longer and longer programs, and what they keep in memory.",
         ("scale.py",),
-        60,
+        45,
     ),
     Step(
         "documents",
@@ -72,7 +73,7 @@ STEPS: Final = (
         "Dispatch",
         "What a call of a compiled function costs besides the program, in microseconds.",
         ("dispatch.py",),
-        30,
+        20,
         has_json=False,
     ),
     Step(
@@ -89,7 +90,7 @@ STEPS: Final = (
         "A second process",
         "The first call in a second process that finds torch's caches on disk.",
         ("second_process.py", "--layers", "3", "--sides", "ours,torch"),
-        60,
+        85,
     ),
     Step(
         "lowerings",
@@ -161,7 +162,12 @@ def figures_of(name: str) -> Any:
 
 
 def draw() -> dict[str, str]:
-    """Draw the plots for which there are figures: the file of each, by the name of its step."""
+    """Draw the plots for which there are figures: the file of each, by the name of its step. None
+    without the library that draws them: the figures are worth their page all the same.
+    """
+    if importlib.util.find_spec("matplotlib") is None:
+        print("no plots: matplotlib is missing, pip install '.[bench]'")
+        return {}
     import matplotlib as mpl
 
     mpl.use("svg")

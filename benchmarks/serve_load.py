@@ -10,7 +10,8 @@ starts with an empty cache of kernels. The engines take turns, `--turns` times, 
 of the machine meets all of them; latencies of all turns count together. `slowest` is the slowest of
 the first hundred requests, which count for nothing else: what a compiler does at new sizes shows
 there. `CPU ms` is the time that processors spent in workers for a request. Memory is that of one
-worker; `PSS` counts pages that several processes share in part.
+worker: what is resident, what of it other processes have and have not, and `PSS`, which counts
+pages that several processes share in part.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from examples import serve
 LONGEST = 96
 EARLY = 100
 BAR = 40
+MEMORY = ("rss", "shared", "private", "pss")
 
 
 class Loaded:
@@ -45,7 +47,8 @@ class Loaded:
         cache = (("TORCHINDUCTOR_CACHE_DIR", str(folder / "kernels")),)
         setup = serve.Setup(folder, engine, environment=cache)
         self.server = serve.Server(setup, workers)
-        self.start = self.seconds = self.cpu = self.rss = self.pss = 0.0
+        self.start = self.seconds = self.cpu = 0.0
+        self.memory = dict.fromkeys(MEMORY, 0.0)
         self.early: list[float] = []
         self.latencies: list[float] = []
         self.batches = 0
@@ -75,7 +78,7 @@ class Loaded:
     async def close(self) -> None:
         """Read the memory of the workers, and stop the server."""
         memory = [worker.memory() for worker in self.server.workers]
-        self.rss, self.pss = (statistics.mean(m[kind] for m in memory) for kind in ("rss", "pss"))
+        self.memory = {kind: statistics.mean(m[kind] for m in memory) for kind in MEMORY}
         await self.server.stop()
 
 
@@ -124,14 +127,15 @@ async def measure(folder: Path, options: argparse.Namespace) -> list[Loaded]:
 def show(results: list[Loaded], weights: float) -> None:
     """The table, and a histogram for each engine."""
     print(f"{'':14}{'start s':>8}{'slowest ms':>12}{'req/s':>8}{'p50 ms':>8}{'p90 ms':>8}"
-          f"{'p99 ms':>8}{'CPU ms':>8}{'per batch':>10}{'RSS MB':>8}{'PSS MB':>8}")  # fmt: skip
+          f"{'p99 ms':>8}{'CPU ms':>8}{'per batch':>10}{'RSS MB':>8}{'shared':>8}{'private':>8}"
+          f"{'PSS MB':>8}")  # fmt: skip
     for r in results:
         cut = statistics.quantiles(r.latencies, n=100)
         count = len(r.latencies)
         print(f"{r.engine:14}{r.start:8.1f}{1000 * max(r.early):12.0f}{count / r.seconds:8.0f}"
               f"{1000 * cut[49]:8.1f}{1000 * cut[89]:8.1f}{1000 * cut[98]:8.1f}"
               f"{1000 * r.cpu / count:8.1f}{count / r.batches:10.1f}"
-              f"{r.rss:8.0f}{r.pss:8.0f}")  # fmt: skip
+              f"{''.join(f'{r.memory[kind]:8.0f}' for kind in MEMORY)}")  # fmt: skip
     print(f"the weights take {weights:.0f} MB")
     edges = [0, 5, 10, 20, 40, 80, 160, 320, 640, float("inf")]
     for r in results:

@@ -217,10 +217,18 @@ class Worker:
         return self.answer()
 
     def memory(self) -> dict[str, int]:
-        """Resident and proportional memory in MB; a page that n processes share counts 1/n."""
+        """Resident memory in MB, the parts of it that other processes have and have not, and the
+        proportional memory, in which a page that n processes share counts 1/n.
+        """
         lines = Path(f"/proc/{self._process.pid}/smaps_rollup").read_text().splitlines()
         found = {line.split(":")[0]: int(line.split()[1]) for line in lines[1:]}
-        return {"rss": found["Rss"] >> 10, "pss": found["Pss"] >> 10}
+        both = ("Clean", "Dirty")
+        return {
+            "rss": found["Rss"] >> 10,
+            "shared": sum(found[f"Shared_{kind}"] for kind in both) >> 10,
+            "private": sum(found[f"Private_{kind}"] for kind in both) >> 10,
+            "pss": found["Pss"] >> 10,
+        }
 
     def seconds(self) -> float:
         """The time that the processor has spent on it."""

@@ -80,6 +80,7 @@ CODES: Final[dict[str, Code]] = {
     "AS712": Code("AnyshapeWarning", "A mode that a program of torch does not have"),
     "AS713": Code("AnyshapeWarning", "A backward that a program of torch does not have"),
     "AS714": Code("AnyshapeWarning", "One graph of torch for several variants"),
+    "AS715": Code("AnyshapeWarning", "A program of torch that torch does not save and load"),
     "AS721": Code("AnyshapeWarning", "A list of sources that names nothing"),
     "AS722": Code("AnyshapeWarning", "A store of dynamic sources that cannot be used"),
     "AS723": Code("AnyshapeWarning", "Processes that no longer tell each other what is dynamic"),

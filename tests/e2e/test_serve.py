@@ -73,7 +73,11 @@ def test_a_server_from_start_to_end(tmp_path: Path) -> None:
         assert status == 200
         torch.testing.assert_close(answer["scores"], alone(n), rtol=1e-4, atol=1e-5)
     assert [status for status, _ in found["bad"]] == [400, 400, 404]
-    assert [memory["pss"] <= memory["rss"] for memory in found["memory"][1]] == [True, True]
+    assert len(found["memory"][1]) == 2
+    for memory in found["memory"][1]:
+        assert memory["pss"] <= memory["rss"]
+        assert memory["shared"] > 0
+        assert abs(memory["shared"] + memory["private"] - memory["rss"]) <= 2  # rounded down
     assert found["codes"] == [0, 0]
     assert found["batches"] < 37  # requests that wait go together
 

@@ -55,6 +55,28 @@ def patched(*settings: Any) -> None:
 
 
 USES: dict[str, tuple[Callable[[], Any], list[str]]] = {
+    "weights that are no bool": (lambda: wrong.load("p.any", weights="no"), ["True or False"]),
+    "a shape_id that is no text": (
+        lambda: wrong.mark_unbacked(X, 0, shape_id=3),
+        ["not int", 'shape_id="rows"'],
+    ),
+    "a path in place of a program": (
+        lambda: wrong.from_torch("m.pt2"),
+        ["not str", "torch.export.load"],
+    ),
+    "a proof of a text": (lambda: wrong.ShapeEnv().prove("n > 0"), ["not str", "prove(n > 0)"]),
+    "rows that do not fit": (
+        lambda: specified(({0: "n"}, {0: "m"}), lambda x, y: torch.stack([x, y]), (X, X[:2])),
+        ["n is not m", "n is 3", "m is 2", "test_wrong_uses.py"],
+    ),
+    "columns that do not fit": (
+        lambda: specified(({0: "n"},), lambda x: torch.cat([x, X[None, :2]]), (X[None],)),
+        ["3 is not 2", "why: it is at test_wrong_uses.py"],
+    ),
+    "a view that does not fit": (
+        lambda: specified(({0: "n"},), lambda x: x.view(7, -1)),
+        ["shape [7, -1]", "[n]", "n is 3", "test_wrong_uses.py"],
+    ),
     "bounds of a Dim": (lambda: Dim("n", min=8, max=4), ["min=8 is more", "write min=4, max=8"]),
     "a negative bound": (lambda: Dim("n", min=-3), ["not negative", "give min=0 or more"]),
     "a name with a blank": (lambda: specified(({0: "my rows"},)), ["'my rows'", '"my_rows"']),

@@ -185,8 +185,7 @@ class ExportedProgram(Stateful):
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Run the program on inputs that the contract allows."""
-        if self.state.is_incomplete:
-            raise missing_error(self.name, self.state.missing())
+        self._need_weights()
         self.state.need_dtypes()
         args, kwargs = self._binding.arranged(args, kwargs)
         form, heads = self._first.inputs.spec, self._binding.heads
@@ -267,12 +266,17 @@ class ExportedProgram(Stateful):
         need_path("report", path)
         report(self, path)
 
+    def _need_weights(self) -> None:
+        if self.state.is_incomplete:
+            raise missing_error(self.name, self.state.missing())
+
     @public
     def to_fx(self, variant: int | None = None, segment: int | None = None) -> GraphModule:
         """A `torch.fx.GraphModule` over flat lists of inputs and outputs. A program of several
         variants needs the number of one, and a variant of several segments that of a segment. The
         module of a variant without branches checks its guards; that of a segment does not.
         """
+        self._need_weights()
         if variant is not None:
             need_number("variant", variant, len(self.variants))
         chosen = self._variant("a graph") if variant is None else self.variants[variant]
@@ -293,6 +297,7 @@ class ExportedProgram(Stateful):
         It has one graph. Of several variants, that of all sizes but 0 and 1 stands for the others,
         with a warning; `variant` chooses one, which refuses all other sizes.
         """
+        self._need_weights()
         return to_torch(self, variant)
 
     @public

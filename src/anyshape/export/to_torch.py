@@ -11,12 +11,14 @@ import copy
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch.export.graph_signature import ConstantArgument, SymBoolArgument, SymFloatArgument
 
 from anyshape.domain import Interval
 from anyshape.env.fact import DECLARED
 from anyshape.env.site import warn
 from anyshape.errors import AnyshapeWarning, ArgumentError
 from anyshape.export.branches.branching import Branching
+from anyshape.export.state.graph_signature import paths_of
 from anyshape.interop.fx_graph import warn_of_outlets
 from anyshape.public_call import need_number
 from anyshape.torch_compat.call_frame import APPLY
@@ -44,7 +46,34 @@ def to_torch(program: ExportedProgram, variant: int | None) -> TorchProgram:
         NamedTensor(e.name, e.kind, e.tensor, e.alias_of is not None) for e in program.state.entries
     ]
     segments = chosen.segments if isinstance(chosen, Branching) else ()
-    return to_exported_program(chosen, tensors, _class_name(program), segments)
+    made = to_exported_program(chosen, tensors, _class_name(program), segments)
+    _warn_of_unsaved(made)
+    return made
+
+
+def _warn_of_unsaved(made: TorchProgram) -> None:
+    """Tell what `torch.export.save` refuses, or writes so that `torch.export.load` fails."""
+    signature = made.graph_signature
+    found = [
+        f"{spec.arg.name} is a float that varies"
+        for spec in signature.input_specs
+        if type(spec.arg) is SymFloatArgument
+    ]
+    spec_of_results = made.module_call_graph[0].signature.out_spec
+    for path, result in zip(paths_of(spec_of_results), signature.output_specs, strict=True):
+        if type(result.arg) is SymBoolArgument:
+            found.append(f"{path} is a truth value that varies")
+        elif type(result.arg) is ConstantArgument and type(result.arg.value) is str:
+            found.append(f"{path} is the text {result.arg.value!r}")
+    if found:
+        warn(
+            AnyshapeWarning(
+                "torch cannot save and load this program of torch",
+                why="; ".join(found),
+                fix="save what it is made of, with program.save, or keep these out of it",
+                code="AS715",
+            )
+        )
 
 
 def _warn_of_functions(chosen: Captured) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from anyshape.errors import DimError, ShapeError
@@ -38,6 +39,11 @@ def cat(tensors: Any, dim: Any = 0) -> Any:
     return joined([meta_of(t) for t in tensors], dim)
 
 
+def _misfit(what: str, given: Any, where: str, a: Any, b: Any) -> str:
+    shapes = text([x.shape if type(x) is Meta else shape_of(x) for x in given])
+    return f"{what}: shapes {shapes} do not fit{where}: {text(a)} is not {text(b)}"
+
+
 def joined(metas: list[Meta], dim: Any) -> Meta:
     """The result of `cat`."""
     if not metas:
@@ -63,7 +69,7 @@ def joined(metas: list[Meta], dim: Any) -> Meta:
                 expect_equal(
                     first[d],
                     shape[d],
-                    lambda: f"cat of shapes {text([m.shape for m in metas])} along {dim}",
+                    partial(_misfit, "cat", metas, f" along {dim}", first[d], shape[d]),
                 )
     size = plain(total([m.shape[dim] for m in solid]))
     result = Meta((*first[:dim], size, *first[dim + 1 :]), dtype)
@@ -94,7 +100,7 @@ def stack(tensors: Any, dim: Any = 0) -> Any:
             if len(shape) != len(first):
                 raise ShapeError("stack expects each tensor to be equal size")
             for n, m in zip(first, shape, strict=True):
-                expect_equal(n, m, lambda: f"stack: tensors of another shape than {text(first)}")
+                expect_equal(n, m, partial(_misfit, "stack", tensors, "", n, m))
     dim = dim_of(dim, len(first) + 1)
     dtype = meta_of(tensors[0]).dtype
     for t in tensors:

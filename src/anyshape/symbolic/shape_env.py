@@ -86,7 +86,10 @@ class ShapeEnv:
         """Whether a condition always holds, never, or neither is known; records nothing."""
         b = condition_of(condition, self.env)
         if b is None:
-            raise ArgumentError(f"prove takes a SymBool, not {type(condition).__name__}")
+            raise ArgumentError(
+                f"prove takes a SymBool, not {type(condition).__name__}",
+                fix="give a comparison of sizes, as in env.prove(n > 0)",
+            )
         return self.env.prove(b)
 
     @public

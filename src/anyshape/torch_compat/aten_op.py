@@ -10,6 +10,7 @@ from torch._C import _dispatch_has_kernel_for_dispatch_key as has_kernel
 from torch._ops import OpOverload, OpOverloadPacket
 
 __all__ = [
+    "ASSERT_NOTHING",
     "ASSERT_SCALAR",
     "BATCH_NORM_WITH_UPDATE",
     "CALLABLE_PRIVATE_OPS",
@@ -55,6 +56,10 @@ VARIABLE_FUNCTIONS_PATH: Final = "torch._VF"
 
 assert_true: Final[Any] = torch._assert
 """`assert_true(condition, message)`: an assert as a call, which an fx graph can hold."""
+
+ASSERT_NOTHING: Final[Any] = torch.ops.aten._assert_tensor_metadata.default
+"""An assert that with one operand asserts nothing. Torch drops calls of graphs whose results are
+not used, even if they change tensors, and it takes this for a use."""
 
 ASSERT_SCALAR: Final[Any] = torch.ops.aten._assert_scalar.default
 """The assert that Inductor compiles into a check of the generated code."""

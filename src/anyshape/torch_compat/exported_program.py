@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch._dynamo.source import (
@@ -13,19 +13,15 @@ from torch._dynamo.source import (
     TensorProperty,
     TensorPropertySource,
 )
-from torch._export.passes.replace_autocast_with_hop_pass import replace_autocast_with_hop_pass
-from torch._export.passes.replace_set_grad_with_hop_pass import replace_set_grad_with_hop_pass
 from torch._export.verifier import TrainingIRVerifier
 from torch._subclasses.fake_tensor import FakeTensor
-from torch.amp.autocast_mode import _enter_autocast as enter_autocast
-from torch.amp.autocast_mode import _exit_autocast as exit_autocast
 from torch.export.exported_program import ExportedProgram, ModuleCallEntry, ModuleCallSignature
 from torch.utils._sympy.value_ranges import ValueRanges
 
-if TYPE_CHECKING:
-    from torch.export.graph_signature import ExportGraphSignature
-
 __all__ = [
+    "SET_GRAD",
+    "WITH_AUTOCAST",
+    "WITH_GRAD_MODE",
     "ConstantSource",
     "ExportedProgram",
     "FakeTensor",
@@ -33,21 +29,18 @@ __all__ = [
     "ModuleCallSignature",
     "TrainingIRVerifier",
     "ValueRanges",
-    "enter_autocast",
-    "exit_autocast",
     "forget_pending",
     "input_source",
     "name_source",
-    "set_grad",
     "specialize_constants",
-    "with_regions",
 ]
 
 # - `TrainingIRVerifier` checks a program whose ops may change tensors; other verifiers refuse it.
-# - `set_grad`, `enter_autocast` and `exit_autocast` are calls of a graph that `with_regions` turns
-#   into higher-order calls, because no other form can be saved.
+# - `SET_GRAD` is how torch's own exports write a change of the grad mode at first; `WITH_GRAD_MODE`
+#   and `WITH_AUTOCAST` call a graph in a mode, which can be saved.
 
-set_grad = torch._C._set_grad_enabled
+SET_GRAD = torch._C._set_grad_enabled
+WITH_AUTOCAST = torch.ops.higher_order.wrap_with_autocast
 WITH_GRAD_MODE = torch.ops.higher_order.wrap_with_set_grad_enabled
 
 
@@ -76,53 +69,3 @@ def specialize_constants(shape_env: Any) -> None:
 def forget_pending(shape_env: Any) -> None:
     """Tell torch that all new symbols were bound, by a graph that it did not trace."""
     shape_env.pending_fresh_unbacked_symbols.clear()
-
-
-def with_regions(
-    module: torch.fx.GraphModule, signature: ExportGraphSignature | None
-) -> tuple[torch.fx.GraphModule, Any]:
-    """The module with a higher-order call for each stretch of another grad mode or autocast."""
-    module, signature = replace_set_grad_with_hop_pass(module, signature)
-    module, signature = replace_autocast_with_hop_pass(module, signature)
-    for owner in [m for m in module.modules() if isinstance(m, torch.fx.GraphModule)]:
-        for node in [n for n in owner.graph.nodes if n.target is WITH_GRAD_MODE]:
-            _keep_effects(owner, node)
-    return module, signature
-
-
-def _keep_effects(owner: torch.fx.GraphModule, call: torch.fx.Node) -> None:
-    """Put the ops of a stretch without gradients and without results in the place of its call, over
-    operands that are detached. They change tensors; passes of torch take the call for one without
-    effects and drop it.
-    """
-    enabled, graph = call.args[:2]
-    assert isinstance(graph, torch.fx.Node)
-    inner = owner.get_submodule(str(graph.target))
-    assert isinstance(inner, torch.fx.GraphModule)
-    *nodes, output = inner.graph.nodes
-    if output.args[0]:
-        return
-    call.meta["val"] = ()
-    if enabled or any(n.op == "get_attr" for n in nodes):
-        return
-    stands: dict[torch.fx.Node, Any] = {}
-    given = iter(call.args[2:])
-    with owner.graph.inserting_before(call):
-        for node in nodes:
-            if node.op == "placeholder":
-                stands[node] = _detached(owner, next(given), call.meta)
-            else:
-                stands[node] = owner.graph.node_copy(node, stands.__getitem__)
-    for gone in (call, graph):
-        owner.graph.erase_node(gone)
-    owner.delete_submodule(str(graph.target))
-    owner.recompile()
-
-
-def _detached(owner: torch.fx.GraphModule, node: Any, meta: dict[str, Any]) -> Any:
-    val = node.meta["val"]
-    if not isinstance(val, torch.Tensor):
-        return node
-    made = owner.graph.call_function(torch.ops.aten.detach.default, (node,))
-    made.meta.update(meta, val=val)
-    return made

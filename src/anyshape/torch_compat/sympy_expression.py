@@ -18,6 +18,7 @@ from torch.fx.experimental.symbolic_shapes import (
 )
 from torch.utils._sympy import functions as of_torch
 from torch.utils._sympy.symbol import SymT, symbol_is_type
+from torch.utils._sympy.value_ranges import ValueRanges
 
 __all__ = [
     "BINARY",
@@ -27,6 +28,7 @@ __all__ = [
     "DivideByKey",
     "add_guard",
     "as_number",
+    "bound_new_symbol",
     "free_unbacked_symbols",
     "is_float",
     "named_symbol",
@@ -107,6 +109,15 @@ def named_symbol(shape_env: ShapeEnv, name: str, make: Any) -> Any:
         return make()
     finally:
         del shape_env._generate_unique_id
+
+
+def bound_new_symbol(shape_env: ShapeEnv, symbol: Any, low: Any, high: Any) -> None:
+    """Give a symbol that nothing has been asked about a range within the one that it has.
+
+    `constrain_symbol_range` computes with both ranges and forgets all answers of `shape_env`, which
+    takes as long as making the symbol.
+    """
+    shape_env.var_to_range[symbol] = ValueRanges(low, high)
 
 
 def partial_sum(args: list[Any]) -> Any:

@@ -258,7 +258,7 @@ def trace_call(
             try:
                 result = recorder.hooks.ready(recorder.outside(fn))(*args, **kwargs)
             except Exception as e:
-                add_place(e)
+                add_place(e, tracer.env.symbols.values())
                 if raised is None:
                     raise
                 result = raised(e)

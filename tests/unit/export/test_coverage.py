@@ -112,3 +112,12 @@ def test_some_random_regions_are_proved_and_some_have_holes() -> None:
     both = [["n % m == 0"], ["n % m != 0"]]
     assert covered(*both, ["m == 0"]).is_proved
     assert not covered(*both).is_proved
+
+
+def test_regions_of_what_is_allowed_are_covered_without_a_proof(monkeypatch):
+    monkeypatch.setattr(tested, "_by_divisors", None)
+    allowed = conditions("n <= 9", "n >= 2")
+    assert coverage(SIZES, allowed, [allowed[:1]]).is_proved
+    assert coverage(SIZES, allowed, [[]]).is_proved
+    with pytest.raises(TypeError):
+        coverage(SIZES, allowed, [conditions("m <= 9")])

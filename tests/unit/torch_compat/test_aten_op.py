@@ -179,3 +179,16 @@ def test_container_of_the_results_of_an_op(func, kind):
         given = {"unbind": (), "split": (1,), "max": (0,), "topk": (1,)}
         name = aten_op.qualified_name(func).removeprefix("aten::")
         assert type(func(torch.ones(2, 2), *given[name])) is kind
+
+
+def test_an_assert_of_nothing_is_a_use():
+    graph = torch.fx.Graph()
+    x = graph.placeholder("x")
+    dead = graph.call_function(torch.ops.aten.sin.default, (x,))
+    used = graph.call_function(torch.ops.aten.cos.default, (x,))
+    graph.call_function(aten_op.ASSERT_NOTHING, (used,))
+    graph.output((x,))
+    graph.eliminate_dead_code()
+    assert dead not in graph.nodes
+    assert used in graph.nodes
+    aten_op.ASSERT_NOTHING(torch.ones(0))

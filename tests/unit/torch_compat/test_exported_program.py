@@ -59,25 +59,24 @@ def test_pending_symbols_are_forgotten():
     assert not shape_env.pending_fresh_unbacked_symbols
 
 
-def test_stretches_of_a_mode_become_higher_order_calls(program):
-    graph = torch.fx.Graph()
-    x = graph.placeholder("x")
-    graph.call_function(ep.set_grad, (False,))
-    y = graph.call_function(torch.ops.aten.sin.default, (x,))
-    graph.call_function(ep.set_grad, (True,))
-    mode = graph.call_function(ep.enter_autocast, ("cpu", torch.bfloat16, True, True))
-    z = graph.call_function(torch.ops.aten.mm.default, (y, y))
-    graph.call_function(ep.exit_autocast, (mode,))
-    graph.output((z,))
-    for node in graph.nodes:
-        node.meta["val"] = torch.ones(2, 2) if node.op == "call_function" else None
-    module = torch.fx.GraphModule(torch.nn.Module(), graph)
-    made, _ = ep.with_regions(module, None)
-    calls = [str(n.target) for n in made.graph.nodes if n.op == "call_function"]
-    assert any("wrap_with_set_grad_enabled" in c for c in calls)
-    assert any("wrap_with_autocast" in c for c in calls)
-    (result,) = made(torch.ones(2, 2))
-    assert result.dtype is torch.bfloat16
+def test_graphs_are_called_in_a_mode():
+    seen = []
+
+    def graph(x):
+        seen.append((torch.is_grad_enabled(), torch.is_autocast_enabled("cpu")))
+        return (x @ x,)
+
+    x = torch.ones(2, 2, requires_grad=True)
+    (of_grad,) = ep.WITH_GRAD_MODE(False, graph, x)
+    (of_autocast,) = ep.WITH_AUTOCAST("cpu", torch.bfloat16, True, True, graph, x)
+    assert not of_grad.requires_grad
+    assert of_autocast.dtype is torch.bfloat16
+    assert seen == [(False, False), (True, True)]
+    ep.SET_GRAD(False)
+    try:
+        assert not torch.is_grad_enabled()
+    finally:
+        ep.SET_GRAD(True)
 
 
 def test_names_of_sources_and_constants_that_are_truth_values():

@@ -25,6 +25,23 @@ def named(shape_env, name, hint=5):
     )
 
 
+def test_a_new_symbol_gets_the_range_that_constraining_gives(shape_env):
+    for low, high in ((2, 9), (0, ft.int_oo)):
+        mine, theirs = named(shape_env, "mine"), named(shape_env, "theirs")
+        se.bound_new_symbol(shape_env, mine, low, high)
+        shape_env.constrain_symbol_range(theirs, low, high)
+        assert shape_env.var_to_range[mine] == shape_env.var_to_range[theirs]
+        for wanted in (mine >= 2, mine <= 9, mine >= 0):
+            of_theirs = wanted.subs(mine, theirs)
+            known = [shape_env._maybe_evaluate_static(e) for e in (wanted, of_theirs)]
+            assert str(known[0]) == str(known[1]).replace("theirs", "mine")
+    free, bounded = shape_env.create_unbacked_symint(), shape_env.create_unbacked_symint()
+    se.bound_new_symbol(shape_env, free.node.expr, -ft.int_oo, ft.int_oo)
+    se.bound_new_symbol(shape_env, bounded.node.expr, -5, 5)
+    assert se.statically_known_true(bounded <= 5)
+    assert not se.statically_known_true(free <= 5)
+
+
 def test_symbols_have_names(shape_env):
     assert [str(named(shape_env, n)) for n in ("rows", "rows", "x")] == [
         "s_rows",

@@ -10,7 +10,7 @@ from anyshape.errors import LoadError, text_of
 from anyshape.export.files import archive, checked
 from anyshape.export.files.decode import decode, wanted_weights
 from anyshape.export.files.stand_in import Classes
-from anyshape.public_call import need_path, public
+from anyshape.public_call import need_bool, need_path, public
 
 if TYPE_CHECKING:
     import os
@@ -38,6 +38,7 @@ def load(
     version, or needs an op or a device that is not available.
     """
     need_path("load", path)
+    need_bool("weights", weights)
     known = Classes(classes)
     with _only_load_errors(str(path)):
         return _decoded(*archive.skim_file(path, None if weights else _wanted), known)

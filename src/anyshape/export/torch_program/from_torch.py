@@ -45,7 +45,7 @@ def from_torch(
     if not isinstance(program, torch.export.ExportedProgram):
         raise ArgumentError(
             f"from_torch takes a torch.export.ExportedProgram, not {type(program).__name__}",
-            fix="export takes functions and modules",
+            fix="read a file with torch.export.load first; export takes functions and modules",
         )
     if has_levels(program):
         program = _without_levels(program)

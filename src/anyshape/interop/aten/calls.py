@@ -107,7 +107,7 @@ class CallWriter:
         writer.meta = {"nn_module_stack": self.stacks.top}
         self.regions.close()
 
-    def write_body(self, body: Body, own: Sequence[Any], keep: Sequence[bool], name: str) -> Inner:
+    def write_body(self, body: Body, own: Sequence[Any], keep: Sequence[bool]) -> Inner:
         """Write the graph of a function that a call gets; see `higher_order.py`."""
         writer = AtenWriter(self.writer.symbols, self.writer)
         names = [str(x) for x in body.parameters if type(x) is Name]
@@ -118,8 +118,7 @@ class CallWriter:
             calls.write(body.graph)
             kept = [x for x, k in zip(body.graph.outputs, keep, strict=True) if k]
             outputs = outputs_of(writer, [writer.arg(x) for x in kept])
-        if calls.regions.found:
-            raise refuse(f"a change of grad mode or autocast in a function that {name} calls")
+        writer.has_regions |= calls.regions.found
         return Inner(writer, outputs)
 
     def _step(self, step: Node) -> None:

@@ -14,7 +14,7 @@ from torch import fx
 from torch.fx import GraphModule
 
 from anyshape.interop.aten.memory import memory_of
-from anyshape.interop.aten.regions import in_regions
+from anyshape.interop.aten.stretches import with_stretches
 from anyshape.interop.aten.symbols import refuse
 from anyshape.interop.aten.writer import SCALAR_TENSOR
 from anyshape.torch_compat import pytree
@@ -157,8 +157,8 @@ class Graphs:
             writer.fx.output(result).meta["val"] = None
             root = self._outer.root
             path = f"{name}_{len(dict(root.named_children()))}"
-            graph = GraphModule(writer.root, writer.fx)
-            root.add_module(path, in_regions(graph)[0] if writer.has_regions else graph)
+            make = with_stretches if writer.has_regions else GraphModule
+            root.add_module(path, make(writer.root, writer.fx))
             node = self._outer.fx.create_node("get_attr", path)
             node.meta.update(self._outer.meta)
             made.append(node)
@@ -186,7 +186,7 @@ class _Call:
         keep = self._keep(found[-1][0])
         for i, (body, own) in enumerate(found):
             is_test = func is runtime.while_loop and not i
-            inner = self._calls.write_body(body, own, [True] if is_test else keep, self._name)
+            inner = self._calls.write_body(body, own, [True] if is_test else keep)
             self._graphs.all.append(inner)
         rounds = self._rounds()
         operands = self._graphs.operands([node for nodes in rounds for node in nodes])

@@ -17,14 +17,14 @@ from torch.export.graph_signature import (
     SymIntArgument,
     TensorArgument,
 )
-from torch.fx import GraphModule, Node
+from torch.fx import Node
 
 from anyshape.interop.aten.asserts import Asserts
 from anyshape.interop.aten.call_structure import argument_names, need_plain_structure, spread_sizes
 from anyshape.interop.aten.calls import CallWriter
 from anyshape.interop.aten.module_stacks import ModuleStacks
-from anyshape.interop.aten.regions import in_regions
 from anyshape.interop.aten.segments import SegmentWriter
+from anyshape.interop.aten.stretches import with_stretches
 from anyshape.interop.aten.symbols import TorchSymbols, refuse
 from anyshape.interop.aten.writer import AtenWriter
 from anyshape.interop.example import example_of
@@ -138,7 +138,7 @@ class _Builder:
         signature = ExportGraphSignature(self.inputs, [_output(x) for x in outputs])
         root, graph = writer.root, writer.fx
         if calls.regions.found or writer.has_regions:
-            root, signature = in_regions(GraphModule(root, graph), signature)
+            root = with_stretches(root, graph)
             graph = root.graph
         signatures = calls.signatures.written(root, graph)
         return ExportedProgram(

@@ -10,12 +10,9 @@ from anyshape.env.site import warn
 from anyshape.errors import AnyshapeWarning
 from anyshape.interop.aten.symbols import refuse
 from anyshape.torch_compat.exported_program import (
-    enter_autocast,
-    exit_autocast,
-    set_grad,
-    with_regions,
+    SET_GRAD,
 )
-from anyshape.torch_compat.thread_state import set_grad_enabled
+from anyshape.torch_compat.thread_state import ENTER_AUTOCAST, EXIT_AUTOCAST, set_grad_enabled
 from anyshape.trace.graph.graph import Value, leaves, op_name, values_in
 from anyshape.trace.mode.execution_modes import (
     autocast_devices,
@@ -29,7 +26,6 @@ from anyshape.trace.mode.execution_modes import (
 
 if TYPE_CHECKING:
     from torch import fx
-    from torch.fx import GraphModule
 
     from anyshape.interop.aten.writer import AtenWriter
     from anyshape.trace.graph.graph import Graph, Node
@@ -44,18 +40,6 @@ def _enables(step: Node) -> bool:
 
 def _may_have_grad(v: Value) -> bool:
     return v.meta.dtype.is_floating_point or v.meta.dtype.is_complex
-
-
-def in_regions(module: GraphModule, signature: Any = None) -> tuple[GraphModule, Any]:
-    """A module and its signature with a higher-order call for each stretch of another mode."""
-    try:
-        with torch.enable_grad():
-            return with_regions(module, signature)
-    except AttributeError as e:  # it loses graphs inside of the graphs of loops
-        raise refuse(
-            "a change of grad mode or autocast beside branches or loops inside of others",
-            why=f"torch's pass for such changes fails: {e}",
-        ) from e
 
 
 class Modes(NamedTuple):
@@ -147,17 +131,17 @@ class Regions:
     def _set_grad(self, enabled: bool) -> None:
         if enabled is not self._grad:
             self.found, self._grad = True, enabled
-            self._writer.emit(set_grad, (enabled,), None)
+            self._writer.emit(SET_GRAD, (enabled,), None)
 
     def _set_autocast(self, state: Any) -> None:
         for node in reversed(self._entered):
-            self._writer.emit(exit_autocast, (node,), None)
+            self._writer.emit(EXIT_AUTOCAST, (node,), None)
         self._entered = []
         keeps = bool(casts_kept(state))
         for device, dtype in autocast_devices(state).items():
             self.found = True
             args = (device, dtype, True, keeps)
-            self._entered.append(self._writer.emit(enter_autocast, args, None))
+            self._entered.append(self._writer.emit(ENTER_AUTOCAST, args, None))
 
     def close(self) -> None:
         """End with the modes of the beginning."""

@@ -44,6 +44,7 @@ from anyshape.torch_compat.exported_program import (
 from anyshape.torch_compat.fake_tensor import DimDynamic, FakeTensorMode, ShapeEnv, int_oo
 from anyshape.torch_compat.sympy_expression import (
     as_number,
+    bound_new_symbol,
     named_symbol,
     statically_known_true,
 )
@@ -95,7 +96,7 @@ class TorchSymbols:
         hint = self.hints[bind.name]
         lo, hi = self._range(bind, hint)
         made = self._named(bind, symbol.label, hint, positive=lo >= 1 or None)
-        self.shape_env.constrain_symbol_range(made, _end(lo), _end(hi))
+        bound_new_symbol(self.shape_env, made, _end(lo), _end(hi))
         source = self._source(bind)
         name_source(self.shape_env, source, symbol.label)
         return self.shape_env.create_symintnode(made, hint=hint, source=source)
@@ -145,7 +146,7 @@ class TorchSymbols:
             made = self.shape_env.create_unbacked_symint()
             known = self.env.range_of(self.env.symbols[name].expr)
             lo, hi = natural if self._is_part else known
-            self.shape_env.constrain_symbol_range(made.node.expr, _end(lo), _end(hi))
+            bound_new_symbol(self.shape_env, made.node.expr, _end(lo), _end(hi))
         else:
             made = self.shape_env.create_unbacked_symfloat()
         self.numbers[name] = made
@@ -165,7 +166,7 @@ class TorchSymbols:
     def unnamed(self, least: Any, most: Any) -> Any:
         """An integer that only the run knows, for torch."""
         made = self.shape_env.create_unbacked_symint()
-        self.shape_env.constrain_symbol_range(made.node.expr, _end(least), _end(most))
+        bound_new_symbol(self.shape_env, made.node.expr, _end(least), _end(most))
         forget_pending(self.shape_env)
         return made
 

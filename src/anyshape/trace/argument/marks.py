@@ -85,7 +85,10 @@ def mark_unbacked(
         _need_size(name, "hint", hint)
         _need_within(f"hint={hint} of {name}", hint, min, max)
     if shape_id is not None and not isinstance(shape_id, str):
-        raise ArgumentError(f"shape_id of {name} must be a str, not {type(shape_id).__name__}")
+        raise ArgumentError(
+            f"shape_id of {name} must be a str, not {type(shape_id).__name__}",
+            fix='write shape_id="rows" for all dimensions that have this size',
+        )
     _put(t, dims, Mark(UNBACKED, min=min, max=max, hint=hint, shape_id=shape_id))
 
 

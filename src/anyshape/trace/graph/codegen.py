@@ -461,12 +461,18 @@ def fail(
     raise ERRORS.get(o.origin, RuntimeAssertError)(what, why=why, by_rule=o.origin in BY_RULE)
 
 
-def guard_function(guards: Sequence[Obligation], symbols: Sequence[str]) -> FunctionType:
+def _no_guard_fails(*_: Any) -> int:
+    return -1
+
+
+def guard_function(guards: Sequence[Obligation], symbols: Sequence[str]) -> Callable[..., int]:
     """A function of the symbols' values: the number of the first guard that fails, or -1."""
+    if not guards:
+        return _no_guard_fails
     lines = [f"def check({', '.join(symbols)}):"]
     lines += [f" if not {truth(o)}: return {i}" for i, o in enumerate(guards)]
     lines.append(" return -1")
     scope: dict[str, Any] = {**SCOPE, "defined": defined}
     exec("\n".join(lines), scope)  # our own text
-    made: FunctionType = scope["check"]
+    made: Callable[..., int] = scope["check"]
     return made

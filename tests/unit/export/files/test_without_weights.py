@@ -83,6 +83,9 @@ def test_without_weights(make: Any, tmp_path: Path) -> None:
         loaded(batch(model, 2))
     with pytest.raises(StateError, match="has no values for"):
         loaded.module()(batch(model, 2))
+    for refused in (loaded.to_torch, loaded.to_fx):
+        with pytest.raises(StateError, match="has no values for"):
+            refused()
     with pytest.raises(anyshape.UnsupportedError, match="cannot save"):
         loaded.save(tmp_path / "q")
     state = {name: t.clone() for name, t in model.state_dict().items()}

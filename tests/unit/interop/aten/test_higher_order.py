@@ -176,3 +176,24 @@ def test_swapped_graphs_are_noticed():
     x = torch.ones(2, 4)
     with pytest.raises(AssertionError):
         need_equal(program.module()(x), either(x))
+
+
+def without_gradients(x):
+    with torch.no_grad():
+        return x * 2 + 1
+
+
+def under_autocast(x):
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        return (x[:, None] @ x[None]).sum(0).float()
+
+
+@pytest.mark.parametrize("side", [without_gradients, under_autocast])
+def test_functions_of_calls_change_modes(side):
+    def f(x):
+        return torch.cond(x.sum() > 0, side, torch.neg, (x,)) * 3
+
+    made = export(f, (torch.ones(3),), dynamic_shapes=({0: "n"},)).to_torch()
+    for name, module in forms(made).items():
+        for x in [torch.full((n,), v) for n in (3, 0, 1) for v in (2.0, -2.0)]:
+            need_equal(module(x), (side(x) if x.sum() > 0 else -x) * 3, name)

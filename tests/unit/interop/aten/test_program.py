@@ -11,7 +11,7 @@ import torch
 from torch import nn
 from torch.utils import _pytree as pytree
 
-from anyshape import Dim, export
+from anyshape import AnyshapeWarning, Dim, export
 
 SIZES = (0, 1, 2, 3, 7)
 
@@ -132,3 +132,44 @@ def test_a_wrong_program_is_noticed(block):
     node.target = torch.ops.aten.sigmoid.default
     with pytest.raises(AssertionError):
         need_alike(program, block, [(torch.randn(2, 8),)], decomposed=False)
+
+
+def saved_and_loaded(made):
+    file = io.BytesIO()
+    torch.export.save(made, file)
+    file.seek(0)
+    return torch.export.load(file)
+
+
+def gives_text(x):
+    return {"label": "double", "values": x * 2}
+
+
+def gives_a_truth(x):
+    return x * 2, [x.size(0) > 2]
+
+
+def scaled(x, by):
+    return x * by
+
+
+@pytest.mark.parametrize(
+    ("f", "args", "said"),
+    [
+        (gives_text, (), r"result\['label'\] is the text 'double'"),
+        (gives_a_truth, (), r"result\[1\]\[0\] is a truth value that varies"),
+        (scaled, (2.5,), "by is a float that varies"),
+    ],
+)
+def test_what_torch_does_not_save_is_told(f, args, said):
+    shapes = ({0: "n"}, *[torch.export.Dim.DYNAMIC for _ in args])
+    program = export(f, (torch.ones(3), *args), dynamic_shapes=shapes)
+    with pytest.warns(AnyshapeWarning, match=said):
+        made = program.to_torch()
+    for n in (0, 1, 4):
+        got, want = made.module()(torch.ones(n), *args), f(torch.ones(n), *args)
+        assert str(got) == str(want)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch's own
+        with pytest.raises((AssertionError, RuntimeError)):
+            saved_and_loaded(made)

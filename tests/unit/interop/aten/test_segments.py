@@ -454,10 +454,60 @@ def loops_without_gradients(x):
     return x + 0
 
 
-def test_modes_that_do_not_fit_are_refused():
-    program = export(loops_without_gradients, (torch.ones(3),), dynamic_shapes=({0: "n"},))
-    with pytest.raises(UnsupportedError, match="grad mode or autocast beside"):
-        program.to_torch()
+def stretches_inside_a_round(x):
+    while x.sum() > 1:
+        with torch.no_grad():
+            y = x / 2
+            if x.max() > 3:
+                y = y - 1
+        x = y - x.abs() * 0.1
+    return x * 2
+
+
+def loops_under_autocast(x):
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        y = x[:, None] @ x[None]
+        while x.sum() > 1:
+            x = x / 2
+            if x.max() > 3:
+                x = x - (x[None] @ x[:, None]).float()[0] * 0.1
+    return x + y.float().sum()
+
+
+@pytest.mark.parametrize(
+    "f", [loops_without_gradients, stretches_inside_a_round, loops_under_autocast]
+)
+def test_modes_around_and_inside_loops_that_branch(f):
+    xs = [torch.full((n,), 5.0) for n in (3, 0, 1)]
+    program = export(f, (xs[0],), dynamic_shapes=({0: "n"},)).to_torch()
+    for name, module in forms(program).items():
+        for x in xs:
+            need_equal(module(x), f(x), name)
+
+
+class CountsUnderAutocast(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("total", torch.zeros(()))
+
+    def forward(self, x):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            self.total.add_((x[None] @ x[:, None]).sum())
+        return x * 2
+
+
+def test_effects_of_a_stretch_under_autocast_without_results():
+    model, xs = CountsUnderAutocast(), [torch.ones(n) for n in (3, 0, 1)]
+    program = export(copy.deepcopy(model), (xs[0],), dynamic_shapes=({0: "n"},)).to_torch()
+    made = forms(program)
+    for x in xs:
+        before = model.total.clone()
+        model(x)
+        for name, module in made.items():
+            with torch.no_grad():
+                module.total.copy_(before)
+            module(x)
+            need_equal(module.total, model.total, name)
 
 
 def sides_with_a_float(x):

@@ -87,7 +87,10 @@ def _need_reader(recorder: Reader, f: Any, *, has_objects: bool) -> None:
         writes = _has(code, _GLOBALS) or not stored.isdisjoint(f.__code__.co_freevars)
         changes = _stores(code) or not _CHANGING.isdisjoint(code.co_names)
         if writes or (has_objects and changes):
-            raise recorder.refusal(f"{f.__qualname__} has no twin, and may change something")
+            raise recorder.refusal(
+                f"{f.__qualname__} cannot be rewritten, as code without source, and may change"
+                " something"
+            )
 
 
 def _stores(code: types.CodeType) -> bool:
