@@ -131,7 +131,7 @@ def _first_listener(heard: Iterable[Any]) -> str:
 
 
 def _is_installed(code: types.CodeType) -> bool:
-    return code.co_filename.startswith((*_INSTALLED, "<frozen"))
+    return code.co_filename.startswith((*_INSTALLED, "<frozen")) or is_own(code.co_filename)
 
 
 def _slept(recorder: Recorder, seconds: Any) -> None:
