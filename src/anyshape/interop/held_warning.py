@@ -18,8 +18,9 @@ class HeldWarnings:
         self._thread = threading.get_ident()
         self._held: list[tuple[Any, ...]] = []
         self._show = warnings.showwarning
-        self._own: Any = self._hold
-        warnings.showwarning = self._own
+        hold: Any = self._hold
+        self._own = hold  # one object: each read of a method makes another
+        warnings.showwarning = hold
 
     def _hold(self, *args: Any) -> None:
         if threading.get_ident() == self._thread:

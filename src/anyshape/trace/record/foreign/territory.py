@@ -39,6 +39,7 @@ _TWINNED: Final = (
             "optim/",
             "amp/grad_scaler.py",
             "utils/_foreach_utils.py",
+            "utils/_pytree.py",
             "utils/hooks.py",
             "random.py",
             "backends/__init__.py",
