@@ -9,8 +9,11 @@ import itertools
 import json
 import logging
 import operator
+import os
 import re
+import shutil
 import sys
+import tempfile
 import warnings
 
 import torch
@@ -294,3 +297,35 @@ def lock_and_queue_kept_over_a_cut(x):
     open("/dev/null").close()
     waiting.put(1)
     return x, lock.acquire(blocking=False), waiting.qsize()
+
+
+# ---------------------------------------------------------------------- files
+
+
+@program
+def file_that_appears():
+    folder = tempfile.mkdtemp()
+    path = os.path.join(folder, "one")
+
+    def f(x):
+        return x * 3 if os.path.exists(path) else x + 1, os.path.isdir(folder)
+
+    def make():
+        with open(path, "w"):
+            pass
+
+    return Case(f, make, lambda: os.remove(path), cleanup=lambda: shutil.rmtree(folder))
+
+
+@program
+def file_that_grows():
+    folder = tempfile.mkdtemp()
+    path = os.path.join(folder, "one")
+
+    def write(text):
+        with open(path, "a") as out:
+            out.write(text)
+
+    write("a")
+    return Case(lambda x: x * os.path.getsize(path), lambda: write("bc"),
+                cleanup=lambda: shutil.rmtree(folder))  # fmt: skip

@@ -40,10 +40,14 @@ _METHODS: Final = frozenset(n for n, f in _PLAIN.items() if type(f) is FunctionT
 def reads_of(tracer: Tracer) -> Iterator[tuple[str, Any, Any, Any]]:
     """What a trace has read of the class without looking a name up."""
     yield reads.LENGTH, NAMES, None, len(NAMES)
-    for name in _UNNOTED:
-        yield reads.ITEM, NAMES, name, _SPECIAL[name]
+    yield reads.CALL, has_own_methods, (), True
     for name in sorted(tracer.met_methods):
         yield reads.ITEM, NAMES, name, PYTHON_METHODS[name]
+
+
+def has_own_methods() -> bool:
+    """Whether the special methods that no trace notes are those that were there."""
+    return all(NAMES.get(name) is _SPECIAL[name] for name in _UNNOTED)
 
 
 class TensorClass:

@@ -66,11 +66,16 @@ _TWINNED: Final = (
             "string.py",
             "os.py",
             "posixpath.py",
+            "ntpath.py",
+            "genericpath.py",
             "enum.py",
             "dataclasses.py",
         )
     ],
-    *[f"<frozen {name}>" for name in ("_collections_abc", "os", "posixpath")],
+    *[
+        f"<frozen {name}>"
+        for name in ("_collections_abc", "os", "posixpath", "ntpath", "genericpath")
+    ],
 )
 _STACKING: Final = _TORCH + os.sep.join(("_functorch", "functional_call.py"))
 _STACKERS: Final = ("stack_module_state", "construct_stacked_leaf")  # they read modules
