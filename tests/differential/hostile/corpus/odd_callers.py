@@ -302,9 +302,17 @@ def lock_and_queue_kept_over_a_cut(x):
 # ---------------------------------------------------------------------- files
 
 
+def own_folder():
+    """An empty folder, the same in each execution of this process."""
+    folder = os.path.join(tempfile.gettempdir(), f"anyshape_hostile_{os.getpid()}")
+    shutil.rmtree(folder, ignore_errors=True)
+    os.mkdir(folder)
+    return folder
+
+
 @program
 def file_that_appears():
-    folder = tempfile.mkdtemp()
+    folder = own_folder()
     path = os.path.join(folder, "one")
 
     def f(x):
@@ -319,7 +327,7 @@ def file_that_appears():
 
 @program
 def file_that_grows():
-    folder = tempfile.mkdtemp()
+    folder = own_folder()
     path = os.path.join(folder, "one")
 
     def write(text):
