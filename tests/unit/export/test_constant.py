@@ -86,6 +86,19 @@ def test_what_files_tell_is_refused(ask: Any, tmp_path: Path) -> None:
         anyshape.export(lambda x: x * ask(tmp_path), (torch.ones(3),))
 
 
+def test_a_write_of_what_was_there_is_listed() -> None:
+    table = {"k": 2.0}
+
+    def fn(x: torch.Tensor) -> torch.Tensor:
+        table["k"] = 2.0
+        return x
+
+    program = anyshape.export(fn, (torch.ones(3),))
+    assert not any(c.is_stale for c in program.constants)
+    table["k"] = 3.0
+    assert any(c.is_stale for c in program.constants)
+
+
 def test_layers_of_a_module_are_named_by_their_place() -> None:
     module = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.LayerNorm(3))
     program = anyshape.export(module, (torch.ones(2, 3),))

@@ -164,7 +164,7 @@ class Recorder(Owners):
             if place in self._spaces:  # the namespace of a module
                 continue
             site = self._sites.get((id(real), None))
-            if _is_same(shadow, real) or self._is_repeated(real, shadow, site):
+            if self._is_as_before(shadow, real) or self._is_repeated(real, shadow, site):
                 continue
             self._refuse(f"a {type(real).__name__}", real)
         for place, cell in self._written_cells.items():
@@ -174,6 +174,15 @@ class Recorder(Owners):
         for place, name in self._globals:
             if self._spaces[place][name] is not self._spaces[place].real.get(name, MISSING):
                 self._refuse(f"the global variable {name}", self._spaces[place].real)
+
+    def _is_as_before(self, shadow: Any, real: Any) -> bool:
+        """Whether a container holds what it held, which is a read then: a write of it is left out
+        of the program.
+        """
+        same = _is_same(shadow, real)
+        if same:
+            self.content(real)
+        return same
 
     def _is_repeated(self, real: Any, shadow: Any, site: Any) -> bool:
         """Whether the program makes the change of a container on every run; not one of a memo."""
