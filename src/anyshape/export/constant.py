@@ -9,11 +9,19 @@ read are conditions, too: a call where one is something else is refused, see
 from __future__ import annotations
 
 import builtins
-from types import BuiltinFunctionType, CodeType, FunctionType, MethodWrapperType, ModuleType
+from types import (
+    BuiltinFunctionType,
+    CodeType,
+    FunctionType,
+    MappingProxyType,
+    MethodWrapperType,
+    ModuleType,
+)
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import torch
 
+from anyshape.trace.record.attribute.tensor_class import has_own_methods
 from anyshape.trace.record.object_kind import ATOMS, SYMBOLIC
 from anyshape.trace.record.read.read import ABSENT, CALL, CONTENT, KIND, LENGTH, META, MISSING, Read
 
@@ -23,6 +31,7 @@ if TYPE_CHECKING:
     from anyshape.trace.capture import Captured
 
 _DATA: Final = ATOMS - SYMBOLIC - {BuiltinFunctionType, MethodWrapperType, CodeType}
+_BASES: Final[Any] = (str, bytes, int, float, complex)  # of classes like `enum.IntEnum`
 _LONGEST: Final = 80  # characters of the text of a value
 _OF_FUNCTIONS: Final = ("__defaults__", "__kwdefaults__", "__mro__")
 
@@ -65,7 +74,9 @@ def constants_of(variants: Sequence[Captured]) -> list[Constant]:
 def _is_value(read: Read) -> bool:
     """Whether a read is about data, and not about functions, classes and where things are."""
     owner, key, value = read.owner, read.key, read.value
-    if read.kind in (KIND, LENGTH, META) or (type(key) is str and key in _OF_FUNCTIONS):
+    if read.kind in (KIND, META) or (type(key) is str and key in _OF_FUNCTIONS):
+        return False
+    if owner is has_own_methods or (read.kind == LENGTH and isinstance(owner, MappingProxyType)):
         return False
     if read.kind == CONTENT:
         return len(value) > 1 and all(_is_data(x) for x in value[1:])
@@ -76,7 +87,9 @@ def _is_value(read: Read) -> bool:
 
 
 def _is_data(x: Any) -> bool:
-    return type(x) in _DATA or isinstance(x, torch.Tensor)
+    if isinstance(x, tuple):  # as `sys.version_info`
+        return all(type(part) in _DATA for part in tuple.__iter__(x))
+    return type(x) in _DATA or isinstance(x, (torch.Tensor, *_BASES))
 
 
 def _text(read: Read) -> str:
@@ -91,8 +104,12 @@ def _text(read: Read) -> str:
 def _words(read: Read) -> Iterator[str]:
     parts = read.value[1:] if read.kind == CONTENT else (read.value,)
     for x in parts[:_LONGEST]:
-        if type(x) in ATOMS or (read.kind == CALL and type(x) is tuple):
+        if type(x) not in ATOMS and isinstance(x, _BASES):
+            yield next(base.__repr__(x) for base in _BASES if isinstance(x, base))
+        elif type(x) in ATOMS or (read.kind == CALL and type(x) is tuple):
             yield repr(x) if not isinstance(x, tuple) or not _is_deep(x) else type(x).__name__
+        elif isinstance(x, tuple) and _is_data(x):
+            yield repr(tuple(tuple.__iter__(x)))
         elif isinstance(x, torch.Tensor):
             yield f"a tensor of shape {list(x.shape)}"
         elif isinstance(x, type | FunctionType):

@@ -35,6 +35,7 @@ from anyshape.interop.fx_graph import to_fx
 from anyshape.observe.explain import explain
 from anyshape.observe.report.notebook import text_html
 from anyshape.public_call import need_number, need_path, public
+from anyshape.torch_compat.torch_function import has_function_mode, without_modes
 from anyshape.trace import tree
 from anyshape.trace.argument.call_structure import flatten_call
 
@@ -212,7 +213,15 @@ class ExportedProgram(Stateful):
         return self._binding.signature()
 
     def variant_for(self, flat: list[Any]) -> Captured:
-        """The variant that serves some inputs; raises if none does."""
+        """The variant that serves some inputs; raises if none does. No mode of the caller's sees
+        what the contract asks.
+        """
+        if has_function_mode():
+            with without_modes():
+                return self._variant_for(flat)
+        return self._variant_for(flat)
+
+    def _variant_for(self, flat: list[Any]) -> Captured:
         first = self._first
         first.contract.need_inputs(flat)
         for variant in self.variants:

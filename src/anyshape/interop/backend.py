@@ -16,6 +16,7 @@ from anyshape.env.site import warn
 from anyshape.errors import AnyshapeWarning, ArgumentError, BackendError, nearest
 from anyshape.events import Lowering, emit, listeners
 from anyshape.interop.compiler_turn import turn_of
+from anyshape.interop.held_warning import HeldWarnings
 from anyshape.torch_compat.dynamo import lookup_backend
 
 if TYPE_CHECKING:
@@ -133,7 +134,7 @@ def _lower(captured: Captured, backend: Backend, flat: list[Any]) -> Lowered:
         return Lowered(captured.program.function(), None)
     from anyshape.interop.lowering import lower_graph  # noqa: PLC0415  torch's compilers load slowly
 
-    with turn_of(backend):
+    with turn_of(backend), HeldWarnings():
         return lower_graph(captured, backend, flat)
 
 

@@ -105,7 +105,6 @@ def need_lowerable(graph: Graph) -> None:
     _need_exact_floats(graph)
     _need_silent(graph)
     _need_seen_changes(graph)
-    _need_fresh_casts(graph)
     _need_sizes(graph)
     _need_memory_of_its_own(graph)
     for node in graph.nodes:
@@ -178,11 +177,12 @@ def _need_sizes(graph: Graph) -> None:
             raise _refusal(f"{op_name(node.func)} changes the size of a tensor in place")
 
 
-def _need_fresh_casts(graph: Graph) -> None:
+def need_fresh_casts(graph: Graph, outer: tuple[Any, ...]) -> None:
     """Refuse a program to which it matters that autocast keeps its casts of leaves: one changes, or
-    is cast to a second dtype. Compilers cast at every use.
+    is cast to a second dtype. Compilers cast at every use. `outer` is the caller's autocast.
     """
-    settings = [casts_kept(n.args[0]) for n in graph.nodes if n.func is set_autocast]
+    blocks = [outer, *[n.args[0] for n in graph.nodes if n.func is set_autocast]]
+    settings = [casts_kept(setting) for setting in blocks]
     pairs = {pair for setting in settings for pair in setting.items()}
     sources = [*graph.inputs, *[value for value, _ in graph.constants]]
     kept = [v for v in sources if v.meta.requires_grad and v.meta.dtype is torch.float32]

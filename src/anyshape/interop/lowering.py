@@ -15,7 +15,9 @@ from anyshape.interop.fakes import make_fakes
 from anyshape.interop.hints import actual_hints, choose_hints
 from anyshape.interop.histories import Histories
 from anyshape.interop.inductor import compile_with_inductor
+from anyshape.interop.kept_cast import with_fresh_casts
 from anyshape.interop.lowerable import (
+    need_fresh_casts,
     need_lowerable,
     need_order,
     need_plain_memory,
@@ -56,6 +58,7 @@ def lower_graph(captured: Captured, backend: Backend, flat: list[Any]) -> Lowere
     name, the hints answer instead, and each answer is a premise.
     """
     need_lowerable(captured.graph)
+    need_fresh_casts(captured.graph, captured.tracer.outer_autocast)
     need_plain_tensors(captured.tracer)
     need_plain_memory(captured.graph, flat)
     bound = {bind.name for bind in captured.inputs.named}
@@ -128,7 +131,7 @@ def _lower(
     kept = made.guards
     guards.take_premises([guard for guard in kept if guard.premise])
     conditions = [guard.text for guard in kept if not guard.premise]
-    run = wrapper.run(made.run, fakes, conditions)
+    run = with_fresh_casts(wrapper.run(made.run, fakes, conditions), captured)
     forget_tensors(fakes.mode)
     lowered = Lowered(run, guards.first_failure, tuple(guards.sizes), tuple(made.described))
     return lowered, guards.first_failure(flat)

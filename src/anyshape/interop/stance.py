@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from anyshape.config import config
+from anyshape.errors import UnsupportedError
 from anyshape.torch_compat.dynamo import has_stance
 from anyshape.torch_compat.dynamo import stance as torch_stance
 from anyshape.torch_compat.thread_state import dispatch_mode_depth, saved_tensors_hooks
@@ -32,10 +33,16 @@ def is_watched(*, is_lowered: bool, fullgraph: bool) -> bool:
 
     A function mode sees what a trace asks; a dispatch mode, and hooks on saved tensors, see what
     a compiler makes of the ops. A dispatch mode sees all ops of the function with `fullgraph`, too,
-    as under torch.compile; anything else is an error then.
+    as under torch.compile; a function mode is an error then.
     """
     if is_lowered and dispatch_mode_depth() > 0:
         return True
     if fullgraph:
+        if has_function_mode():
+            raise UnsupportedError(
+                "a function with fullgraph=True is traced within a function mode of the caller",
+                why="the mode would see what the trace asks",
+                fix="leave fullgraph out: the function then runs eagerly within the mode",
+            )
         return False
     return has_function_mode() or (is_lowered and saved_tensors_hooks() is not None)

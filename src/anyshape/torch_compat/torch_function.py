@@ -33,6 +33,7 @@ __all__ = [
     "need_parsed",
     "sees_ops",
     "without_mode",
+    "without_modes",
 ]
 
 function_mode_depth: Final = torch._C._len_torch_function_stack
@@ -85,6 +86,19 @@ def without_mode(mode: Any) -> Iterator[bool]:
     _replace_modes([other for other in before if other is not mode])
     try:
         yield not before or before[-1] is mode
+    finally:
+        _replace_modes(before)
+
+
+@contextlib.contextmanager
+def without_modes() -> Iterator[None]:
+    """Take all modes off the stack, but for the default device: questions of this system's own are
+    no calls of the program's. Without it a mode of the user's would see them.
+    """
+    before = [torch._C._get_function_stack_at(i) for i in range(function_mode_depth())]
+    _replace_modes([mode for mode in before if type(mode) is DeviceContext])
+    try:
+        yield
     finally:
         _replace_modes(before)
 

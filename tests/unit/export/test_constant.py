@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import os
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,6 +15,9 @@ from anyshape.errors import ConstraintError, EffectError, UnsupportedError
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+
+STEPS = [1, 2]
 
 
 class Options:
@@ -49,6 +54,49 @@ def test_values_that_were_read_are_listed_and_tell_that_they_changed(tmp_path: P
     program, loaded = both(program, tmp_path / "p")
     assert [str(c) for c in loaded.constants] == texts
     assert not any(c.is_stale for c in loaded.constants)
+
+
+@pytest.mark.parametrize(
+    ("read", "name"),
+    [
+        (lambda: len(sys.argv), "argv = "),
+        (lambda: torch.__version__ >= (2, 5), "__version__ = "),
+        (lambda: sys.version_info >= (3, 11), "version_info = (3, "),
+        (torch.cuda.device_count, "device_count() = "),
+        (torch.get_num_threads, "get_num_threads() = "),
+        (lambda: os.environ.get("ANYSHAPE_NOT_THERE", "a") == "a", "(absent)"),
+        (lambda: hash("a") % 2, "hash('a') = "),
+        (lambda: id(STEPS) % 7, "id("),
+        (lambda: len(STEPS), "STEPS = 2"),
+    ],
+)
+def test_facts_of_the_machine_are_listed_in_a_file_too(
+    read: Any, name: str, tmp_path: Path
+) -> None:
+    def fn(x: torch.Tensor) -> torch.Tensor:
+        return x * int(read())
+
+    _, loaded = both(anyshape.export(fn, (torch.ones(3),)), tmp_path / "p")
+    assert any(name in str(c) for c in loaded.constants), [str(c) for c in loaded.constants]
+
+
+@pytest.mark.parametrize("ask", [os.path.exists, os.path.isfile, os.path.getmtime])
+def test_what_files_tell_is_refused(ask: Any, tmp_path: Path) -> None:
+    with pytest.raises(EffectError, match="stat"):
+        anyshape.export(lambda x: x * ask(tmp_path), (torch.ones(3),))
+
+
+def test_a_write_of_what_was_there_is_listed() -> None:
+    table = {"k": 2.0}
+
+    def fn(x: torch.Tensor) -> torch.Tensor:
+        table["k"] = 2.0
+        return x
+
+    program = anyshape.export(fn, (torch.ones(3),))
+    assert not any(c.is_stale for c in program.constants)
+    table["k"] = 3.0
+    assert any(c.is_stale for c in program.constants)
 
 
 def test_layers_of_a_module_are_named_by_their_place() -> None:

@@ -41,13 +41,31 @@ def test_the_example_is_not_changed():
     assert torch.equal(x, torch.ones(5, 7))
 
 
-def test_random_numbers_are_not_drawn_for_good():
-    module = torch.nn.Sequential(torch.nn.LazyLinear(4), torch.nn.Dropout())
+@pytest.mark.parametrize("rows", [0, 1, 5])
+def test_numbers_are_drawn_as_the_first_call_of_eager_execution_draws_them(rows):
+    def make():
+        torch.manual_seed(3)
+        return torch.nn.Sequential(torch.nn.LazyLinear(4), torch.nn.Dropout())
+
+    x = torch.ones(rows, 7)
+    eager = make()
+    want = eager(x), torch.rand(2)
+    module = make()
+    program = export(module, (torch.ones(5, 7),), dynamic_shapes=({0: "rows"},))
+    assert torch.equal(module[0].weight, eager[0].weight)
+    assert torch.equal(program(x), want[0])
+    assert torch.equal(torch.rand(2), want[1])
+    assert not module[0]._forward_pre_hooks
+
+
+def test_parameters_are_drawn_before_other_numbers():
+    module = torch.nn.Sequential(torch.nn.LazyLinear(4), torch.nn.Dropout(), torch.nn.LazyLinear(2))
     torch.manual_seed(3)
     export(module, (torch.ones(5, 7),))
-    drawn = torch.rand(2)
+    after = torch.rand(2)
     torch.manual_seed(3)
-    assert torch.equal(torch.rand(2), drawn)
+    torch.nn.Linear(7, 4), torch.nn.Linear(4, 2)
+    assert torch.equal(torch.rand(2), after)
 
 
 def test_a_first_call_that_raises_changes_no_buffer():

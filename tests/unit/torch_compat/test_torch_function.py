@@ -70,6 +70,25 @@ def test_a_number_without_override_is_taken_in_a_list_of_sizes():
     assert seen[0][0][0] is n
 
 
+def test_no_mode_sees_what_is_asked_without_modes():
+    seen = []
+
+    class Log(TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            seen.append(func)
+            return func(*args, **(kwargs or {}))
+
+    x = torch.ones(2)
+    with Log(), Log():
+        with torch_function.without_modes():
+            x.dim()
+            assert torch_function.function_mode_depth() == 0
+        assert torch_function.function_mode_depth() == 2
+        assert seen == []
+        x.dim()
+    assert len(seen) == 2
+
+
 def test_dispatching_wrappers_have_no_single_body():
     pool = torch.nn.functional.max_pool2d
     assert pool.__module__ in torch_function.DISPATCHING_WRAPPERS or not hasattr(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 Names: TypeAlias = frozenset[str]
 _NONE: Final[Names] = frozenset()
@@ -16,13 +16,15 @@ _FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 class Uses(ast.NodeVisitor):
     """The names that a tree reads and binds in the scope that it stands in.
 
-    `captured` are those that a nested function or class reads from there.
+    `captured` are those that a nested function or class reads from there, `rebound` those that one
+    binds there, or further out, by `nonlocal`.
     """
 
     def __init__(self, *nodes: ast.AST) -> None:
         self.loads: set[str] = set()
         self.stores: set[str] = set()
         self.captured: set[str] = set()
+        self.rebound: set[str] = set()
         for node in nodes:
             self.visit(node)
 
@@ -64,14 +66,15 @@ class Uses(ast.NodeVisitor):
         a = n.args
         own = {p.arg for p in (*a.posonlyargs, *a.args, *a.kwonlyargs)}
         own |= {p.arg for p in (a.vararg, a.kwarg) if p is not None}
-        free = inner.loads - own - (inner.stores - declared(body))
+        own |= inner.stores - declared(body)
+        free = inner.loads - own
         self.captured |= free
+        self.rebound |= (inner.rebound - own) | (inner.stores & declared(body, ast.Nonlocal))
         self.loads |= free
         for part in (*a.defaults, *[d for d in a.kw_defaults if d is not None]):
             self.visit(part)
         if not isinstance(n, ast.Lambda):
             self.stores.add(n.name)
-            self.stores |= inner.stores & declared(body)
             for part in n.decorator_list:
                 self.visit(part)
 
@@ -87,6 +90,7 @@ class Uses(ast.NodeVisitor):
     def visit_ClassDef(self, n: ast.ClassDef) -> None:
         inner = Uses(*n.body)
         self.captured |= inner.loads
+        self.rebound |= inner.rebound | (inner.stores & declared(n.body, ast.Nonlocal))
         self.loads |= inner.loads
         self.stores.add(n.name)
         for part in (*n.decorator_list, *n.bases, *n.keywords):
@@ -108,6 +112,7 @@ class Uses(ast.NodeVisitor):
             inner.visit(part)
         self.loads |= inner.loads - bound
         self.captured |= inner.captured - bound
+        self.rebound |= inner.rebound - bound
         self.stores |= inner.stores  # of `:=`
 
     def visit_ListComp(self, n: ast.ListComp) -> None:
@@ -123,14 +128,42 @@ class Uses(ast.NodeVisitor):
         self._comprehension(n)
 
 
-def declared(body: Iterable[ast.AST]) -> set[str]:
-    """The names that statements declare global or nonlocal."""
+def declared(body: Iterable[ast.AST], *kinds: Any) -> set[str]:
+    """The names that statements declare global or nonlocal, or in one of these ways."""
     return {
         name
         for n in same_scope(body)
-        if isinstance(n, ast.Global | ast.Nonlocal)
+        if isinstance(n, kinds or (ast.Global, ast.Nonlocal))
         for name in n.names
     }
+
+
+def surely_stored(node: ast.AST) -> set[str]:
+    """The names that a tree binds whenever it has been evaluated without an error: those of `:=` in
+    an operand that may be left out, or in what a comprehension repeats, are not among them.
+    """
+    match node:
+        case ast.BoolOp():
+            always: Sequence[ast.AST] = node.values[:1]
+        case ast.IfExp():
+            both = surely_stored(node.body) & surely_stored(node.orelse)
+            return surely_stored(node.test) | both
+        case ast.Compare():
+            always = [node.left, node.comparators[0]]
+        case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
+            always = [node.generators[0].iter]
+        case ast.Assert():
+            always = []
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda() | ast.ClassDef():
+            return {node.name} if not isinstance(node, ast.Lambda) else set()
+        case ast.AnnAssign():
+            always = [node.target, node.value] if node.value is not None else []
+        case _:
+            always = [*ast.iter_child_nodes(node)]
+    found = {node.id} if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) else set()
+    if isinstance(node, ast.alias):
+        found = Uses(node).stores
+    return found.union(*map(surely_stored, always))
 
 
 def same_scope(body: Iterable[ast.AST]) -> Iterable[ast.AST]:
@@ -145,11 +178,13 @@ def same_scope(body: Iterable[ast.AST]) -> Iterable[ast.AST]:
 
 class Flow:
     """Which names are surely bound after statements; `early` collects those that may be read
-    before. Where the end of statements cannot be reached, all names are: None.
+    before. Where the end of statements cannot be reached, all names are: None. `swallows` tells
+    whether a context manager may end a block of its own early.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, swallows: Callable[[ast.expr], bool]) -> None:
         self.early: set[str] = set()
+        self._swallows = swallows
 
     def after(self, body: Sequence[ast.stmt], bound: Names | None) -> Names | None:
         """The names that are bound after statements, given those before."""
@@ -162,7 +197,7 @@ class Flow:
     def _read(self, bound: Names, *nodes: ast.AST | None) -> Names:
         uses = Uses(*[n for n in nodes if n is not None])
         self.early |= uses.loads - bound
-        return bound | uses.stores
+        return bound.union(*[surely_stored(n) for n in nodes if n is not None])
 
     def _step(self, n: ast.stmt, bound: Names) -> Names | None:
         match n:
@@ -182,7 +217,9 @@ class Flow:
             case ast.With():
                 for item in n.items:
                     bound = self._read(bound, item.context_expr, item.optional_vars)
-                return self.after(n.body, bound)
+                end = self.after(n.body, bound)
+                swallowed = any(self._swallows(item.context_expr) for item in n.items)
+                return join(end, bound) if swallowed else end
             case ast.Try():
                 inside = self.after([*n.body, *n.orelse], bound)
                 ends = [self._handled(h, bound) for h in n.handlers]
@@ -218,8 +255,8 @@ def join(a: Names | None, b: Names | None) -> Names | None:
     return a & b
 
 
-def needed_before(body: Sequence[ast.stmt]) -> set[str]:
+def needed_before(body: Sequence[ast.stmt], swallows: Callable[[ast.expr], bool]) -> set[str]:
     """The names that statements may read before they bind them."""
-    flow = Flow()
+    flow = Flow(swallows)
     flow.after(body, _NONE)
     return flow.early

@@ -13,7 +13,15 @@ import copy
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from anyshape.compile.pieces.name_flow import Flow, Names, Uses, declared, needed_before, same_scope
+from anyshape.compile.pieces.name_flow import (
+    Flow,
+    Names,
+    Uses,
+    declared,
+    needed_before,
+    same_scope,
+    surely_stored,
+)
 from anyshape.trace.twin.source import function_node
 
 if TYPE_CHECKING:
@@ -131,6 +139,7 @@ class Outline:
         self._shared = declared(node.body)
         self._locals = {*self._parameters, *uses.stores} - self._shared
         self._captured = uses.captured & self._locals
+        self._rebound = uses.rebound & self._locals
         self._reads = _reads(node.body)
         self._pieces: list[ast.FunctionDef] = []
 
@@ -162,7 +171,7 @@ class Outline:
                 made += self._kept(s, bound, place)
             else:
                 group.append(s)
-            bound = None if bound is None else Flow().after([s], bound)
+            bound = None if bound is None else Flow(self._may_swallow).after([s], bound)
         if group:
             made += self._piece(group, before, place)
         return made or [ast.Pass()]
@@ -174,20 +183,22 @@ class Outline:
         uses = Uses(s)
         if uses.stores & (self._captured | self._shared) or uses.captured & self._locals:
             return True
+        if (uses.loads | uses.stores) & self._rebound:  # a call may bind it
+            return True
         return not isinstance(s, ast.Return) and _escapes(s)
 
     def _piece(self, group: list[ast.stmt], bound: Names | None, place: Place) -> list[ast.stmt]:
         """A call of a piece made of statements; the statements, if they make none."""
         if not any(map(_works, group)):
             return [copy.deepcopy(s) for s in group]
-        reads = needed_before(group) & self._locals
+        reads = needed_before(group, self._may_swallow) & self._locals
         returns = isinstance(group[-1], ast.Return)
         uses = Uses(*group)
         own = _reads(group)
         wanted = {n for n in uses.stores & self._locals if self._reads[n] > own[n]}
         if place.in_loop:
             wanted |= uses.stores & reads
-        after = Flow().after(group, frozenset(reads))
+        after = Flow(self._may_swallow).after(group, frozenset(reads))
         is_bound = bound is None or reads <= bound
         gives = sorted(() if returns else wanted)
         whole = returns or (after is not None and wanted <= after)
@@ -239,7 +250,8 @@ class Outline:
         new = copy.copy(s)
         new.body = self._block(s.body, start, inside)
         if not isinstance(s, ast.With) and not isinstance(new, ast.With):
-            new.orelse = self._block(s.orelse, start, inside) if s.orelse else []
+            other = None if bound is None else bound | self._heads(s, with_target=False)
+            new.orelse = self._block(s.orelse, other, inside) if s.orelse else []
         match new:
             case ast.If() | ast.While():
                 new.test = Routed().visit(copy.deepcopy(new.test))
@@ -254,13 +266,14 @@ class Outline:
         head = manager.func if isinstance(manager, ast.Call) else manager
         return bool(Uses(head).loads & self._locals) or self._swallows(head)
 
-    def _heads(self, s: Any) -> Names:
-        """The names that the head of a statement binds."""
+    def _heads(self, s: Any, *, with_target: bool = True) -> Names:
+        """The names that the head of a statement surely binds; a loop may have no item."""
         match s:
             case ast.If() | ast.While():
-                return frozenset(Uses(s.test).stores)
+                return frozenset(surely_stored(s.test))
             case ast.For():
-                return frozenset(Uses(s.target, s.iter).stores)
+                target = surely_stored(s.target) if with_target else ()
+                return frozenset({*target, *surely_stored(s.iter)})
             case ast.With():
                 return frozenset(Uses(*s.items).stores)
         return frozenset()
@@ -270,7 +283,7 @@ class Outline:
         tried = place._replace(is_tried=True)
         place = tried if s.finalbody else place  # which sees what was bound before an error
         new.body = self._block(s.body, bound, tried)
-        inside = None if bound is None else Flow().after(s.body, bound)
+        inside = None if bound is None else Flow(self._may_swallow).after(s.body, bound)
         new.orelse = self._block(s.orelse, inside, place) if s.orelse else []
         new.handlers = []
         for h in s.handlers:

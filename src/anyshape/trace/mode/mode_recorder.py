@@ -65,7 +65,7 @@ class ModeRecorder:
         self._inference = self.uses_inference = _is_inference()
         self.dtype = self._dtype = _default_dtype()
         self.outer_dtypes = autocast_dtypes()  # the caller's
-        self._autocast = self._outer_autocast = self._autocast_now()
+        self._autocast = self.outer_autocast = self._autocast_now()  # which is the caller's
         self.uses_autocast = False  # whether a block was entered, or a setting made
         self._autocast_depth = 0  # of the blocks of the program
         self._left_autocast = False  # whether all of these were left since the last op
@@ -104,7 +104,7 @@ class ModeRecorder:
             return _is_inference() is self.started_in[1]
         if name == "get_default_dtype":
             return _default_dtype() is self.started_in[3]
-        return set_autocast not in self._own and self._autocast_now() == self._outer_autocast
+        return set_autocast not in self._own and self._autocast_now() == self.outer_autocast
 
     @property
     def _inner_hooks(self) -> Any:
@@ -129,7 +129,7 @@ class ModeRecorder:
     @property
     def outer_cache(self) -> bool:
         """Whether autocast kept its casts when the trace began."""
-        return all(pair[1] is not False for pair in self._outer_autocast)
+        return all(pair[1] is not False for pair in self.outer_autocast)
 
     def block(self, manager: Any) -> Any:
         """What a `with` statement enters in place of a context manager that sets a mode."""
@@ -215,7 +215,7 @@ class ModeRecorder:
         """
         if not self._follows_caller:
             return
-        autocast = self._outer_autocast
+        autocast = self.outer_autocast
         for func, restore, was, state in (
             (set_grad_enabled, restore_grad, self.started_in[0], _is_grad_enabled()),
             (set_autocast, restore_autocast, autocast, self._autocast_now()),
@@ -306,7 +306,7 @@ class ModeRecorder:
         own = self._own if self._follows_caller else ()
         states = (
             (grad, _is_grad_enabled(), set_grad_enabled in own),
-            (self._outer_autocast, self._autocast_now(), set_autocast in own),
+            (self.outer_autocast, self._autocast_now(), set_autocast in own),
             (dtype, _default_dtype(), False),
         )
         left = [now if was != now or is_own else None for was, now, is_own in states]

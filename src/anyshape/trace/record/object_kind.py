@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import types
 from collections import deque
 from typing import Final
@@ -47,4 +48,7 @@ ATOMS: Final = frozenset(
     }
 )
 CONTAINERS: Final = (list, dict, set, tuple, frozenset, deque, bytearray)
+NOT_MADE: Final = 1 << 7  # Py_TPFLAGS_DISALLOW_INSTANTIATION: only C makes objects of these
+LRU: Final = type(functools.lru_cache(lambda: None))
+COLLECTED: Final = 1 << 14  # Py_TPFLAGS_HAVE_GC: classes whose objects may refer to others
 HEAP: Final = 1 << 9  # Py_TPFLAGS_HEAPTYPE: classes that Python code can change

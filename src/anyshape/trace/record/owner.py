@@ -32,7 +32,7 @@ from anyshape.trace.options import REPLAYED
 from anyshape.trace.record.container.recipe import BOUND, Recipe, Tested, has_begun, recipe_of
 from anyshape.trace.record.effect import effect
 from anyshape.trace.record.effect.held import Held, owner_of
-from anyshape.trace.record.object_kind import ATOMS, HEAP, Function
+from anyshape.trace.record.object_kind import ATOMS, HEAP, NOT_MADE, Function
 from anyshape.trace.record.reader import Reader
 from anyshape.trace.sequence.item import is_same_item
 from anyshape.trace.twin.twin import is_twin
@@ -409,8 +409,8 @@ def _has_content(x: Any) -> bool:
 def is_plain_object(x: Any) -> bool:
     """Whether an object is its class and its attributes, and nothing else."""
     new: Any = type(x).__new__
-    of_python = type(x).__flags__ & HEAP
-    return bool(of_python) and new is object.__new__ and type(getattr(x, "__dict__", {})) is dict
+    of_python = type(x).__flags__ & (HEAP | NOT_MADE) == HEAP
+    return of_python and new is object.__new__ and type(getattr(x, "__dict__", {})) is dict
 
 
 def _maker(x: Any) -> Any:

@@ -7,7 +7,9 @@ calls of the graph: the objects themselves are as before. What was born is writt
 
 from __future__ import annotations
 
+import inspect
 import operator
+import types
 from collections import OrderedDict, defaultdict, deque
 from typing import TYPE_CHECKING, Any, Final
 
@@ -27,8 +29,6 @@ from anyshape.trace.record.read import read as reads
 from anyshape.trace.record.read.read import MISSING
 
 if TYPE_CHECKING:
-    import types
-
     from anyshape.trace.record.read.lazy_table import Fill
     from anyshape.trace.tracer import Tracer
 
@@ -154,7 +154,7 @@ class Recorder(Owners):
         for o, names in self.changed.values():
             own = getattr(o, "__dict__", {})
             for name in names:
-                before = own.get(name, MISSING) if name in own else getattr(o, name, MISSING)
+                before = own[name] if name in own else _without_getters(o, name)
                 value = self.known[id(o), name]
                 site = self._sites.get((id(o), name))
                 if value is not before and not scratch.repeat(self, o, name, value, site):
@@ -164,7 +164,7 @@ class Recorder(Owners):
             if place in self._spaces:  # the namespace of a module
                 continue
             site = self._sites.get((id(real), None))
-            if _is_same(shadow, real) or self._is_repeated(real, shadow, site):
+            if self._is_as_before(shadow, real) or self._is_repeated(real, shadow, site):
                 continue
             self._refuse(f"a {type(real).__name__}", real)
         for place, cell in self._written_cells.items():
@@ -174,6 +174,15 @@ class Recorder(Owners):
         for place, name in self._globals:
             if self._spaces[place][name] is not self._spaces[place].real.get(name, MISSING):
                 self._refuse(f"the global variable {name}", self._spaces[place].real)
+
+    def _is_as_before(self, shadow: Any, real: Any) -> bool:
+        """Whether a container holds what it held, which is a read then: a write of it is left out
+        of the program.
+        """
+        same = _is_same(shadow, real)
+        if same:
+            self.content(real)
+        return same
 
     def _is_repeated(self, real: Any, shadow: Any, site: Any) -> bool:
         """Whether the program makes the change of a container on every run; not one of a memo."""
@@ -228,8 +237,22 @@ class Recorder(Owners):
         self.left_out.append(error)
 
 
+def _without_getters(o: Any, name: str) -> Any:
+    """An attribute that is not in the dict of an object; code of the user's is not asked for it."""
+    if isinstance(o, torch.Tensor):
+        return getattr(o, name, MISSING)
+    raw: Any = inspect.getattr_static(o, name, MISSING)
+    if type(raw) not in _SLOTS:
+        return raw
+    try:
+        return raw.__get__(o)
+    except AttributeError:
+        return MISSING
+
+
 def _is_same(shadow: Any, real: Any) -> bool:
     return reads.same_content(reads.content_of(shadow), reads.content_of(real))
 
 
+_SLOTS: Final = (types.MemberDescriptorType, types.GetSetDescriptorType)
 _PLAIN: Final = (list, dict, OrderedDict, defaultdict, deque)

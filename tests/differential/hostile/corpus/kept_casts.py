@@ -317,3 +317,165 @@ def twice_with_gradients():
             return (torch.outer(x, x)[:3, :3].sum() * F.linear(torch.ones(2, 3), w)).float().sum()
 
     return Case(fn, args=leaf, backward=True)
+
+
+# ---------------------------------------------------------------------- the caller's block
+
+
+def given(body):
+    """A program that the caller calls within a block; what changes the weight is the caller's."""
+
+    def factory():
+        weight = torch.nn.Parameter(torch.eye(4) + 0.5)
+        fn, drive = body(weight)
+        return Case(fn, drive=drive, args=lambda n: (torch.ones(n, 4),), looks_at=weight)
+
+    factory.__name__, factory.__module__ = body.__name__, body.__module__
+    return program(factory)
+
+
+def add(w):
+    with torch.no_grad():
+        w.add_(1)
+
+
+@given
+def changed_by_the_caller(w):
+    def drive(f, x):
+        with cast():
+            a = f(x)
+            add(w)
+            return a, f(x)
+
+    return lambda x: F.linear(x, w), drive
+
+
+@given
+def changed_by_the_caller_between_blocks(w):
+    def drive(f, x):
+        with cast():
+            a = f(x)
+        add(w)
+        with cast():
+            return a, f(x), f(x)
+
+    return lambda x: F.linear(x, w), drive
+
+
+@given
+def not_changed_by_the_caller(w):
+    def drive(f, x):
+        with cast():
+            a = f(x)
+            with cast(enabled=False):
+                b = f(x)
+            with cast():
+                return a, b, f(x), f(x + 1)
+
+    return lambda x: F.linear(x, w), drive
+
+
+@given
+def swapped_by_the_caller(w):
+    def drive(f, x):
+        with cast():
+            a = f(x)
+            w.data = w.data * 2
+            return a, f(x)
+
+    return lambda x: F.linear(x, w), drive
+
+
+@given
+def changed_by_the_caller_without_a_cache(w):
+    def drive(f, x):
+        with cast(cache_enabled=False):
+            a = f(x)
+            add(w)
+            return a, f(x)
+
+    return lambda x: F.linear(x, w), drive
+
+
+@given
+def cleared_by_the_caller(w):
+    def drive(f, x):
+        with cast():
+            a = f(x)
+            add(w)
+            torch.clear_autocast_cache()
+            return a, f(x)
+
+    return lambda x: F.linear(x, w), drive
+
+
+@given
+def changed_by_the_caller_without_gradients(w):
+    def drive(f, x):
+        with cast(), torch.no_grad():
+            a = f(x)
+            w.add_(1)
+            return a, f(x)
+
+    return lambda x: F.linear(x, w), drive
+
+
+@given
+def changed_by_the_caller_in_inference_mode(w):
+    def drive(f, x):
+        with cast(), torch.inference_mode():
+            a = f(x).sum().item()
+            w.add_(1)
+            return a, f(x).sum().item()
+
+    return lambda x: F.linear(x, w), drive
+
+
+@given
+def changed_by_the_function_in_the_block_of_the_caller(w):
+    def fn(x):
+        a = F.linear(x, w)
+        add(w)
+        return a, F.linear(x, w)
+
+    def drive(f, x):
+        with cast():
+            return f(x)
+
+    return fn, drive
+
+
+@kept
+def changed_in_a_cut_block(w, change):
+    def fn(x):
+        with cast():
+            a = F.linear(x, w)
+            open("/dev/null").close()
+            change()
+            return a, F.linear(x, w)
+
+    return fn
+
+
+@kept
+def changed_by_the_statement_that_is_cut(w, change):
+    def fn(x):
+        with cast():
+            a = F.linear(x, w)
+            open("/dev/null").close(), change()
+            b = F.linear(x, w)
+            return a, b
+
+    return fn
+
+
+@kept
+def not_changed_in_a_cut_block(w, change):
+    def fn(x):
+        change()
+        with cast():
+            a = F.linear(x, w)
+            open("/dev/null").close()
+            return a, F.linear(x, w)
+
+    return fn

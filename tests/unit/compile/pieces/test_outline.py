@@ -52,6 +52,43 @@ def maybe_unbound(log, a, b):
     return c + d
 
 
+def rebound_in_a_call(log, a, b):
+    k = b
+
+    def step():
+        nonlocal k
+        tell(log, k)
+        k = k * 2
+
+    step()
+    step()
+    d = k + a
+    return d, k
+
+
+def bound_in_a_condition(log, a, b):
+    rows = [tell(log, i) for i in range(a) if (last := i) >= 0]
+    tell(log, rows)
+    return last + b if a > 0 else b
+
+
+def bound_where_errors_end(log, a, b):
+    with contextlib.suppress(ZeroDivisionError):
+        c = tell(log, b) // a
+    tell(log, a)
+    return c if a else b
+
+
+def loop_without_items(log, a, b):
+    for i in range(a):
+        tell(log, i)
+        if i == 7:
+            break
+    else:
+        tell(log, i * b if a > 0 else b)
+    return b
+
+
 def loops(log, a, b):
     total = 0
     for i in range(a):
@@ -227,10 +264,28 @@ def closure():
     return inner
 
 
+def closure_of_a_closure():
+    k = 3
+
+    def inner(log, a, b):
+        def step():
+            nonlocal k
+            tell(log, k)
+            k = k * 2 + a
+
+        step()
+        step()
+        return k * b
+
+    return inner
+
+
+FACTORIES = (closure, closure_of_a_closure)
 FUNCTIONS = [
+    rebound_in_a_call, bound_in_a_condition, bound_where_errors_end, loop_without_items,
     straight, branches, maybe_unbound, loops, carried, rounds, caught,
     handled_then_ended, swallowed, captured,
-    comprehended, shared, unpacked, matched, nested, raises, Child().method, closure,
+    comprehended, shared, unpacked, matched, nested, raises, Child().method, *FACTORIES,
 ]  # fmt: skip
 
 
@@ -258,7 +313,7 @@ def sites(f: Any) -> list[BreakSite | None]:
 
 
 def fresh(f: Any) -> Any:
-    return f() if f is closure else f
+    return f() if f in FACTORIES else f
 
 
 def differences(f: Any, make: Any = lambda f, is_plain: f) -> list[Any]:
@@ -365,17 +420,44 @@ def test_names_of_a_statement():
     assert uses("try:\n  f()\nexcept E as e:\n  g(e)") == (["E", "e", "f", "g"], ["e"])
 
 
+def _swallows(manager: ast.expr) -> bool:
+    return ast.unparse(manager) == "quiet"
+
+
+def test_what_nested_functions_rebind():
+    def rebound(text):
+        found = Uses(*ast.parse(text).body)
+        return sorted(found.rebound), sorted(found.stores)
+
+    assert rebound("def f():\n  nonlocal a\n  a = 1") == (["a"], ["f"])
+    assert rebound("def f():\n  global a\n  a = 1") == ([], ["f"])
+    inner = "def g():\n    nonlocal a\n    a = 1"
+    assert rebound(f"def f():\n  {inner}") == (["a"], ["f"])
+    assert rebound(f"def f():\n  a = 0\n  {inner}") == ([], ["f"])
+    assert rebound(f"class C:\n  {inner}") == (["a"], ["C"])
+
+
 def test_what_is_surely_bound():
     def after(text):
-        found = Flow().after(ast.parse(text).body, frozenset())
+        found = Flow(_swallows).after(ast.parse(text).body, frozenset())
         return None if found is None else sorted(found)
 
     assert after("if c:\n  a = 1\nelse:\n  a = 2; b = 1") == ["a"]
     assert after("if c:\n  a = 1\nelse:\n  raise E") == ["a"]
     assert after("for i in x:\n  a = 1") == []
     assert after("with m as k:\n  a = 1") == ["a", "k"]
+    assert after("with quiet as k:\n  a = 1") == ["k"]
+    assert after("(a := 1) and (b := 2)") == ["a"]
+    assert after("d = (a := 1) < (b := 2) < (c := 3)") == ["a", "b", "d"]
+    assert after("(a := 1) if (b := c) else (a := 2, d := 3)[0]") == ["a", "b"]
+    assert after("x = [(a := i) for i in (b := y) if (c := i)]") == ["b", "x"]
+    assert after("a: int") == []
+    assert after("assert (a := 1), (b := 2)") == []
+    assert after("while (a := f()) and (b := a):\n  c = 1") == ["a"]
     assert after("try:\n  a = 1\nexcept E:\n  b = 1\nfinally:\n  d = 1") == ["d"]
     assert after("a = 1\ndel a") == []
     assert after("return") is None
     text = "a = 1\nb = a + c\nif d:\n  e = 1\nf = e"
-    assert needed_before(ast.parse(text).body) == {"c", "d", "e"}
+    assert needed_before(ast.parse(text).body, _swallows) == {"c", "d", "e"}
+    text = "with quiet:\n  a = 1\nb = a"
+    assert needed_before(ast.parse(text).body, _swallows) == {"quiet", "a"}

@@ -197,6 +197,8 @@ class Attributes:
         recorder = self.recorder
         own: Any = self._own_dict(o) if type(o) in self._looking else getattr(o, "__dict__", None)
         if type(own) is dict:
+            if name == "__dict__" and raw is MISSING:  # which C gives, without a descriptor
+                return self.namespace(o)
             if name in own:
                 return self._of_dict(o, own, name)
             if raw is MISSING and falls_back and isinstance(o, _Module):

@@ -3,7 +3,8 @@
 Traced tensors have the methods that the class had when this system was imported. A program depends
 on how many names the class has: it is another one after a name has been added, or has hidden one of
 the classes in C below. Of the methods that the class has in Python, it depends on those that it
-looks up by name, and of the special ones (`tensor/python_method.py`) on those that it uses.
+looks up by name, and of the special ones on those that it uses (`tensor/python_method.py`) and on
+those that copy, pickle and override. While the user has special methods in it, there is no program.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from anyshape.tensor.python_method import PYTHON_METHODS
+from anyshape.tensor.python_method import PYTHON_METHODS, is_special, is_torchs
 from anyshape.trace.record.read import read as reads
 from anyshape.trace.record.read.read import MISSING
 
@@ -26,14 +27,27 @@ if TYPE_CHECKING:
 
 NAMES: Final[Any] = vars(torch.Tensor)  # a live view
 _PLAIN: Final = dict(NAMES)
+_SPECIAL: Final = {
+    name: f
+    for name, f in _PLAIN.items()
+    if is_special(name) and (callable(f) or hasattr(type(f), "__get__"))
+}
+_PUT: Final = frozenset(name for name, f in _SPECIAL.items() if not is_torchs(f))
+_UNNOTED: Final = [name for name in _SPECIAL if name not in PYTHON_METHODS]
 _METHODS: Final = frozenset(n for n, f in _PLAIN.items() if type(f) is FunctionType)
 
 
 def reads_of(tracer: Tracer) -> Iterator[tuple[str, Any, Any, Any]]:
     """What a trace has read of the class without looking a name up."""
     yield reads.LENGTH, NAMES, None, len(NAMES)
+    yield reads.CALL, has_own_methods, (), True
     for name in sorted(tracer.met_methods):
         yield reads.ITEM, NAMES, name, PYTHON_METHODS[name]
+
+
+def has_own_methods() -> bool:
+    """Whether the special methods that no trace notes are those that were there."""
+    return all(NAMES.get(name) is _SPECIAL[name] for name in _UNNOTED)
 
 
 class TensorClass:
@@ -44,8 +58,8 @@ class TensorClass:
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
         self.names: frozenset[str] = _METHODS
-        for name, method in PYTHON_METHODS.items():
-            if NAMES.get(name) is not method:
+        for name, method in _SPECIAL.items():
+            if NAMES.get(name) is not method or name in _PUT:
                 raise recorder.refusal(f"torch.Tensor has another {name} than torch's")
         if len(NAMES) != len(_PLAIN):
             added = NAMES.keys() - _PLAIN.keys()

@@ -39,9 +39,9 @@ from anyshape.trace.record.builtin.library import (
     EFFECTFUL,
     HARMLESS,
     KEEPING,
-    PURE,
     VARYING,
     WATCHING,
+    is_pure,
 )
 from anyshape.trace.record.builtin.meaning import Meanings
 from anyshape.trace.record.builtin.number_call import number_calls
@@ -106,15 +106,8 @@ class Builtins:
         self.draws = Draws(recorder, calls)
         self._iterations = Iterations(calls, recorder)
         self.meanings = Meanings(calls, recorder, self._iterations)
-        parts = (
-            self,
-            recorder,
-            calls.attributes,
-            calls.containers,
-            calls.operators,
-            self._iterations,
-            self.meanings,
-        )
+        owners = (calls.attributes, calls.containers, calls.operators)
+        parts = (self, recorder, *owners, self._iterations, self.meanings)
         self._plain = PlainCalls(calls, recorder, self._iterations).call
         self.table = Substitutes(parts, self._substitutes)
 
@@ -314,7 +307,7 @@ class Builtins:
             return self.draws.python(f, f"{module}.{f.__name__}")
         if f.__code__.co_flags & inspect.CO_COROUTINE:
             return functools.partial(self._effect, f.__name__)
-        if is_standard(file) and module.partition(".")[0] not in PURE:
+        if is_standard(file) and not is_pure(module):
             return functools.partial(self._effect, f"{module}.{f.__name__}")
         return functools.partial(self._plain, f)
 
@@ -329,7 +322,13 @@ class Builtins:
             ready = self._ready_if_recorded
             call, args = self._direct(f), tuple(map(ready, args))
             named = {k: ready(a) for k, a in named.items()}
-        return call_once(self._recorder, f, lambda: call(*args, **named))
+        result = call_once(self._recorder, f, lambda: call(*args, **named))
+        return result if args or named else self._told(f, result)
+
+    def _told(self, f: Any, x: Any) -> Any:
+        """What a function without arguments gives: plain data are of the process or machine."""
+        is_told = x is not None and type(x) in _TOLD
+        return self._recorder.note(reads.CALL, f, (), x) if is_told else x
 
     def _ready_if_recorded(self, a: Any) -> Any:
         """A function that code of torch is given: one of a library is the one that torch knows."""
@@ -383,7 +382,7 @@ class Builtins:
             return self.draws.made(cls, args, named)
         if (
             module.partition(".")[0] not in KEEPING
-            and module not in PURE
+            and not is_pure(module)
             and any(type(a) in FUNCTIONS and is_of_user(a) for a in (*args, *named.values()))
         ):
             raise self._recorder.refusal(f"a function is given to a {cls.__name__}")

@@ -16,6 +16,7 @@ import torch
 
 from anyshape.trace.record.container.live import checked_iterator
 from anyshape.trace.record.container.recipe import Tested
+from anyshape.trace.record.foreign.lent import may_reach
 from anyshape.trace.record.foreign.plain_call import called
 from anyshape.trace.record.object_kind import ATOMS, Function
 from anyshape.trace.record.read import read as reads
@@ -88,14 +89,14 @@ class Iterations:
             yield f, functools.partial(self._iterating, f)
 
     def given(self, a: Any, lend: Any = None) -> Any:
-        """An argument of a function that is not recorded: functions are twins, or what `lend`
-        gives; the rest is read.
+        """An argument of a function that is not recorded: what it may call is ready, or what `lend`
+        gives; the rest is read. Without `lend`, it calls what can be called.
         """
         kind = type(a)
+        if may_reach(a) if lend is not None else callable(a):
+            return (lend or self._calls.ready)(a)
         if kind in ATOMS or isinstance(a, torch.Tensor | type | torch.nn.Module):
             return a
-        if kind is Function or kind is types.MethodType:
-            return (lend or self._calls.ready)(a)
         if isinstance(a, io.IOBase) and not self._recorder.is_born(a):
             raise self._recorder.refusal(f"a {kind.__name__} is used")
         self._recorder.need_passive(a)

@@ -11,6 +11,8 @@ import sys
 import threading
 from typing import Any, Final
 
+from anyshape.env.site import in_package
+
 EFFECTFUL: Final = frozenset(
     ("posix", "nt", "_io", "_socket", "select", "signal", "_posixsubprocess", "_thread", "_ctypes",
      "fcntl", "mmap", "faulthandler", "_sqlite3", "_queue", "atexit", "_signal", "resource",
@@ -26,8 +28,8 @@ PURE: Final = frozenset(
      "dataclasses", "datetime", "decimal", "difflib", "enum", "fractions", "functools", "hashlib",
      "heapq", "html", "inspect", "ipaddress", "json", "keyword", "math", "numbers",
      "operator", "packaging", "re", "statistics", "string", "struct", "textwrap", "types", "typing",
-     "unicodedata", "urllib", "warnings", "weakref", "zlib", "threading", "importlib",
-     "_weakrefset", "_collections_abc", "os", "genericpath", "ntpath", "traceback")
+     "unicodedata", "urllib.parse", "warnings", "weakref", "zlib", "threading", "importlib",
+     "_weakrefset", "_collections_abc", "os", "traceback")
 )  # fmt: skip
 # modules whose classes keep functions that a trace finds again when it calls the object
 KEEPING: Final = frozenset(("builtins", "functools", "types", "itertools", "collections"))
@@ -40,3 +42,8 @@ WATCHING: Final[tuple[Any, ...]] = (
     sys.setprofile, threading.gettrace, threading.settrace, threading.getprofile,
     threading.setprofile,
 )  # fmt: skip
+
+
+def is_pure(module: str) -> bool:
+    """Whether the functions of a module of Python only compute."""
+    return module in PURE or any(in_package(module, name) for name in PURE)

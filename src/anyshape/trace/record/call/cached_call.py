@@ -23,14 +23,13 @@ from anyshape.torch_compat.torch_function import DisableTorchFunction
 from anyshape.trace import tree
 from anyshape.trace.graph.graph import Value, leaves
 from anyshape.trace.record.builtin.setting import may_set
-from anyshape.trace.record.object_kind import ATOMS, SYMBOLIC, Function
+from anyshape.trace.record.object_kind import ATOMS, LRU, SYMBOLIC, Function
 from anyshape.trace.record.read import read as reads
 
 if TYPE_CHECKING:
     from anyshape.trace.record.call.call import Calls
     from anyshape.trace.record.recorder import Recorder
 
-LRU: Final = type(functools.lru_cache(lambda: None))
 _METHODS: Final = frozenset(("cache_info", "cache_clear"))
 _CODE: Final = (Function, type, types.ModuleType, LRU)  # what a function may name
 

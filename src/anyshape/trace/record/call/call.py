@@ -36,13 +36,13 @@ from anyshape.trace.opaque_call import call_opaque
 from anyshape.trace.record.attribute.special_callable import special_callable
 from anyshape.trace.record.builtin.builtin import Builtins
 from anyshape.trace.record.builtin.setting import is_setting
-from anyshape.trace.record.call.cached_call import LRU, CachedCalls
+from anyshape.trace.record.call.cached_call import CachedCalls
 from anyshape.trace.record.call.call_hooks import has_hooks
 from anyshape.trace.record.call.disabled import need_enabled
 from anyshape.trace.record.call.sharded import need_whole
 from anyshape.trace.record.container.kept_item import changed_below
 from anyshape.trace.record.foreign.territory import is_twinned
-from anyshape.trace.record.object_kind import ATOMS, CONTAINERS, HEAP, Function
+from anyshape.trace.record.object_kind import ATOMS, CONTAINERS, HEAP, LRU, Function
 from anyshape.trace.record.read import read as reads
 from anyshape.trace.twin.twin import is_twin
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import functools
 import logging
+import os
 import sys
+import sysconfig
 import time
+import types
 import warnings
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,7 +22,7 @@ from anyshape.trace.record.object_kind import ATOMS
 from anyshape.trace.record.read import read as reads
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from anyshape.trace.record.recorder import Recorder
 
@@ -42,6 +45,9 @@ _TELLING_METHODS: Final[Any] = (
     logging.Logger.getChild,
 )  # fmt: skip
 _disabled: Final[Any] = vars(logging.Manager)["disable"].fget
+_INSTALLED: Final = tuple(
+    {sysconfig.get_paths()[name] + os.sep for name in ("purelib", "platlib", "stdlib")}
+)
 
 
 def substitutes(recorder: Recorder) -> Iterator[tuple[Any, Any]]:
@@ -59,6 +65,73 @@ def substitutes(recorder: Recorder) -> Iterator[tuple[Any, Any]]:
     for f in _TELLING_METHODS:
         yield f, functools.partial(_asked_of, recorder, f)
     yield _disabled, functools.partial(_asked, recorder, _disabled)
+
+
+def _need_unheard(recorder: Recorder, asked: Any, *args: Any) -> None:
+    """Refuse what code of the user's would hear while the program runs: it may change what the rest
+    of the program reads. Whether there is such code is a condition.
+    """
+    if not recorder.has_outlets:
+        return
+    heard = asked(*args)
+    recorder.note(reads.CALL, asked, args, heard)
+    if heard:
+        raise recorder.refusal(f"{heard} hears what the program says")
+
+
+def _stream_listener(name: str) -> str:
+    """The class of a standard stream, if it is the user's."""
+    return _first_listener((getattr(sys, name),))
+
+
+def _warning_listener() -> str:
+    """The function of the user's that warnings are shown by, if there is one."""
+    return _first_listener((warnings.showwarning, warnings.formatwarning))
+
+
+def _log_listener(logger: logging.Logger) -> str:
+    """What the records of a logger go to that is the user's, if there is something."""
+    heard: list[Any] = [logger, *logger.filters, logging.getLogRecordFactory()]
+    at: logging.Logger | None = logger
+    while at is not None:
+        for handler in at.handlers:
+            heard += [handler, *handler.filters, handler.formatter, *_streams(handler)]
+        at = at.parent if at.propagate else None
+    return _first_listener(heard)
+
+
+def _streams(handler: logging.Handler) -> list[Any]:
+    found = getattr(handler, "stream", None)
+    return [] if found is None else [found]
+
+
+def _first_listener(heard: Iterable[Any]) -> str:
+    """The name of the first function, or class of an object, that is the user's own code.
+
+    What is installed, such as the handlers of a library, shows what it hears and gives nothing
+    back to the program.
+    """
+    for x in heard:
+        f: Any = getattr(x, "__func__", x)
+        if isinstance(f, types.FunctionType):
+            codes = [f.__code__]
+        else:
+            kind = x if isinstance(x, type) else type(x)
+            codes = [
+                g.__code__
+                for base in kind.__mro__
+                for g in vars(base).values()
+                if isinstance(g, types.FunctionType)
+            ]
+            own = getattr(x, "__dict__", {}).values()
+            codes += [g.__code__ for g in own if isinstance(g, types.FunctionType)]
+        if not all(_is_installed(code) for code in codes):
+            return str(getattr(f, "__qualname__", type(x).__qualname__))
+    return ""
+
+
+def _is_installed(code: types.CodeType) -> bool:
+    return code.co_filename.startswith((*_INSTALLED, "<frozen")) or is_own(code.co_filename)
 
 
 def _slept(recorder: Recorder, seconds: Any) -> None:
@@ -102,8 +175,9 @@ def _key(recorder: Recorder, key: Any) -> Any:
 
 def wrote(recorder: Recorder, stream: Any, text: str) -> Any:
     """`sys.stdout.write` or `sys.stderr.write`."""
-    said = _said(recorder, text)
-    recorder.emit(effect.write_out, "stdout" if stream is sys.stdout else "stderr", said)
+    said, name = _said(recorder, text), "stdout" if stream is sys.stdout else "stderr"
+    _need_unheard(recorder, _stream_listener, name)
+    recorder.emit(effect.write_out, name, said)
     return len(text) if type(said) is str else _Count(recorder)
 
 
@@ -131,6 +205,7 @@ def printed(recorder: Recorder, *words: Any, **named: Any) -> None:
         if file is not sys.stdout and file is not sys.stderr:
             raise recorder.refusal("something is printed into a file")
         named["file"] = "stdout" if file is sys.stdout else "stderr"
+    _need_unheard(recorder, _stream_listener, named.get("file", "stdout"))
     texts = tuple([_said(recorder, w) for w in words])
     recorder.emit(effect.print_out, texts, {k: _said(recorder, v) for k, v in named.items()})
 
@@ -177,6 +252,7 @@ def _place(frame: Any) -> tuple[str, int, str, Held]:
 
 
 def _warn_at(recorder: Recorder, frame: Any, message: Any, category: Any) -> None:
+    _need_unheard(recorder, _warning_listener)
     kind = _kind(message, category)
     message = Held(message) if isinstance(message, Warning) else _said(recorder, message)
     recorder.emit(effect.warn, message, Held(kind), *_place(frame))
@@ -200,6 +276,7 @@ def _logged(recorder: Recorder, level: int, logger: Any, *args: Any, **named: An
         raise recorder.refusal("a log record with exc_info, stack_info or stacklevel is made")
     if not recorder.has_outlets:
         return
+    _need_unheard(recorder, _log_listener, logger)
     frame = _user_frame()
     place = (frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
     said = [_said(recorder, x) for x in (message, tuple(rest), extra)]

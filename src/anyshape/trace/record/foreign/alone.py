@@ -18,7 +18,7 @@ import torch
 from anyshape.trace import tree
 from anyshape.trace.record.depth import parts_of
 from anyshape.trace.record.foreign.territory import is_twinned
-from anyshape.trace.record.object_kind import ATOMS, CONTAINERS, HEAP
+from anyshape.trace.record.object_kind import ATOMS, COLLECTED, CONTAINERS, HEAP
 
 if TYPE_CHECKING:
     from anyshape.trace.record.reader import Reader
@@ -51,7 +51,7 @@ def _is_object(x: Any) -> bool:
         return True
     if kind in ATOMS or isinstance(x, _APART):
         return False
-    return isinstance(x, CONTAINERS) or bool(kind.__flags__ & HEAP)
+    return isinstance(x, CONTAINERS) or bool(kind.__flags__ & (HEAP | COLLECTED))
 
 
 def need_copied_by_python(recorder: Reader, x: Any, *, deeply: bool = True) -> None:

@@ -8,11 +8,14 @@ came in a container may not be kept: the program would find it there and compare
 
 from __future__ import annotations
 
+import functools
+import operator
 import types
 import weakref
 from typing import TYPE_CHECKING, Any, Final
 
 from anyshape.trace.record.foreign.territory import is_twinned
+from anyshape.trace.record.object_kind import LRU
 from anyshape.trace.record.read import read as reads
 from anyshape.trace.twin.twin import is_twin
 
@@ -21,6 +24,13 @@ if TYPE_CHECKING:
     from anyshape.trace.record.recorder import Recorder
 
 FUNCTIONS: Final = (types.FunctionType, types.MethodType)
+_IN_C: Final = frozenset(
+    (types.BuiltinFunctionType, types.MethodWrapperType, types.MethodDescriptorType,
+     types.WrapperDescriptorType, types.ClassMethodDescriptorType, functools.partial, LRU,
+     operator.attrgetter, operator.itemgetter, operator.methodcaller)
+)  # fmt: skip
+_NAMES: Final = ("__name__", "__qualname__", "__module__", "__doc__")
+_MAKING: Final = ("__init__", "__new__")
 _SEEN: Final = ("__name__", "__qualname__", "__module__", "__doc__", "__annotations__")
 
 
@@ -29,6 +39,15 @@ def is_of_user(f: Any) -> bool:
     function = f.__func__ if type(f) is types.MethodType else f
     code = getattr(function, "__code__", None)
     return code is not None and (is_twin(code) or is_twinned(code))
+
+
+def may_reach(f: Any) -> bool:
+    """Whether a call of something could run the user's code, or read or change what is outside: a
+    function, a method of a container, a partial function, a class with an `__init__` of the user's.
+    """
+    if isinstance(f, type):
+        return any(is_of_user(vars(base).get(name)) for base in f.__mro__ for name in _MAKING)
+    return type(f) in FUNCTIONS or type(f) in _IN_C
 
 
 class Lent:
@@ -57,9 +76,11 @@ class Lent:
             called.add(key)
             return ready(*args, **named)
 
-        call.__name__, call.__qualname__, call.__module__ = f.__name__, f.__qualname__, f.__module__
-        call.__doc__ = f.__doc__
-        call.__dict__.update(f.__dict__, __wrapped__=f)
+        for name in _NAMES:
+            if isinstance(found := getattr(f, name, None), str):
+                setattr(call, name, found)
+        call.__dict__.update({} if isinstance(f, type) else getattr(f, "__dict__", {}))
+        call.__dict__["__wrapped__"] = f
         self._real[key] = f
         self._given[key] = weakref.ref(call)
         return call
@@ -96,13 +117,19 @@ class Lent:
         kept = {key for key in self._real.keys() - self._called if self._given[key]() is not None}
         if kept & self._inner:
             raise self._recorder.refusal("a function is kept by code that is not recorded")
+        if any(type(self._real[key]) not in FUNCTIONS for key in kept):
+            return False  # nothing stands for it that is not called
         return len(self._called | kept) == len(self._real)
 
     def seen(self, f: Any) -> Any:
         """The function to give when the code runs again: the program's, if it is looked at."""
         key = id(f)
-        if key not in self._real or key in self._called or self._given[key]() is not None:
+        is_function = type(f) in FUNCTIONS
+        is_kept = key in self._real and self._given[key]() is not None
+        if key not in self._real or key in self._called or (is_kept and is_function):
             return self.lend(f)
+        if not is_function:
+            return f
         function = f.__func__ if type(f) is types.MethodType else f
         for name in _SEEN:
             self._recorder.note_value(

@@ -73,12 +73,15 @@ class PlainCalls:
 
     def _asked(self, f: Any) -> Any:
         """Call a function without arguments: it tells of state, and is asked before every run."""
-        result = f()
+        held = [f()]
+        born_alone(self._recorder, held)
+        result, told = held[0], _as_data(held[0])
         if result is None:
             raise self._recorder.refusal(f"{f.__name__}() is called")
-        told = _as_data(result)
         if told is not None:
             self._recorder.note(reads.CALL, functools.partial(_data_of, f), (), told)
+        elif not self._recorder.is_born(result):
+            self._recorder.note(reads.CALL, f, (), result)
         return self._found(result, ())
 
     def _compute(self, f: Any, args: Any, named: dict[str, Any], lent: Lent, lend: Any) -> Any:

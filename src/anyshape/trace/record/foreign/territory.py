@@ -39,6 +39,7 @@ _TWINNED: Final = (
             "optim/",
             "amp/grad_scaler.py",
             "utils/_foreach_utils.py",
+            "utils/_pytree.py",
             "utils/hooks.py",
             "random.py",
             "backends/__init__.py",
@@ -65,11 +66,16 @@ _TWINNED: Final = (
             "string.py",
             "os.py",
             "posixpath.py",
+            "ntpath.py",
+            "genericpath.py",
             "enum.py",
             "dataclasses.py",
         )
     ],
-    *[f"<frozen {name}>" for name in ("_collections_abc", "os", "posixpath")],
+    *[
+        f"<frozen {name}>"
+        for name in ("_collections_abc", "os", "posixpath", "ntpath", "genericpath")
+    ],
 )
 _STACKING: Final = _TORCH + os.sep.join(("_functorch", "functional_call.py"))
 _STACKERS: Final = ("stack_module_state", "construct_stacked_leaf")  # they read modules
