@@ -23,6 +23,7 @@ from anyshape.trace.argument.argument_tree import is_large, level
 from anyshape.trace.argument.attribute import Attribute, Elements, Length, View
 from anyshape.trace.argument.observation import OuterGradients
 from anyshape.trace.record.object_kind import ATOMS
+from anyshape.trace.record.read.exact_equality import same
 from anyshape.trace.record.read.read import ATTRIBUTE, CONTENT, ITEM, LENGTH, MISSING, Read
 
 if TYPE_CHECKING:
@@ -131,10 +132,15 @@ class Varying:
 
 
 def _items(content: Read) -> Iterator[Read]:
-    """The items of a sequence that are other ones now, if it holds as many."""
+    """The items of a container that are other ones now, if it holds as many, by the same keys."""
     owner, (kind, *held) = content.owner, content.value
-    if kind in (list, deque) and len(owner) == len(held):
-        items = [Read(ITEM, owner, i, value) for i, value in enumerate(held)]
+    keys: Any = range(len(held))
+    if kind is dict:
+        keys, held = held[: len(held) // 2], held[len(held) // 2 :]
+        if not same(tuple(keys), tuple(owner)):
+            return
+    if kind in (list, deque, dict) and len(owner) == len(held):
+        items = [Read(ITEM, owner, key, value) for key, value in zip(keys, held, strict=True)]
         yield from [item for item in items if not item.holds()]
 
 

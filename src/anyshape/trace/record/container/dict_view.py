@@ -12,6 +12,7 @@ import operator
 import types
 from typing import TYPE_CHECKING, Any, Final
 
+from anyshape.trace.record.container import kept_item
 from anyshape.trace.record.effect.effect import native
 from anyshape.trace.record.object_kind import ATOMS
 from anyshape.trace.record.read import read as reads
@@ -56,7 +57,7 @@ class Views:
         if type(o) is Proxy:
             return self._content(o)
         d = self.dict_of(o)
-        return o if d is None else native(self._recorder.content(d), _METHODS[type(o)])()
+        return o if d is None else native(kept_item.seen(self._recorder, d), _METHODS[type(o)])()
 
     def _shadow(self, proxy: Any) -> Any:
         """The mapping of a proxy as the trace has changed it; None if it has not."""

@@ -1,4 +1,4 @@
-"""The items of a sequence outside that are still in it once the trace has changed it.
+"""The items of a container outside that are still in it once the trace has changed it.
 
     recorder.kept[id(c)][i] == p       the item at i is the one that was at p before
     recorder.kept[id(c)][i] is None    it is new
@@ -15,6 +15,7 @@ import operator
 from collections import deque
 from typing import TYPE_CHECKING, Any, Final
 
+from anyshape.trace.record.object_kind import ATOMS
 from anyshape.trace.record.read import read as reads
 
 if TYPE_CHECKING:
@@ -112,19 +113,39 @@ def length(recorder: Reader, c: Any) -> Any:
 def seen(recorder: Reader, c: Any) -> Any:
     """What the trace sees of a container, all of which is read.
 
-    A sequence some items of which are inputs of the program is read item by item, if its changes
-    were followed.
+    A list, deque or dict some items of which are inputs of the program is read item by item, if its
+    changes were followed.
     """
+    if id(c) in recorder.owners_of_inputs:
+        is_known = id(c) not in recorder.shadows
+        if type(c) in (list, deque) and (is_known or id(c) in recorder.kept):
+            return _sequence(recorder, c)
+        is_plain = type(c) is dict and all(type(key) in ATOMS for key in c)
+        if is_plain and (is_known or id(c) in recorder.assigned):
+            return _dict(recorder, c)
+    return recorder.content(c)
+
+
+def _sequence(recorder: Reader, c: Any) -> Any:
     shadow = recorder.shadows.get(id(c))
-    is_followed = shadow is None or id(c) in recorder.kept
-    if id(c) not in recorder.owners_of_inputs or type(c) not in (list, deque) or not is_followed:
-        return recorder.content(c)
     if shadow is None:
         shadow = recorder.shadows[id(c)] = c.copy()
         start(recorder, c)
     recorder.note_value(reads.LENGTH, c, None, len(c))
     for i in range(len(shadow)):
         item(recorder, c, i)
+    return shadow
+
+
+def _dict(recorder: Reader, c: dict[Any, Any]) -> dict[Any, Any]:
+    shadow: dict[Any, Any] | None = recorder.shadows.get(id(c))
+    if shadow is None:
+        shadow = recorder.shadows[id(c)] = c.copy()
+    assigned = recorder.assigned.setdefault(id(c), set())
+    recorder.note_value(reads.KEYS, c, None, tuple(c))
+    for key, value in c.items():
+        if key not in assigned:
+            shadow[key] = recorder.note(reads.ITEM, c, key, value)
     return shadow
 
 

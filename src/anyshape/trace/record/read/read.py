@@ -25,6 +25,7 @@ ATTRIBUTE: Final = "attribute"  # getattr(owner, key), or absent
 CONTENT: Final = "content"  # all that a container holds
 KIND: Final = "kind"  # type(owner)
 CALL: Final = "call"  # owner(*key)
+KEYS: Final = "keys"  # of a dict, in order
 LENGTH: Final = "length"  # len(owner)
 EMPTY: Final = "empty"  # owner[key] is an empty container
 META: Final = "meta"  # dtype, device, shape and the like of a tensor
@@ -108,6 +109,7 @@ _NOW: Final[dict[str, Callable[[Any, Any], Any]]] = {
     CONTENT: lambda owner, key: content_of(owner),
     KIND: lambda owner, key: type(owner),
     CALL: lambda owner, key: owner(*key),
+    KEYS: lambda owner, key: tuple(owner),
     LENGTH: lambda owner, key: len(owner),
     EMPTY: lambda owner, key: tuple(entry(owner, key)),
     META: lambda owner, key: meta_of(owner),

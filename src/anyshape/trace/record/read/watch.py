@@ -52,7 +52,7 @@ class Watch:
         owner = self._owner(read, depth)
         name = owner or f"a {type(read.owner).__name__}"
         match read.kind:
-            case "content":
+            case "content" | "keys":
                 return f"the content of {name}"
             case "length":
                 return f"len({name})"

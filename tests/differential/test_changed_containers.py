@@ -1,11 +1,12 @@
-"""Lists and deques outside that a compiled function reads and changes, against eager execution.
+"""Containers outside that a compiled function reads and changes, against eager execution.
 
-Random functions over one sequence, whose content changes between calls too; and the patterns that
-must have few programs: caches, counters, logs and windows.
+Random functions over one list, deque or dict, whose content changes between calls too; and the
+patterns that must have few programs: caches, counters, logs and windows.
 """
 
 from __future__ import annotations
 
+import copy
 import linecache
 import random
 import types
@@ -57,6 +58,27 @@ WRITES = (
 )
 OF_LISTS = ("q[1:2] = [{new}, {k}.0]", "y = y + q.pop(0)", "y = y + sum(q[1:])", "q *= 1")
 OF_DEQUES = ("q.appendleft({new})", "y = y + q.popleft()", "q.rotate({k})", "q.extendleft([{new}])")
+OF_DICTS = (
+    "y = y + q['a']", "y = y + q['b'] * len(q)", "y = y + sum(q.values())",
+    "for k in q: y = y + q[k]", "for k, v in q.items(): y = y + v * len(k)",
+    "for k in q: q[k] = q[k] + 1", "for k, v in q.items(): q[k] = v * 0.5",
+    "q['a'] = {new}", "q['b'] = q['c']", "q['d'] = {new}", "q.update(a={new}, c={k}.0)",
+    "q.pop('d', None)", "y = y + q.pop('d', {k}.0)", "y = y + q.setdefault('d', {new})",
+    "q = q if 'd' in q else q; y = y + (3 if 'd' in q else 4)", "y = y + q.get('d', {k}.0)",
+    "y = y + [*q.values()][-1]", "y = y + sum(w for w in q.values())",
+    "p = dict(q); y = y + p['b']",
+    "y = y + sum({{k: v * 2 for k, v in q.items()}}.values())", "y = y + len([*q]) + len(q.keys())",
+    "del q['c']; q['c'] = {new}", "q |= {{'b': {new}}}",
+    "q.clear(); q.update(a={new}, b=2.0, c={k}.0)",
+)  # fmt: skip
+OF_DICT: tuple[Callable[[Any], Any], ...] = (
+    lambda q: None,
+    lambda q: None,
+    lambda q: q.__setitem__("d", 7.0),
+    lambda q: q.pop("d", None),
+    lambda q: q.__setitem__("b", 9.0),
+    lambda q: q.__setitem__("a", q.pop("a")),
+)
 _NEW = ("n * 1.5", "n + 2.0", "4.0")
 CHANGES: tuple[Callable[[Any], Any], ...] = (
     lambda q: None,
@@ -69,21 +91,25 @@ CHANGES: tuple[Callable[[Any], Any], ...] = (
 
 
 def program(seed: int) -> tuple[str, Any, bool]:
-    """The source of a function over a sequence, its class, and whether it holds tensors, too.
+    """The source of a function over a container, its class, and whether it holds tensors, too.
 
-    Each step begins with four items at least.
+    Each step begins with four items of a sequence at least, or with three of a dict.
     """
     pick = random.Random(seed)
-    kind, has_tensors = pick.choice(((list, False), (list, True), (deque, False), (deque, True)))
+    kind, has_tensors = pick.choice((list, deque, dict)), pick.random() < 0.5
     steps = READS + WRITES * 2 + (OF_LISTS if kind is list else OF_DEQUES)
     steps += () if has_tensors else OF_NUMBERS[: 4 if kind is list else 2]
+    steps = OF_DICTS if kind is dict else steps
+    filled = (
+        "" if kind is dict else f"    if len(q) < 4: q.extend([{pick.randint(1, 9)}.0, n + 1.0])"
+    )
     lines = []
     for _ in range(pick.randint(3, 7)):
         new = pick.choice(("x.sum()", "y.sum() * 0.5", "x.sum() + n") if has_tensors else _NEW)
         step = pick.choice(steps).format(
             i=pick.randint(0, 2), j=-pick.randint(1, 3), k=pick.randint(1, 6), new=new
         )
-        lines += [f"    if len(q) < 4: q.extend([{pick.randint(1, 9)}.0, n + 1.0])", f"    {step}"]
+        lines += [filled, f"    {step}"]
     body = "\n".join(lines)
     return f"def f(x, q, n):\n    y = x * 2\n{body}\n    return y, len(q)\n", kind, has_tensors
 
@@ -91,13 +117,14 @@ def program(seed: int) -> tuple[str, Any, bool]:
 def run(seed: int, dynamic: Any = None) -> str:
     """What differs between the compiled function of a seed and the function; empty if nothing."""
     text, kind, has_tensors = program(seed)
-    file, space = f"<sequence {seed}>", {}
+    file, space = f"<container {seed}>", {}
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     exec(compile(text, file, "exec"), space)
     f: Any = space["f"]
     pick = random.Random(seed)
     start = [torch.tensor(float(i)) if has_tensors else float(i) for i in range(4)]
-    mine, theirs = kind(start), kind(start)
+    filled: Any = dict(zip("abc", start, strict=False)) if kind is dict else start
+    mine, theirs = kind(filled), kind(filled)
     n = [0.0]
 
     def outer(x: Any, q: Any) -> Any:
@@ -108,7 +135,7 @@ def run(seed: int, dynamic: Any = None) -> str:
 
     compiled = anyshape.compile(inner, dynamic=dynamic)
     for call in range(8):
-        change = pick.choice(CHANGES)
+        change = pick.choice(OF_DICT if kind is dict else CHANGES)
         change(mine)
         change(theirs)
         n[0] = float(call % 3)
@@ -128,7 +155,7 @@ def outcome(f: Any, *args: Any) -> Any:
 
 @pytest.mark.parametrize("part", range(8))
 @pytest.mark.filterwarnings("ignore::anyshape.AnyshapeWarning")
-def test_random_functions_over_a_sequence(part: int) -> None:
+def test_random_functions_over_a_container(part: int) -> None:
     for seed in range(part, 240, 8):
         wrong = run(seed, (None, True, "unbacked")[seed % 3])
         assert not wrong, f"seed {seed}\n{wrong}"
@@ -175,19 +202,27 @@ def all_items(q: Any, x: Any) -> Any:
     return sum(q) + x
 
 
+def of_dict(q: Any, x: Any) -> Any:
+    state = q[0]
+    for name, value in state.items():
+        state[name] = value * 0.5 + x.sum()
+    return sum(state.values()) + x
+
+
 def emptied(q: Any, x: Any) -> Any:
     q.clear()
     q.append(x.sum())
     return x + q[0] + len(q)
 
 
-FEW = [item_of_list, counter, log, momentum, all_items, emptied]
+FEW = [item_of_list, counter, log, momentum, all_items, emptied, of_dict]
 
 
 @pytest.mark.parametrize("dynamic", [None, "unbacked"])
 @pytest.mark.parametrize("f", FEW)
-def test_one_program_whatever_the_list_holds(f: Any, dynamic: Any) -> None:
-    mine, theirs = [torch.zeros(()), 1], [torch.zeros(()), 1]
+def test_one_program_whatever_the_container_holds(f: Any, dynamic: Any) -> None:
+    first: Any = {"a": torch.zeros(()), "b": 2.0} if f is of_dict else torch.zeros(())
+    mine, theirs = [first, 1], [copy.deepcopy(first), 1]
     compiled = anyshape.compile(lambda x: f(mine, x), dynamic=dynamic)
     for call in range(12):
         x = torch.arange(3.0) + call
