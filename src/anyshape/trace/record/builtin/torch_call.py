@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import os
-import sys
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
@@ -39,6 +38,7 @@ from anyshape.trace.record.builtin.shape_call import broadcast_shapes, shape_cal
 from anyshape.trace.record.container.kept_item import changed_below
 from anyshape.trace.record.read import read as reads
 from anyshape.trace.sequence.join_call import JOIN_SUBSTITUTES
+from anyshape.trace.twin.twin import innermost_frame
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -162,7 +162,8 @@ def _has_override(f: Any, recorder: Recorder, *args: Any) -> Any:
     They get the answer that leads to single ops, equal up to rounding; under autocast the dtypes
     would differ, and the kernel is refused. Attention gets it from `ATTENTION_BY_OPS`.
     """
-    home = sys._getframe(1).f_globals.get("__name__", "")
+    caller = innermost_frame()
+    home = "" if caller is None else str(caller.f_globals.get("__name__", ""))
     is_layer = in_package(home, "torch.nn.modules") and home != ATTENTION_BY_OPS.__module__
     if is_layer and not is_any_autocast_enabled():
         return f(*args)
@@ -277,4 +278,5 @@ def _is_compiling(_: Recorder) -> bool:
     """True, as a program may ask. Optimizers of torch ask in order to compute what Dynamo can
     follow, which is rounded otherwise than in eager execution.
     """
-    return not sys._getframe(1).f_code.co_filename.startswith(OPTIMIZERS)
+    caller = innermost_frame()
+    return caller is None or not caller.f_code.co_filename.startswith(OPTIMIZERS)
