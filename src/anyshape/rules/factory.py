@@ -208,6 +208,7 @@ def _is_array(data: Any) -> bool:
 
 def _from_array(data: Any, dtype: Any, device: Any, requires_grad: bool, *, copy: bool) -> Done:
     """A tensor from an array, whose memory is read again when the program runs."""
+    current().consumed(data)
     with DisableTorchFunction():
         found: Any = current().births.note(torch.as_tensor(data))
     call = current().call

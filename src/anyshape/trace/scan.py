@@ -103,8 +103,7 @@ class Scan:
             return value
         if isinstance(x, tuple):
             return self.args(x)
-        if self.tracer.recorder is not None:
-            self.tracer.recorder.consumed(x)
+        self.tracer.consumed(x)
         if isinstance(x, list):
             return list(self.args(x))  # type: ignore[arg-type]  # any sequence will do
         if kind is dict:

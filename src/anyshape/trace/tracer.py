@@ -328,6 +328,11 @@ class Tracer(ModeRecorder):
         self.graph.inputs.append(value)
         return make(meta, value, self)
 
+    def consumed(self, x: Any) -> None:
+        """Note what a container, or an array, holds that a call of torch was given."""
+        if self.recorder is not None:
+            self.recorder.consumed(x)
+
     def lift(self, tensor: torch.Tensor) -> Value:
         """The constant for a real tensor: a parameter, a buffer, or one the program closes over."""
         value = self._lifted.get(id(tensor))

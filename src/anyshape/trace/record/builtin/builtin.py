@@ -348,7 +348,7 @@ class Builtins:
         if f.__name__ != "format":
             for a in args:
                 self._recorder.need_passive(a)
-            args = tuple(map(plain, args))
+            args = tuple([self._recorder.deep(plain(a)) for a in args])
         else:
             shown = self._operators.shown_in(text)
             args = tuple(map(shown, args))

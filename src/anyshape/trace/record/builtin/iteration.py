@@ -18,7 +18,7 @@ from anyshape.trace.record.container.live import checked_iterator
 from anyshape.trace.record.container.recipe import Tested
 from anyshape.trace.record.foreign.lent import may_reach
 from anyshape.trace.record.foreign.plain_call import called
-from anyshape.trace.record.object_kind import ATOMS, Function
+from anyshape.trace.record.object_kind import ATOMS, CONTAINERS, Function
 from anyshape.trace.record.read import read as reads
 from anyshape.trace.sequence.list_call import list_total
 from anyshape.trace.sequence.open_call import open_enumerate, open_zip
@@ -276,10 +276,12 @@ class Iterations:
 
 
 def is_ordered(x: Any) -> bool:
-    """Whether an object is compared by a method of the user's."""
+    """Whether an object is compared by a method of the user's, or by parts that may change."""
     kind = type(x)
     if kind in ATOMS:
         return False
+    if isinstance(x, CONTAINERS):
+        return not isinstance(x, tuple | frozenset) or any(map(is_ordered, x))
     return any(type(getattr(kind, name, None)) is Function for name in ("__lt__", "__gt__"))
 
 

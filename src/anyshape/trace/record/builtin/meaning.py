@@ -25,6 +25,7 @@ from anyshape.trace.record.effect.effect import raise_unless
 from anyshape.trace.record.effect.held import Held
 from anyshape.trace.record.object_kind import ATOMS
 from anyshape.trace.record.read import read as reads
+from anyshape.trace.record.read.read import MISSING
 from anyshape.trace.sequence.item import need_no_item
 from anyshape.trace.sequence.list_call import list_greatest, list_least
 from anyshape.trace.sequence.sym_list import SymList
@@ -132,10 +133,14 @@ class Meanings:
             return args[0].number(list_greatest if plain is max else list_least)
         if len(args) == 1:
             args = (list(self._iterations.iterated(args[0])),)
-        if named.get("key") is not None:
+            default = named.pop("default", MISSING)
+            if default is not MISSING and not args[0]:
+                return default
+        key = named.pop("key", None)
+        if key is not None:
             parts = list(args[0]) if len(args) == 1 else list(args)
             if parts:
-                return self._first(plain, parts, self._iterations.given(named["key"]))
+                return self._first(plain, parts, self._iterations.given(key))
         if named:
             return plain(*args, **named)
         operands = [self._operators.plain(x) for x in (args[0] if len(args) == 1 else args)]
@@ -161,6 +166,7 @@ class Meanings:
     def _type(self, *args: Any, **named: Any) -> Any:
         if len(args) != 1:
             self._calls.classes.made(type, *args)
+            args = tuple([self._recorder.deep(a) if isinstance(a, dict) else a for a in args])
             return self._recorder.born(type(*args, **named))
         x = args[0]
         self._look(x)

@@ -214,7 +214,7 @@ class Containers:
             seen = kept_item.seen(recorder, o)
             return any(self.comparisons.equal(x, key) for x in seen)
         if isinstance(o, list | tuple | deque) and any(type(x) is SymTensor for x in (key, *o)):
-            return found_among(kept_item.seen(recorder, o), key)
+            return found_among(kept_item.whole(recorder, o), kept_item.whole(recorder, key))
         if type(key) in INTEGERS and isinstance(o, dict | set | frozenset):
             key = self.looked_up(o, key)
             if key is MISSING:
@@ -222,7 +222,7 @@ class Containers:
                 return False
         shadow = recorder.shadows.get(id(o))
         if shadow is not None and not (isinstance(o, dict) and self._is_base(o, key)):
-            return key in recorder.content(o)
+            return key in kept_item.whole(recorder, o)
         if isinstance(o, dict | set) and not recorder.is_born(o) and type(key) not in SYMBOLIC:
             found = key in o
             if isinstance(o, dict) and found:
@@ -234,7 +234,7 @@ class Containers:
             return found
         if not isinstance(o, CONTAINERS):
             o = self.iterated(o) if self._special(o, "__iter__") else o
-        return key in recorder.content(o)
+        return kept_item.whole(recorder, key) in kept_item.whole(recorder, o)
 
     def looked_up(self, o: Any, key: Any) -> Any:
         """The key of a dict or set that a symbolic integer equals; MISSING if none does."""

@@ -30,6 +30,9 @@ _USED: Final = {  # methods that stand for a method in C, which calls none of th
 }
 _PLACED: Final = frozenset(("insert", "pop", "rotate"))  # whose first argument is a place
 _GATHERING: Final = ("extend", "__iadd__", "join", "__add__")
+_COMPARING: Final = frozenset(
+    ("index", "count", "__contains__", "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__")
+)
 _LOOKUPS: Final = frozenset(("get", "__contains__"))  # a key that is missing is no error
 
 
@@ -51,7 +54,7 @@ class ContainerMethods:
             if name == "get" and type(o) is dict:
                 return functools.partial(self._got, o)
             return functools.partial(self._inside, o, name)
-        if isinstance(o, tuple | frozenset):
+        if isinstance(o, tuple | frozenset) and name not in _COMPARING:
             return getattr(o, name)
         if name not in CHANGING:
             return functools.partial(self._reading, o, name)
@@ -88,6 +91,9 @@ class ContainerMethods:
             return self._containers.comparisons.found(o, name, args[0])
         if name in CHANGING and self._recorder.is_published(o):
             return self._on_named(o, name, args, named)
+        if name in _COMPARING:
+            seen, *compared = [kept_item.whole(self._recorder, x) for x in (o, *args)]
+            return effect.native(seen, name)(*compared, **named)
         result = effect.native(o, name)(*args, **named)
         return self._containers.fresh(result) if name in FRESH else result
 
@@ -140,6 +146,8 @@ class ContainerMethods:
         ):
             return self._containers.comparisons.found(seen, name, args[0])
         args, named = self._prepared(name, args, named)
+        if name in _COMPARING:
+            seen, args = kept_item.whole(recorder, o), kept_item.whole(recorder, args)
         result = self._containers.views.note(effect.native(seen, name)(*args, **named), o)
         return self._containers.fresh(result) if name in FRESH else result
 

@@ -77,6 +77,10 @@ class Views:
 
     def contains(self, key: Any, o: Any) -> bool:
         """`key in o`."""
+        if type(o) in _METHODS:
+            d = self.dict_of(o)
+            held = kept_item.whole(self._recorder, gc.get_referents(o)[0] if d is None else d)
+            return kept_item.whole(self._recorder, key) in native(held, _METHODS[type(o)])()
         is_noted = type(o) is Proxy and type(key) in ATOMS and self._shadow(o) is None
         if not is_noted or self._recorder.is_born(o):
             return key in self.as_now(o)

@@ -15,10 +15,12 @@ import operator
 from collections import deque
 from typing import TYPE_CHECKING, Any, Final
 
-from anyshape.trace.record.object_kind import ATOMS
+from anyshape.trace.record.object_kind import ATOMS, CONTAINERS
 from anyshape.trace.record.read import read as reads
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from anyshape.trace.record.reader import Reader
 
 _ONE_NEW: Final = ("append", "appendleft")
@@ -156,8 +158,25 @@ def changed(recorder: Reader, x: Any) -> Any:
 
 def changed_below(recorder: Reader, x: Any) -> Any:
     """The same for what a list or a tuple holds, for code that keeps neither."""
-    x = changed(recorder, x)
-    if type(x) is not list and type(x) is not tuple:
+    return _with_parts(changed(recorder, x), lambda part: changed_below(recorder, part))
+
+
+def whole(recorder: Reader, x: Any) -> Any:
+    """An object that C compares with others, as the trace sees it: containers are read with what
+    they hold at any depth. What is given is for C alone.
+    """
+    if not isinstance(x, CONTAINERS):
         return x
-    parts = [changed_below(recorder, part) for part in x]
+    return _with_parts(seen(recorder, x), lambda part: whole(recorder, part))
+
+
+def _with_parts(x: Any, seen_part: Callable[[Any], Any]) -> Any:
+    """A list, tuple, deque or dict with other parts; itself, if these are the same objects."""
+    if type(x) is dict:
+        values = [seen_part(value) for value in x.values()]
+        is_same = all(map(operator.is_, values, x.values()))
+        return x if is_same else dict(zip(x, values, strict=True))
+    if type(x) not in (list, tuple, deque):
+        return x
+    parts = [seen_part(part) for part in x]
     return x if all(map(operator.is_, parts, x)) else type(x)(parts)

@@ -32,6 +32,7 @@ from anyshape.trace.record.attribute.special_callable import special_callable
 from anyshape.trace.record.builtin.checkpoint_policy import is_silent_checkpoint
 from anyshape.trace.record.builtin.number_context import for_decimal
 from anyshape.trace.record.builtin.setting import is_setting
+from anyshape.trace.record.container.kept_item import whole
 from anyshape.trace.record.eager_error import call_of, eager_class
 from anyshape.trace.record.effect.text import Deferred
 from anyshape.trace.record.object_kind import ATOMS, CONTAINERS, HEAP, Function
@@ -144,6 +145,8 @@ class Operations:
             is_tested = plain in _COMPARISONS or isinstance(a, set | frozenset)
             if is_tested and comparisons.asks(a, b):
                 return comparisons.compare(plain, a, b)
+            if plain in _COMPARISONS:
+                return plain(whole(self._recorder, a), whole(self._recorder, b))
         if plain is operator.mul:
             a, b = self._times(b, a), self._times(a, b)
         if is_array(a) or is_array(b):
