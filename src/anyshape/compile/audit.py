@@ -53,8 +53,9 @@ def audit_call(fn: Any, entry: Entry, args: Any, kwargs: Any, options: TraceOpti
     tensors = [[t for _, t in c.graph.constants] for c in (served, captured)]
     if captured.code == served.code and len(tensors[0]) == len(tensors[1]):
         is_old = tracer.recorder.is_outside
+        pairs = zip(*tensors, strict=True)
         if all(
-            a is b or (not is_old(b) and _is_equal(a, b)) for a, b in zip(*tensors, strict=True)
+            a is b or _is_one_memory(a, b) or (not is_old(b) and _is_equal(a, b)) for a, b in pairs
         ):
             return
     raise AuditError(
@@ -82,6 +83,11 @@ class _Undecided(PathTracer):
 def _is_equal(a: torch.Tensor, b: torch.Tensor) -> bool:
     """Whether two tensors that a program holds, and did not find outside, are alike."""
     return meta_of(a) == meta_of(b) and torch.equal(a, b)
+
+
+def _is_one_memory(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Whether two tensors are views of one memory, as of an array, and one has data."""
+    return meta_of(a) == meta_of(b) and a.data_ptr() == b.data_ptr() != 0
 
 
 def _difference(served: str, traced: str) -> str:

@@ -201,14 +201,24 @@ def as_tensor(
 
 
 def _is_array(data: Any) -> bool:
-    """Whether data has memory of its own: an array of another library, a buffer."""
+    """Whether data is no plain nested data: an array of another library, a buffer, a deque."""
     plain = (list, tuple, int, float, complex, torch.SymBool)
     return not is_tensor(data) and not isinstance(data, plain) and not is_symbolic(data)
 
 
+def _has_memory(data: Any) -> bool:
+    """Whether what data holds is read from its memory, and not item by item."""
+    try:
+        memoryview(data)
+    except TypeError:
+        return any(hasattr(data, name) for name in ("__array__", "__dlpack__"))
+    return True
+
+
 def _from_array(data: Any, dtype: Any, device: Any, requires_grad: bool, *, copy: bool) -> Done:
     """A tensor from an array, whose memory is read again when the program runs."""
-    current().consumed(data)
+    if not _has_memory(data):
+        current().consumed(data)
     with DisableTorchFunction():
         found: Any = current().births.note(torch.as_tensor(data))
     call = current().call

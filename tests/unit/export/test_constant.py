@@ -59,7 +59,7 @@ def test_values_that_were_read_are_listed_and_tell_that_they_changed(tmp_path: P
 @pytest.mark.parametrize(
     ("read", "name"),
     [
-        (lambda: len(sys.argv), "argv = "),
+        (lambda: len(sys.argv), "len(argv) = "),
         (lambda: torch.__version__ >= (2, 5), "__version__ = "),
         (lambda: sys.version_info >= (3, 11), "version_info = (3, "),
         (torch.cuda.device_count, "device_count() = "),
@@ -67,7 +67,7 @@ def test_values_that_were_read_are_listed_and_tell_that_they_changed(tmp_path: P
         (lambda: os.environ.get("ANYSHAPE_NOT_THERE", "a") == "a", "(absent)"),
         (lambda: hash("a") % 2, "hash('a') = "),
         (lambda: id(STEPS) % 7, "id("),
-        (lambda: len(STEPS), "STEPS = 2"),
+        (lambda: len(STEPS), "len(STEPS) = 2"),
     ],
 )
 def test_facts_of_the_machine_are_listed_in_a_file_too(

@@ -9,7 +9,6 @@ import pytest
 import torch
 
 from anyshape.rules.shared.promote import (
-    DTYPES,
     can_cast,
     complex_of,
     floating,
@@ -25,6 +24,7 @@ COMMON = (
     torch.bfloat16, torch.float32, torch.float64, torch.complex64, torch.complex128,
 )  # fmt: skip
 NUMBERS = (True, 2, 2.5, 2j)
+DTYPES = [d for d in vars(torch).values() if isinstance(d, torch.dtype)]
 
 
 def operands() -> list[torch.Tensor]:

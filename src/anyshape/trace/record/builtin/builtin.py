@@ -427,6 +427,9 @@ class Builtins:
         if not args:
             raise self._recorder.unsupported("dir() without an object in a traced function")
         for x in args:
+            method = self._operators.special(x, "__dir__")
+            if method is not None and len(args) == 1:
+                return self._recorder.born(sorted(self._iterations.iterated(method())))
             own = getattr(x, "__dict__", None)
             if type(own) is dict and not self._recorder.is_born(x):
                 self._recorder.content(own)

@@ -112,8 +112,7 @@ class Containers:
         return o[key]  # raises
 
     def _of_changed(self, o: Any, key: Any) -> Any:
-        kept = self._recorder.kept.get(id(o))
-        if type(key) is int and kept is not None and -len(kept) <= key < len(kept):
+        if type(key) is int and kept_item.has(self._recorder, o, key):
             return kept_item.item(self._recorder, o, key)
         return self._part(kept_item.seen(self._recorder, o), key)
 

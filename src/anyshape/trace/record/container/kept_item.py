@@ -74,6 +74,14 @@ def removed(recorder: Reader, c: Any, key: Any) -> None:
         del recorder.kept[id(c)][key]
 
 
+def has(recorder: Reader, c: Any, key: int) -> bool:
+    """Whether a changed sequence has an item at a place, and is not being changed by a method."""
+    kept = recorder.kept.get(id(c))
+    if kept is None or len(kept) != len(recorder.shadows[id(c)]):
+        return False
+    return -len(kept) <= key < len(kept)
+
+
 def item(recorder: Reader, c: Any, key: int) -> Any:
     """The item of a changed sequence at a place that it has."""
     kept, shadow = recorder.kept[id(c)], recorder.shadows[id(c)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from types import MappingProxyType
+from types import FunctionType, MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from anyshape.trace.record.read.read import ATTRIBUTE, CONTENT, ITEM, LENGTH, MISSING
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from anyshape.trace.record.read.read import Place, Read
 
 _DEEP: Final = 8
-_VALUES: Final = (ITEM, ATTRIBUTE, LENGTH, CONTENT)
+_VALUES: Final = (ITEM, LENGTH, CONTENT)
 
 
 class Watch:
@@ -45,7 +45,7 @@ class Watch:
 
     def changed(self) -> list[Read]:
         """The reads of values, and of whole containers, that find another one now."""
-        return [r for r in self._check.reads if r.kind in _VALUES and not r.holds()]
+        return [r for r in self._check.reads if _is_quiet(r) and not r.holds()]
 
     def label(self, read: Read, depth: int = 0) -> str:
         """The user's words for what was read."""
@@ -90,6 +90,13 @@ class Watch:
         if isinstance(read.owner, MappingProxyType):
             return str(read.owner.get("__qualname__", read.owner.get("__module__", "a class")))
         return read.owner.__qualname__ if isinstance(read.owner, type) else ""
+
+
+def _is_quiet(read: Read) -> bool:
+    """Whether a value is read by no code of the user's."""
+    if read.kind == ATTRIBUTE:
+        return type(type(read.owner).__getattribute__) is not FunctionType
+    return read.kind in _VALUES
 
 
 def _place_in(container: Any, x: Any) -> str:
