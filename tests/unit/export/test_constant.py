@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import os
 import sys
 import types
@@ -100,9 +101,6 @@ def test_a_write_of_what_was_there_is_listed() -> None:
     assert any(c.is_stale for c in program.constants)
 
 
-_count = 3
-
-
 class _Slotted:
     __slots__ = ("k",)
     k: int
@@ -145,21 +143,18 @@ def test_an_attribute_that_is_set_to_what_it_was_is_listed(kind: str) -> None:
         o.k = 1
 
 
-def test_a_global_variable_that_is_set_to_what_it_was_is_listed() -> None:
-    global _count
-
-    def fn(x: torch.Tensor) -> torch.Tensor:
-        global _count
-        _count = 3
-        return x
-
-    program = anyshape.export(fn, (torch.ones(3),))
+def test_a_global_variable_that_is_set_to_what_it_was_is_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "module_with_count.py").write_text(
+        "count = 3\n\n\ndef fn(x):\n    global count\n    count = 3\n    return x\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    module: Any = importlib.import_module("module_with_count")
+    program = anyshape.export(module.fn, (torch.ones(3),))
     assert not any(c.is_stale for c in program.constants)
-    _count = 4
-    try:
-        assert any(c.is_stale for c in program.constants)
-    finally:
-        _count = 3
+    module.count = 4
+    assert any(c.is_stale for c in program.constants)
 
 
 def test_a_cell_that_is_set_to_what_it_was_is_listed() -> None:

@@ -151,24 +151,8 @@ class Recorder(Owners):
         if self._effects != REFUSED:
             return
         self.memos = self._fills()
-        for o, names in self.changed.values():
-            own = getattr(o, "__dict__", {})
-            for name in names:
-                before = own[name] if name in own else _without_getters(o, name)
-                value = self.known[id(o), name]
-                site = self._sites.get((id(o), name))
-                if value is before:
-                    self._note_kept(o, own, name, value)
-                elif not scratch.repeat(self, o, name, value, site):
-                    self._refuse(f"{type(o).__name__}.{name}", o, name)
-        for place, shadow in self.shadows.items():
-            real = self._outside[place]
-            if place in self._spaces:  # the namespace of a module
-                continue
-            site = self._sites.get((id(real), None))
-            if self._is_as_before(shadow, real) or self._is_repeated(real, shadow, site):
-                continue
-            self._refuse(f"a {type(real).__name__}", real)
+        self._need_kept_attributes()
+        self._need_kept_containers()
         for place, cell in self._written_cells.items():
             real = self._outside[place]  # its read is noted where the cell is met
             if cell.cell_contents is not real.cell_contents:
@@ -179,6 +163,28 @@ class Recorder(Owners):
                 self._refuse(f"the global variable {name}", space)
             else:
                 self._note_kept(space, space, name, value)
+
+    def _need_kept_attributes(self) -> None:
+        for o, names in self.changed.values():
+            own = getattr(o, "__dict__", {})
+            for name in names:
+                before = own[name] if name in own else _without_getters(o, name)
+                value = self.known[id(o), name]
+                site = self._sites.get((id(o), name))
+                if value is before:
+                    self._note_kept(o, own, name, value)
+                elif not scratch.repeat(self, o, name, value, site):
+                    self._refuse(f"{type(o).__name__}.{name}", o, name)
+
+    def _need_kept_containers(self) -> None:
+        for place, shadow in self.shadows.items():
+            real = self._outside[place]
+            if place in self._spaces:  # the namespace of a module
+                continue
+            site = self._sites.get((id(real), None))
+            if self._is_as_before(shadow, real) or self._is_repeated(real, shadow, site):
+                continue
+            self._refuse(f"a {type(real).__name__}", real)
 
     def _note_kept(self, o: Any, own: Any, name: str, value: Any) -> None:
         """Note a write that leaves a name as it was as a read of it: the program lacks the write,

@@ -121,6 +121,12 @@ def is_twinned(code: CodeType) -> bool:
     return known or code in _always or (code.co_name in _STACKERS and file == _STACKING)
 
 
+def is_left_as_is(cls: type) -> bool:
+    """Whether a class is one of Python, torch or a library whose methods run as no twins."""
+    file = getattr(sys.modules.get(cls.__module__), "__file__", None)
+    return bool(cls.__flags__ & HEAP) and file is not None and not _is_twinned(file)
+
+
 def twin_always(code: CodeType) -> None:
     """Let functions with this code, which are torch's, run as twins."""
     _always.add(code)
