@@ -4,10 +4,12 @@ what they read outside when the program runs counts, and what they write is writ
 
 from __future__ import annotations
 
+import csv
 import difflib
 import functools
 import json
 import re
+import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -96,7 +98,45 @@ def _of_a_scanner(q: list[float]) -> Any:
     return lambda x: x * re.Scanner([("a", lambda *_: q[0])]).scan("a")[0][0]  # type: ignore[attr-defined]
 
 
+class _Answering:
+    """Objects whose methods other code calls by name."""
+
+    def __init__(self, q: list[float]) -> None:
+        self.q = q
+
+    def write(self, _: Any) -> int:
+        self.q.append(4.0)
+        return 1
+
+    def read(self) -> str:
+        return str(self.q[0])
+
+    def sqrt(self) -> float:
+        return self.q[0]
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        return {**np.array(self.q[:1]).__array_interface__}
+
+
+def _read_from(q: list[float]) -> Any:
+    held: Any = _Answering(q)
+    return lambda x: x * json.load(held)
+
+
+def _method_of_an_item(q: list[float]) -> Any:
+    items = np.empty(1, object)
+    items[0] = _Answering(q)
+    return lambda x: x * np.sqrt(items)[0]
+
+
+def _seen_as_an_array(q: list[float]) -> Any:
+    held: Any = _Answering(q)
+    return lambda x: x * float(np.asarray(held).sum())
+
+
 READING = (
+    _read_from, _method_of_an_item, _seen_as_an_array,
     _vectorized, _vectorized_before, _python_vectorized_before, _partial_vectorized,
     _plain_partial_vectorized, _from_python, _from_python_before, _in_a_list, _in_a_list_before,
     _as_a_key, _of_an_object, _python_of_an_object, _of_an_encoder, _of_a_new_encoder,
@@ -132,7 +172,25 @@ def _setting(q: list[float]) -> Any:
     return fn
 
 
-WRITING = (_adding, _adding_in_a_list, _setting)
+def _writing_to(q: list[float]) -> Any:
+    def fn(x: torch.Tensor) -> torch.Tensor:
+        json.dump(1, _Answering(q))
+        return x * len(q)
+
+    return fn
+
+
+def _writing_rows(q: list[float]) -> Any:
+    held = _Answering(q)
+
+    def fn(x: torch.Tensor) -> torch.Tensor:
+        csv.writer(held).writerow([1])
+        return x * len(q)
+
+    return fn
+
+
+WRITING = (_writing_to, _writing_rows, _adding, _adding_in_a_list, _setting)
 
 
 @pytest.mark.filterwarnings("ignore::anyshape.AnyshapeWarning")
@@ -176,3 +234,13 @@ def test_no_function_with_an_effect_is_called_by_other_code(
     with pytest.raises(EffectError, match="print may be called"):
         anyshape.export(lambda x: (np.vectorize(print)(["a"]), x)[1], (torch.ones(3),))
     assert capsys.readouterr().out == ""
+
+
+def test_an_object_is_given_to_other_code_where_no_profiler_runs() -> None:
+    held: Any = _Answering([3.0])
+    sys.setprofile(lambda *_: None)
+    try:
+        with pytest.raises(EffectError, match="in a profile"):
+            anyshape.export(lambda x: x * json.load(held), (torch.ones(3),))
+    finally:
+        sys.setprofile(None)

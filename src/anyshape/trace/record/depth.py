@@ -64,9 +64,10 @@ def parts_of(recorder: Reader, x: Any) -> list[Any]:
     if id(x) in recorder.changed:
         raise recorder.refusal(f"a changed {kind.__name__} is used by code that is not recorded")
     recorder.kind(x)
+    held = []
     if reads.is_array(x):
         recorder.array(x)
-    held = []
+        held += x.flat if x.dtype == object else ()
     for name in slots:
         value = getattr(x, name, MISSING)
         recorder.note_value(reads.ATTRIBUTE, x, name, value)

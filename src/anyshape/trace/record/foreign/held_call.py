@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
+from anyshape.env.site import in_package
 from anyshape.trace.record.builtin.library import (
     ADVANCING,
     ARRAY_CHANGES,
@@ -101,6 +102,8 @@ def need_own_in(recorder: Reader, x: Any, held: Iterable[Any]) -> None:
 
 def survey_callee(recorder: Reader, f: Any) -> None:
     """Note what an object without a twin, that is called, may call or read."""
+    if in_package(type(f).__module__, "anyshape"):  # which calls twins
+        return
     recorder.deep(f)
     if not type(f).__flags__ & HEAP:  # what it holds has no names
         held = [x for x in gc.get_referents(f) if not isinstance(x, type) and may_reach(x)]

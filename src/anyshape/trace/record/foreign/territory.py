@@ -124,7 +124,8 @@ def is_twinned(code: CodeType) -> bool:
 def is_left_as_is(cls: type) -> bool:
     """Whether a class is one of Python, torch or a library whose methods run as no twins."""
     file = getattr(sys.modules.get(cls.__module__), "__file__", None)
-    return bool(cls.__flags__ & HEAP) and file is not None and not _is_twinned(file)
+    is_others = bool(cls.__flags__ & HEAP) and file is not None and not is_own(file)
+    return is_others and not _is_twinned(file)
 
 
 def twin_always(code: CodeType) -> None:
