@@ -124,8 +124,9 @@ def is_twinned(code: CodeType) -> bool:
 def is_left_as_is(cls: type) -> bool:
     """Whether a class is one of Python, torch or a library whose methods run as no twins."""
     file = getattr(sys.modules.get(cls.__module__), "__file__", None)
-    is_others = bool(cls.__flags__ & HEAP) and file is not None and not is_own(file)
-    return is_others and not _is_twinned(file)
+    if file is None or not cls.__flags__ & HEAP or is_own(file):
+        return False
+    return not _is_twinned(file)
 
 
 def twin_always(code: CodeType) -> None:
