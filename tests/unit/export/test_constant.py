@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import os
 import sys
+import types
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -96,6 +98,76 @@ def test_a_write_of_what_was_there_is_listed() -> None:
     program = anyshape.export(fn, (torch.ones(3),))
     assert not any(c.is_stale for c in program.constants)
     table["k"] = 3.0
+    assert any(c.is_stale for c in program.constants)
+
+
+class _Slotted:
+    __slots__ = ("k",)
+    k: int
+
+
+class _WithClassAttribute:
+    k = 1
+
+
+def _holder(kind: str) -> Any:
+    found: dict[str, Any] = {
+        "object": types.SimpleNamespace,
+        "slots": _Slotted,
+        "module": torch.nn.Module,
+        "class": lambda: _WithClassAttribute,
+        "function": lambda: lambda: None,
+        "python module": lambda: types.ModuleType("held"),
+    }
+    o = found[kind]()
+    o.k = 1
+    return o
+
+
+@pytest.mark.parametrize(
+    "kind", ["object", "slots", "module", "class", "function", "python module"]
+)
+def test_an_attribute_that_is_set_to_what_it_was_is_listed(kind: str) -> None:
+    o = _holder(kind)
+
+    def fn(x: torch.Tensor) -> torch.Tensor:
+        o.k = 1
+        return x
+
+    program = anyshape.export(fn, (torch.ones(3),))
+    assert not any(c.is_stale for c in program.constants)
+    o.k = 2
+    try:
+        assert any(c.is_stale for c in program.constants)
+    finally:
+        o.k = 1
+
+
+def test_a_global_variable_that_is_set_to_what_it_was_is_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "module_with_count.py").write_text(
+        "count = 3\n\n\ndef fn(x):\n    global count\n    count = 3\n    return x\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    module: Any = importlib.import_module("module_with_count")
+    program = anyshape.export(module.fn, (torch.ones(3),))
+    assert not any(c.is_stale for c in program.constants)
+    module.count = 4
+    assert any(c.is_stale for c in program.constants)
+
+
+def test_a_cell_that_is_set_to_what_it_was_is_listed() -> None:
+    count = 3
+
+    def fn(x: torch.Tensor) -> torch.Tensor:
+        nonlocal count
+        count = 3
+        return x
+
+    program = anyshape.export(fn, (torch.ones(3),))
+    assert not any(c.is_stale for c in program.constants)
+    count = 4
     assert any(c.is_stale for c in program.constants)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from anyshape.trace.record.container.recipe import ITERATORS
+from anyshape.trace.record.foreign.held_call import HELD, need_own_in
 from anyshape.trace.record.object_kind import ATOMS, CONTAINERS, HEAP, Function
 from anyshape.trace.record.read import read as reads
 from anyshape.trace.record.read.read import MISSING
@@ -42,6 +43,8 @@ def deep(recorder: Reader, x: Any) -> Any:
 def parts_of(recorder: Reader, x: Any) -> list[Any]:
     """The content of an object, noted as read: its items, its attributes, its slots."""
     kind = type(x)
+    if kind in HELD:
+        return HELD[kind](recorder, x)
     if kind in ATOMS or isinstance(x, torch.Tensor | type):
         return []
     if kind is Function or kind is types.ModuleType:
@@ -55,23 +58,27 @@ def parts_of(recorder: Reader, x: Any) -> list[Any]:
     if recorder.is_born(x):
         own = getattr(x, "__dict__", None)
         held = [getattr(x, name) for name in slots if hasattr(x, name)]
-        return [*held, *own.values()] if type(own) is dict else held
+        held += own.values() if type(own) is dict else ()
+        need_own_in(recorder, x, held)
+        return held
     if id(x) in recorder.changed:
         raise recorder.refusal(f"a changed {kind.__name__} is used by code that is not recorded")
     recorder.kind(x)
+    held = []
     if reads.is_array(x):
         recorder.array(x)
-    held = []
+        held += x.flat if x.dtype == object else ()
     for name in slots:
         value = getattr(x, name, MISSING)
         recorder.note_value(reads.ATTRIBUTE, x, name, value)
         held += [] if value is MISSING else [value]
     own = getattr(x, "__dict__", None)
-    if type(own) is not dict:
-        return held
-    recorder.owned(own, x)
-    recorder.content(own)
-    return [*held, *own.values()]
+    if type(own) is dict:
+        recorder.owned(own, x)
+        recorder.content(own)
+        held += own.values()
+    need_own_in(recorder, x, held)
+    return held
 
 
 def _slots_of(base: type) -> list[str]:

@@ -70,8 +70,18 @@ class Hooks:
             recorder.set_cell(real, value)
         return value
 
-    def importing(self) -> None:
-        """An import comes, which Python leaves to a builtin."""
+    def importing(self, *names: str) -> None:
+        """Modules are to be imported."""
+        self._need_import()
+        self.recorder.importing += [(name, ()) for name in names]
+
+    def importing_from(self, module: str, level: int, *names: str) -> None:
+        """Names are to be imported from a module."""
+        self._need_import()
+        self.recorder.importing.append((_absolute(module, level), names))
+
+    def _need_import(self) -> None:
+        """Note that Python leaves imports to its own builtin."""
         own = vars(builtins)
         if self.recorder.note(reads.ITEM, own, "__import__", own["__import__"]) is not _IMPORT:
             raise self.recorder.refusal("builtins.__import__ was replaced")
@@ -79,14 +89,14 @@ class Hooks:
     def imported(self, *names: str) -> None:
         """Modules were imported."""
         for name in names:
+            self.recorder.importing.remove((name, ()))
             self.recorder.note(reads.ITEM, sys.modules, name, sys.modules[name])
 
     def imported_from(self, module: str, level: int, name: str, value: Any) -> None:
         """A name was imported from a module."""
-        if level:
-            package = str(sys._getframe(1).f_globals["__package__"]).split(".")
-            package = package[: len(package) - level + 1]
-            module = ".".join([*package, module] if module else package)
+        module = _absolute(module, level)
+        self.recorder.importing = [i for i in self.recorder.importing if i[0] != module]
+        self.recorder.note(reads.ITEM, sys.modules, module, sys.modules[module])
         own = vars(sys.modules[module])
         if self.recorder.assigned_global(own, name) is not reads.MISSING:
             raise self.recorder.refusal(f"{name} is imported, which was assigned before")
@@ -99,6 +109,15 @@ class Hooks:
         for name in names:
             if name not in space and name in space.real:  # type: ignore[attr-defined]
                 space[name]
+
+
+def _absolute(module: str, level: int) -> str:
+    """The name of a module, for the function that calls the hook."""
+    if not level:
+        return module
+    package = str(sys._getframe(2).f_globals["__package__"]).split(".")
+    package = package[: len(package) - level + 1]
+    return ".".join([*package, module] if module else package)
 
 
 _IMPORT: Final = builtins.__import__

@@ -17,7 +17,7 @@ OPERATORS: Final = (
     "ixor", "ilshift", "irshift",
 )  # fmt: skip
 _NOTHING: Final = (
-    "tries", "prefetch", "importing", "imported", "imported_from", "class_body",
+    "tries", "prefetch", "importing", "importing_from", "imported", "imported_from", "class_body",
     "generator_starts", "generator_ends",
 )  # fmt: skip
 

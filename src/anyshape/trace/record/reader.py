@@ -25,6 +25,7 @@ from anyshape.trace.record.attribute import tensor_class
 from anyshape.trace.record.attribute.own_dict import module_of
 from anyshape.trace.record.attribute.own_getter import OwnGetters
 from anyshape.trace.record.builtin.array_memory import need_unwritten
+from anyshape.trace.record.builtin.module_call import note_failed_import
 from anyshape.trace.record.builtin.number_context import contexts_of
 from anyshape.trace.record.call.twin_function import make_twin
 from anyshape.trace.record.container.open_generator import OpenGenerators
@@ -89,6 +90,7 @@ class Reader:
         self.root: Any = None  # the object of a compiled method
         self._root_kind: Any = None
         self.hooks: Any = None
+        self.importing: list[tuple[str, tuple[str, ...]]] = []  # what did not end, at the end
 
     # ------------------------------------------------------------------ where objects come from
 
@@ -339,6 +341,8 @@ class Reader:
         for _, tensor in self.tracer.graph.constants:
             place = (reads.META, id(tensor), None)
             self.reads[place] = (reads.META, tensor, None, reads.meta_of(tensor))
+        for module, names in self.importing:
+            note_failed_import(self, module, names)
         contexts = contexts_of(self.tracer.env, self._outside.values(), self._born.values())
         asked = [(reads.CALL, context, (), context()) for context in contexts]
         for read in (*tensor_class.reads_of(self.tracer), *asked):

@@ -151,14 +151,32 @@ class Recorder(Owners):
         if self._effects != REFUSED:
             return
         self.memos = self._fills()
+        self._need_kept_attributes()
+        self._need_kept_containers()
+        for place, cell in self._written_cells.items():
+            real = self._outside[place]  # its read is noted where the cell is met
+            if cell.cell_contents is not real.cell_contents:
+                self._refuse("a variable of a closure", real)
+        for place, name in self._globals:
+            space, value = self._spaces[place].real, self._spaces[place][name]
+            if value is not space.get(name, MISSING):
+                self._refuse(f"the global variable {name}", space)
+            else:
+                self._note_kept(space, space, name, value)
+
+    def _need_kept_attributes(self) -> None:
         for o, names in self.changed.values():
             own = getattr(o, "__dict__", {})
             for name in names:
                 before = own[name] if name in own else _without_getters(o, name)
                 value = self.known[id(o), name]
                 site = self._sites.get((id(o), name))
-                if value is not before and not scratch.repeat(self, o, name, value, site):
+                if value is before:
+                    self._note_kept(o, own, name, value)
+                elif not scratch.repeat(self, o, name, value, site):
                     self._refuse(f"{type(o).__name__}.{name}", o, name)
+
+    def _need_kept_containers(self) -> None:
         for place, shadow in self.shadows.items():
             real = self._outside[place]
             if place in self._spaces:  # the namespace of a module
@@ -167,13 +185,16 @@ class Recorder(Owners):
             if self._is_as_before(shadow, real) or self._is_repeated(real, shadow, site):
                 continue
             self._refuse(f"a {type(real).__name__}", real)
-        for place, cell in self._written_cells.items():
-            real = self._outside[place]
-            if cell.cell_contents is not real.cell_contents:
-                self._refuse("a variable of a closure", real)
-        for place, name in self._globals:
-            if self._spaces[place][name] is not self._spaces[place].real.get(name, MISSING):
-                self._refuse(f"the global variable {name}", self._spaces[place].real)
+
+    def _note_kept(self, o: Any, own: Any, name: str, value: Any) -> None:
+        """Note a write that leaves a name as it was as a read of it: the program lacks the write,
+        which a change of it from outside would show.
+        """
+        if name in own:
+            self.owned(own, o)
+            self.note(reads.ITEM, own, name, value)
+        else:
+            self.note(reads.ATTRIBUTE, o, name, value)
 
     def _is_as_before(self, shadow: Any, real: Any) -> bool:
         """Whether a container holds what it held, which is a read then: a write of it is left out

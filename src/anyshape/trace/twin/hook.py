@@ -48,6 +48,12 @@ def hook(name: str, *args: ast.expr) -> ast.Call:
     return ast.copy_location(made, args[0]) if args and hasattr(args[0], "lineno") else made
 
 
+def around(n: ast.stmt, before: ast.Call, *after: ast.Call) -> list[ast.stmt]:
+    """A statement between calls of hooks."""
+    first, *others = [ast.copy_location(ast.Expr(call), n) for call in (before, *after)]
+    return [first, n, *others]
+
+
 def set_display(n: ast.Set) -> ast.Call:
     """A display of a set, for whose parts with stars Python does not ask how long they may be."""
     for part in n.elts:

@@ -428,19 +428,19 @@ class Rewrite(ast.NodeTransformer):
         for a in n.names:
             self._need_local(a.asname or a.name.partition(".")[0])
         names = [ast.Constant(a.name) for a in n.names]
-        asked = ast.copy_location(ast.Expr(hook("importing")), n)
-        return [asked, n, ast.copy_location(ast.Expr(hook("imported", *names)), n)]
+        return hooks.around(n, hook("importing", *names), hook("imported", *names))
 
     def visit_ImportFrom(self, n: ast.ImportFrom) -> Any:
         if any(a.name == "*" for a in n.names):
             raise NoTwinError
-        made: list[ast.stmt] = [ast.copy_location(ast.Expr(hook("importing")), n), n]
-        for a in n.names:
+        where = (ast.Constant(n.module or ""), ast.Constant(n.level))
+        names = [ast.Constant(a.name) for a in n.names]
+        made = [hook("importing_from", *where, *names)]
+        for a, name in zip(n.names, names, strict=True):
             self._need_local(a.asname or a.name)
             value = ast.Name(a.asname or a.name, _LOAD)
-            where = (ast.Constant(n.module or ""), ast.Constant(n.level), ast.Constant(a.name))
-            made.append(ast.copy_location(ast.Expr(hook("imported_from", *where, value)), n))
-        return made
+            made.append(hook("imported_from", *where, name, value))
+        return hooks.around(n, *made)
 
     def visit_FunctionDef(self, n: ast.FunctionDef) -> Any:
         self._need_local(n.name)

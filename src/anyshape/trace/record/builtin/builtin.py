@@ -44,6 +44,7 @@ from anyshape.trace.record.builtin.library import (
     is_pure,
 )
 from anyshape.trace.record.builtin.meaning import Meanings
+from anyshape.trace.record.builtin.module_call import module_calls
 from anyshape.trace.record.builtin.number_call import number_calls
 from anyshape.trace.record.builtin.number_context import for_decimal
 from anyshape.trace.record.builtin.pybind import is_binding, is_of_cpp
@@ -55,7 +56,8 @@ from anyshape.trace.record.container.kept_item import changed
 from anyshape.trace.record.effect import outlet, warning_block
 from anyshape.trace.record.effect.draw import Draws
 from anyshape.trace.record.foreign.alone import need_copied_by_python
-from anyshape.trace.record.foreign.lent import FUNCTIONS, is_of_user
+from anyshape.trace.record.foreign.held_call import HELD, leads_to_user, survey_callee
+from anyshape.trace.record.foreign.lent import FUNCTIONS
 from anyshape.trace.record.foreign.plain_call import PlainCalls, called
 from anyshape.trace.record.foreign.repeated_call import call_once
 from anyshape.trace.record.foreign.territory import is_twinned
@@ -150,7 +152,7 @@ class Builtins:
         yield operator.contains, self._contains
         yield from outlet.substitutes(self._recorder)
         yield from warning_block.substitutes(self._recorder)
-        for f, substitute in (*TORCH_SUBSTITUTES(), *setting_calls()):
+        for f, substitute in (*TORCH_SUBSTITUTES(), *setting_calls(), *module_calls()):
             yield f, functools.partial(of_torch, substitute, self._recorder)
 
     def _is_set(self, m: Any) -> Any:
@@ -363,6 +365,7 @@ class Builtins:
 
     def foreign(self, f: Any, /, *args: Any, **named: Any) -> Any:
         """Call an object of a class in C, such as a function of NumPy."""
+        survey_callee(self._recorder, f)
         return self._plain(f, *args, **named)
 
     def make(self, cls: Any, /, *args: Any, **named: Any) -> Any:  # noqa: C901, PLR0912  one case per kind
@@ -380,12 +383,13 @@ class Builtins:
         module = cls.__module__
         if module in ("random", "_random") or in_package(module, "numpy.random"):
             return self.draws.made(cls, args, named)
-        if (
-            module.partition(".")[0] not in KEEPING
-            and not is_pure(module)
-            and any(type(a) in FUNCTIONS and is_of_user(a) for a in (*args, *named.values()))
+        if module.partition(".")[0] not in KEEPING and any(
+            map(leads_to_user, (*args, *named.values()))
         ):
             raise self._recorder.refusal(f"a function is given to a {cls.__name__}")
+        for a in (*args, *named.values()) if module.partition(".")[0] not in KEEPING else ():
+            if type(a) in HELD:
+                self._recorder.deep(a)
         if issubclass(cls, io.IOBase) and cls not in _IN_MEMORY:
             raise self._recorder.refusal(f"a {cls.__name__} is made")
         if issubclass(cls, decimal.Decimal):

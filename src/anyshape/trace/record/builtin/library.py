@@ -28,7 +28,7 @@ PURE: Final = frozenset(
      "dataclasses", "datetime", "decimal", "difflib", "enum", "fractions", "functools", "hashlib",
      "heapq", "html", "inspect", "ipaddress", "json", "keyword", "math", "numbers",
      "operator", "packaging", "re", "statistics", "string", "struct", "textwrap", "types", "typing",
-     "unicodedata", "urllib.parse", "warnings", "weakref", "zlib", "threading", "importlib",
+     "unicodedata", "urllib.parse", "warnings", "weakref", "zlib", "threading",
      "_weakrefset", "_collections_abc", "os", "traceback")
 )  # fmt: skip
 # modules whose classes keep functions that a trace finds again when it calls the object

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import types
 from collections import Counter, deque
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,6 +11,7 @@ from anyshape.trace.record.container import kept_item
 from anyshape.trace.record.container.method_name import BLIND, CHANGING, CONSUMING, FRESH
 from anyshape.trace.record.effect import effect
 from anyshape.trace.record.effect.held import Held
+from anyshape.trace.record.foreign.lent import may_reach
 from anyshape.trace.record.object_kind import ATOMS, CONTAINERS, Function
 from anyshape.trace.record.read.read import MISSING
 
@@ -213,11 +213,8 @@ class ContainerMethods:
         if args and name in CONSUMING:
             args = tuple([self._consumed(a, name in _GATHERING) for a in args])
         if named:
-            functions = (Function, types.MethodType)
-            named = {
-                k: self._containers.calls.ready(a) if type(a) in functions else a
-                for k, a in named.items()
-            }
+            ready = self._containers.calls.ready
+            named = {k: ready(a) if may_reach(a) else a for k, a in named.items()}
         return args, named
 
     def _consumed(self, x: Any, is_gathered: bool) -> Any:

@@ -22,16 +22,18 @@ from anyshape.rules.dispatch.op_name import NOT_OPS
 from anyshape.rules.dispatch.resolve import resolve
 from anyshape.symbolic.torch_calls import HANDLED
 from anyshape.torch_compat.aten_op import VARIABLE_FUNCTIONS, is_op
-from anyshape.trace.record.object_kind import ATOMS, CONTAINERS
+from anyshape.trace.record.object_kind import ATOMS, CONTAINERS, HEAP
 
 _COMPUTING: Final = """
-    abs all any ascii bin bool bytearray bytes callable chr complex dict divmod enumerate filter
-    float format frozenset hex int isinstance issubclass len list map max min object oct ord pow
-    property range repr reversed round set slice sorted staticmethod str sum super tuple type zip
-    classmethod NotImplemented Ellipsis hash __build_class__
+    abs all any ascii bin callable chr divmod format hash hex isinstance issubclass len max min oct
+    ord pow repr round sorted sum NotImplemented Ellipsis __build_class__
 """
-_BUILTINS: Final = frozenset(
-    id(getattr(builtins, name)) for name in _COMPUTING.split() if hasattr(builtins, name)
+_BUILTINS: Final = frozenset(id(getattr(builtins, name)) for name in _COMPUTING.split())
+_CLASSES: Final = frozenset(  # all but the one that opens the memory of an object
+    id(x)
+    for x in vars(builtins).values()
+    if isinstance(x, type) and x is not memoryview
+    if not x.__flags__ & HEAP or issubclass(x, BaseException)
 )
 _MODULES: Final = frozenset(
     ("math", "cmath", "operator", "_operator", "functools", "_functools", "itertools", "typing",
@@ -61,7 +63,7 @@ def is_value(x: Any) -> bool:
 
 def computes(f: Any) -> bool:
     """Whether a function or class, that is not the user's, is known to compute only."""
-    if id(f) in _BUILTINS:
+    if id(f) in _BUILTINS or id(f) in _CLASSES:
         return True
     module, name = getattr(f, "__module__", None), getattr(f, "__name__", "")
     if type(f) is types.MethodDescriptorType:
@@ -101,7 +103,5 @@ def is_of_kernels(f: Any, name: str) -> bool:
 def _makes_values(kind: type) -> bool:
     """Whether a class of torch's or of Python's makes objects without effects."""
     if kind in _BLOCKS or kind in _VALUES or kind in ATOMS:
-        return True
-    if issubclass(kind, BaseException) and kind.__module__ == "builtins":
         return True
     return kind in CONTAINERS or issubclass(kind, torch.Tensor | tuple)

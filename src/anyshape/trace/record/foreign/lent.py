@@ -97,9 +97,9 @@ class Lent:
         return x
 
     def _part(self, x: Any, lend: Any) -> Any:
-        if type(x) not in FUNCTIONS:
+        if isinstance(x, type) or not may_reach(x):
             return self.lend_parts(x, lend)
-        if not is_of_user(x):
+        if type(x) in FUNCTIONS and not is_of_user(x):
             return x
         self._inner.add(id(x))
         return lend(x)

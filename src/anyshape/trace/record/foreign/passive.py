@@ -35,8 +35,13 @@ def active_method(x: Any) -> str | None:
 
 def active_part(x: Any) -> str | None:
     """The same of an object, or of what a plain container holds."""
+    return next((m for part in parts_of_call(x) if (m := active_method(part)) is not None), None)
+
+
+def parts_of_call(x: Any) -> tuple[Any, ...]:
+    """An argument of a call, and what it holds, if it is a plain container."""
     parts = (*x.keys(), *x.values()) if type(x) is dict else x if type(x) in _PLAIN else ()
-    return next((m for part in (x, *parts) if (m := active_method(part)) is not None), None)
+    return (x, *parts)
 
 
 def _is_users(f: Any, owner: type) -> bool:

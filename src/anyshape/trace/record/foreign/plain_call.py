@@ -12,6 +12,7 @@ from anyshape.symbolic.numpy_scalar import value_of
 from anyshape.trace.graph.graph import SYMBOLIC
 from anyshape.trace.record.foreign.alone import born_alone, need_copied_by_python
 from anyshape.trace.record.foreign.lent import Lent
+from anyshape.trace.record.foreign.watched_call import call_watched
 from anyshape.trace.record.read import read as reads
 from anyshape.trace.record.read.read import is_array
 from anyshape.trace.state.generator_state import is_generator
@@ -98,7 +99,8 @@ class PlainCalls:
         ]
         shared = [a for a in shared if not isinstance(a, type) and not self._recorder.may_write(a)]
         arrays = [(a, a.copy()) for a in shared]
-        held = [called(f, given, others)]
+        everything = (*given, *others.values())
+        held = [call_watched(self._recorder, f, everything, lambda: called(f, given, others))]
         if getattr(f, "__module__", None) in _PICKLING:
             need_copied_by_python(self._recorder, held[0])
         born_alone(self._recorder, held)

@@ -16,7 +16,7 @@ import sys
 import types
 import weakref
 from collections import namedtuple
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import torch
 
@@ -29,7 +29,7 @@ from anyshape.trace.record.read import read as reads
 from anyshape.trace.record.read.read import MISSING, is_array
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from anyshape.trace.record.reader import Reader
 
@@ -86,41 +86,55 @@ class Reach:
     def _refuse(self, what: str) -> Exception:
         return self._recorder.refusal(f"{self._name} has no source, and may use {what}")
 
-    def _visit(self, x: Any) -> None:  # noqa: C901  one case per kind of object
-        kind = type(x)
+    def _visit(self, x: Any) -> None:
         if id(x) in self._seen or is_value(x) or x is MISSING:
             return
         self._seen[id(x)] = x
         if len(self._seen) > _MOST:
             raise self._refuse("many objects")
-        if kind is Function and not is_framework(x.__code__.co_filename):
-            self._of_function(x)
-        elif kind is types.MethodType:
-            self._todo += (x.__func__, x.__self__)
-        elif kind is functools.partial:
-            self._todo += (x.func, x.args, x.keywords)
-        elif isinstance(x, _WRAPPING):
-            self._todo += _behind(x)
-        elif kind is weakref.ref:
-            self._todo.append(x())
-        elif kind is types.ModuleType:
-            self._holders.append(x)
-        elif isinstance(x, type) and not is_library(x):
-            self.makes = self.has_objects = True
-            self._holders.append(x)
-            self._todo += self._special(x)
-            self._todo += self._special(type(x))
-        elif is_array(x):
-            self._note(x)
-        elif isinstance(x, CONTAINERS) or _is_object(x):
-            self._note(x)
-            if isinstance(x, CONTAINERS):
-                self._todo += [*x.keys(), *x.values()] if isinstance(x, dict) else list(x)
-            if _is_object(x):
-                self._holders.append(x)
-                self._todo += self._special(kind)
-        elif not computes(x):
-            raise self._refuse(getattr(x, "__qualname__", None) or f"a {kind.__name__}")
+        step = _BY_KIND.get(type(x))
+        if step is None:
+            step = next(step for is_one, step in _BY_TEST if is_one(x))
+        step(self, x)
+
+    def _of_method(self, m: types.MethodType) -> None:
+        self._todo += (m.__func__, m.__self__)
+
+    def _of_partial(self, f: functools.partial[Any]) -> None:
+        self._todo += (f.func, f.args, f.keywords)
+
+    def _of_wrapper(self, d: Any) -> None:
+        self._todo += _behind(d)
+
+    def _of_reference(self, r: weakref.ref[Any]) -> None:
+        self._todo.append(r())
+
+    def _of_module(self, m: types.ModuleType) -> None:
+        self._holders.append(m)
+
+    def _of_class(self, cls: type) -> None:
+        self.makes = self.has_objects = True
+        self._holders.append(cls)
+        self._todo += self._special(cls)
+        self._todo += self._special(type(cls))
+
+    def _of_container(self, c: Any) -> None:
+        self._note(c)
+        self._todo += [*c.keys(), *c.values()] if isinstance(c, dict) else list(c)
+        if _is_object(c):
+            self._of_holder(c)
+
+    def _of_object(self, o: Any) -> None:
+        self._note(o)
+        self._of_holder(o)
+
+    def _of_holder(self, o: Any) -> None:
+        self._holders.append(o)
+        self._todo += self._special(type(o))
+
+    def _of_other(self, x: Any) -> None:
+        if not computes(x):
+            raise self._refuse(getattr(x, "__qualname__", None) or f"a {type(x).__name__}")
 
     def _note(self, x: Any) -> None:
         self.has_objects |= not self._recorder.is_born(x)
@@ -279,6 +293,29 @@ def _is_object(x: Any) -> bool:
     return bool(kind.__flags__ & HEAP) and is_open and kind not in ATOMS
 
 
+def _is_followed(x: Any) -> bool:
+    """Whether an object is a function of the user's, or of a library."""
+    return type(x) is Function and not is_framework(x.__code__.co_filename)
+
+
 def _is_of_framework(m: types.ModuleType) -> bool:
     is_builtin = m.__name__ in sys.builtin_module_names
     return is_builtin or is_framework(getattr(m, "__file__", None) or "")
+
+
+_Step: TypeAlias = "Callable[[Reach, Any], None]"
+_BY_KIND: Final[dict[type, _Step]] = {
+    types.MethodType: Reach._of_method,
+    functools.partial: Reach._of_partial,
+    weakref.ref: Reach._of_reference,
+    types.ModuleType: Reach._of_module,
+}
+_BY_TEST: Final[tuple[tuple[Callable[[Any], bool], _Step], ...]] = (  # the first that holds
+    (_is_followed, Reach._of_function),
+    (lambda x: isinstance(x, _WRAPPING), Reach._of_wrapper),
+    (lambda x: isinstance(x, type) and not is_library(x), Reach._of_class),
+    (is_array, Reach._note),
+    (lambda x: isinstance(x, CONTAINERS), Reach._of_container),
+    (_is_object, Reach._of_object),
+    (lambda _: True, Reach._of_other),
+)

@@ -121,6 +121,14 @@ def is_twinned(code: CodeType) -> bool:
     return known or code in _always or (code.co_name in _STACKERS and file == _STACKING)
 
 
+def is_left_as_is(cls: type) -> bool:
+    """Whether a class is one of Python, torch or a library whose methods run as no twins."""
+    file = getattr(sys.modules.get(cls.__module__), "__file__", None)
+    if file is None or not cls.__flags__ & HEAP or is_own(file):
+        return False
+    return not _is_twinned(file)
+
+
 def twin_always(code: CodeType) -> None:
     """Let functions with this code, which are torch's, run as twins."""
     _always.add(code)
