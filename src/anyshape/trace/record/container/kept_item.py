@@ -12,7 +12,7 @@ list that the program empties, it depends on nothing.
 from __future__ import annotations
 
 import operator
-from collections import deque
+from collections import OrderedDict, deque
 from typing import TYPE_CHECKING, Any, Final
 
 from anyshape.trace.record.object_kind import ATOMS, CONTAINERS
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from anyshape.trace.record.reader import Reader
 
 _ONE_NEW: Final = ("append", "appendleft")
+_WITH_PARTS: Final = (list, tuple, deque, OrderedDict, dict)
 _MOVING: Final = ("pop", "popleft", "reverse", "rotate")
 
 
@@ -179,12 +180,14 @@ def whole(recorder: Reader, x: Any) -> Any:
 
 
 def _with_parts(x: Any, seen_part: Callable[[Any], Any]) -> Any:
-    """A list, tuple, deque or dict with other parts; itself, if these are the same objects."""
-    if type(x) is dict:
-        values = [seen_part(value) for value in x.values()]
-        is_same = all(map(operator.is_, values, x.values()))
-        return x if is_same else dict(zip(x, values, strict=True))
-    if type(x) not in (list, tuple, deque):
+    """A list, tuple, deque or dict with other parts, of the class that C takes it for; itself, if
+    these are the same objects.
+    """
+    base: Any = next((kind for kind in _WITH_PARTS if isinstance(x, kind)), None)
+    if base is None:
         return x
-    parts = [seen_part(part) for part in x]
-    return x if all(map(operator.is_, parts, x)) else type(x)(parts)
+    old = list(base.values(x) if issubclass(base, dict) else base.__iter__(x))
+    parts = [seen_part(part) for part in old]
+    if all(map(operator.is_, parts, old)):
+        return x
+    return base(zip(base.keys(x), parts, strict=True) if issubclass(base, dict) else parts)
