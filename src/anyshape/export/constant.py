@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import torch
 
-from anyshape.trace.record.attribute.tensor_class import has_own_methods
 from anyshape.trace.record.object_kind import ATOMS, SYMBOLIC
 from anyshape.trace.record.read.read import ABSENT, CALL, CONTENT, KIND, LENGTH, META, MISSING, Read
 
@@ -76,7 +75,7 @@ def _is_value(read: Read) -> bool:
     owner, key, value = read.owner, read.key, read.value
     if read.kind in (KIND, META) or (type(key) is str and key in _OF_FUNCTIONS):
         return False
-    if owner is has_own_methods or (read.kind == LENGTH and isinstance(owner, MappingProxyType)):
+    if read.kind == LENGTH and isinstance(owner, MappingProxyType):
         return False
     if read.kind == CONTENT:
         return len(value) > 1 and all(_is_data(x) for x in value[1:])

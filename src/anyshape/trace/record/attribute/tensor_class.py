@@ -33,21 +33,17 @@ _SPECIAL: Final = {
     if is_special(name) and (callable(f) or hasattr(type(f), "__get__"))
 }
 _PUT: Final = frozenset(name for name, f in _SPECIAL.items() if not is_torchs(f))
-_UNNOTED: Final = [name for name in _SPECIAL if name not in PYTHON_METHODS]
+_UNNOTED: Final = {name: f for name, f in _SPECIAL.items() if name not in PYTHON_METHODS}
 _METHODS: Final = frozenset(n for n, f in _PLAIN.items() if type(f) is FunctionType)
 
 
 def reads_of(tracer: Tracer) -> Iterator[tuple[str, Any, Any, Any]]:
     """What a trace has read of the class without looking a name up."""
     yield reads.LENGTH, NAMES, None, len(NAMES)
-    yield reads.CALL, has_own_methods, (), True
+    for name, f in _UNNOTED.items():
+        yield reads.ITEM, NAMES, name, f
     for name in sorted(tracer.met_methods):
         yield reads.ITEM, NAMES, name, PYTHON_METHODS[name]
-
-
-def has_own_methods() -> bool:
-    """Whether the special methods that no trace notes are those that were there."""
-    return all(NAMES.get(name) is _SPECIAL[name] for name in _UNNOTED)
 
 
 class TensorClass:
