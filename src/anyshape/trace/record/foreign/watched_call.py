@@ -1,7 +1,8 @@
 """Calls of code without a twin that is given objects of the user's: it may call their methods.
 
 Which ones it calls, such as `write` of what `json.dump` writes to, no name tells. So the call is
-watched: where a function of the user's begins that is no twin, it is stopped, and the call refused.
+watched: where one of their methods begins, it is stopped, and the call refused. Other functions of
+the user's that run meanwhile, such as callbacks of the garbage collector, are none of its business.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from anyshape.trace.record.read.read import is_array
 from anyshape.trace.twin.twin import is_twin
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from anyshape.trace.record.reader import Reader
 
@@ -34,7 +35,9 @@ def call_watched(recorder: Reader, f: Any, given: Iterable[Any], call: Callable[
     """
     if in_package(type(f).__module__, "anyshape"):  # which calls twins
         return call()
-    if not any(has_methods(part) for a in (getattr(f, "__self__", f), *given) for part in _held(a)):
+    objects = [part for a in (getattr(f, "__self__", f), *given) for part in _held(a)]
+    methods = {code for x in objects for code in _methods_of(x)}
+    if not methods:
         return call()
     before = sys.getprofile()
     if getattr(before, "__module__", "") == __name__:  # a call that is watched calls the program
@@ -45,7 +48,7 @@ def call_watched(recorder: Reader, f: Any, given: Iterable[Any], call: Callable[
 
     def watch(frame: types.FrameType, event: str, _: Any) -> None:
         code = frame.f_code
-        if event == "call" and _is_code_of_user(code):
+        if event == "call" and code in methods:
             began.append(code.co_qualname)
             raise _refusal(recorder, code.co_qualname)
 
@@ -71,25 +74,27 @@ def _held(x: Any) -> tuple[Any, ...]:
     return (x, *gc.get_referents(x))
 
 
-def has_methods(x: Any) -> bool:
-    """Whether an object is a method of the user's, or has some."""
+def _methods_of(x: Any) -> Iterator[types.CodeType]:
+    """The code of a method of the user's, or of those that an object has; but for its finalizer."""
     kind = type(x)
     if kind is types.MethodType:
-        return _is_users(x.__func__)
-    if kind in ATOMS or isinstance(x, _APART) or not kind.__flags__ & HEAP:
-        return False
-    own = getattr(x, "__dict__", None)
-    held = [*own.values()] if type(own) is dict else []
-    held += [f for base in kind.__mro__ if base.__flags__ & HEAP for f in vars(base).values()]
-    return any(map(_is_users, held))
+        yield from _codes(x.__func__)
+    elif kind not in ATOMS and not isinstance(x, _APART) and kind.__flags__ & HEAP:
+        own = getattr(x, "__dict__", None)
+        for f in own.values() if type(own) is dict else ():
+            yield from _codes(f)
+        for base in kind.__mro__:
+            for name, f in vars(base).items() if base.__flags__ & HEAP else ():
+                if name != "__del__":
+                    yield from _codes(f)
 
 
-def _is_users(f: Any) -> bool:
-    if isinstance(f, property):
-        f = f.fget
-    elif isinstance(f, staticmethod | classmethod):
-        f = f.__func__
-    return type(f) is Function and _is_code_of_user(f.__code__)
+def _codes(f: Any) -> Iterator[types.CodeType]:
+    parts = (f.fget, f.fset, f.fdel) if isinstance(f, property) else (f,)
+    for part in parts:
+        function = part.__func__ if isinstance(part, staticmethod | classmethod) else part
+        if type(function) is Function and _is_code_of_user(function.__code__):
+            yield function.__code__
 
 
 def _is_code_of_user(code: types.CodeType) -> bool:
