@@ -50,7 +50,7 @@ class Watch:
     def label(self, read: Read, depth: int = 0) -> str:
         """The user's words for what was read."""
         owner = self._owner(read, depth)
-        name = owner or f"a {type(read.owner).__name__}"
+        name = owner or _kind_of(read.owner)
         match read.kind:
             case "content" | "keys":
                 return f"the content of {name}"
@@ -90,6 +90,13 @@ class Watch:
         if isinstance(read.owner, MappingProxyType):
             return str(read.owner.get("__qualname__", read.owner.get("__module__", "a class")))
         return read.owner.__qualname__ if isinstance(read.owner, type) else ""
+
+
+def _kind_of(owner: Any) -> str:
+    """What an object is that nothing of the user's leads to; of a dict, some keys."""
+    name = f"a {type(owner).__name__}"
+    keys = [key for key in dict.keys(owner) if type(key) is str][:3] if type(owner) is dict else ()
+    return f"{name} with the keys {', '.join(map(repr, keys))}" if keys else name
 
 
 def _is_quiet(read: Read) -> bool:
