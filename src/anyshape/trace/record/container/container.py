@@ -221,7 +221,7 @@ class Containers:
                 return False
         shadow = recorder.shadows.get(id(o))
         if shadow is not None and not (isinstance(o, dict) and self._is_base(o, key)):
-            return key in kept_item.whole(recorder, o)
+            return self._finds(key, o)
         if isinstance(o, dict | set) and not recorder.is_born(o) and type(key) not in SYMBOLIC:
             found = key in o
             if isinstance(o, dict) and found:
@@ -233,7 +233,13 @@ class Containers:
             return found
         if not isinstance(o, CONTAINERS):
             o = self.iterated(o) if self._special(o, "__iter__") else o
-        return kept_item.whole(recorder, key) in kept_item.whole(recorder, o)
+        return self._finds(key, o)
+
+    def _finds(self, key: Any, o: Any) -> bool:
+        """`key in o` by C, which compares it with keys, or with items and what they hold."""
+        if isinstance(o, dict | set | frozenset):
+            return key in self._recorder.content(o)
+        return kept_item.whole(self._recorder, key) in kept_item.whole(self._recorder, o)
 
     def looked_up(self, o: Any, key: Any) -> Any:
         """The key of a dict or set that a symbolic integer equals; MISSING if none does."""

@@ -77,7 +77,7 @@ class Views:
 
     def contains(self, key: Any, o: Any) -> bool:
         """`key in o`."""
-        if type(o) in _METHODS:
+        if type(o) in _METHODS and _METHODS[type(o)] != "keys":
             d = self.dict_of(o)
             held = kept_item.whole(self._recorder, gc.get_referents(o)[0] if d is None else d)
             return kept_item.whole(self._recorder, key) in native(held, _METHODS[type(o)])()
