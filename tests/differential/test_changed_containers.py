@@ -280,3 +280,27 @@ def test_a_cache_of_keys_and_values_in_lists_has_few_programs() -> None:
         assert torch.allclose(compiled(x), step(theirs, x))
     assert compiled.stats.traces <= 5
     assert compiled.stats.eager == 0
+
+
+def inserted(q: Any, x: Any) -> Any:
+    q.insert(3, x.sum())
+    return x + q[-1]
+
+
+def pushed(q: Any, x: Any) -> Any:
+    q.appendleft(x.sum())
+    return x + q[-1]
+
+
+@pytest.mark.parametrize("f", [inserted, pushed])
+def test_a_place_that_depends_on_the_length(f: Any) -> None:
+    """A list is longer than the place of an insertion, or a deque is full, only later."""
+    q: Any = deque(maxlen=4) if f is pushed else []
+    compiled = anyshape.compile(lambda x: f(q, x))
+    for held in (3, 3, 4, 4, 7, 0, 1):
+        outcomes = []
+        for g in (compiled, lambda x: f(q, x)):
+            q.clear()
+            q.extend(float(i) for i in range(held))
+            outcomes.append(repr((g(torch.ones(2)), q)))
+        assert outcomes[0] == outcomes[1], held

@@ -1,7 +1,8 @@
 """The items of a container outside that are still in it once the trace has changed it.
 
     recorder.kept[id(c)][i] == p       the item at i is the one that was at p before
-    recorder.kept[id(c)][i] is None    it is new
+    recorder.kept[id(c)][i] is None    it is new, and was put at the end, or where one was before
+    recorder.kept[id(c)][i] == _INSIDE it is new, and where it is depends on how many there were
 
 A sequence has such a table from its first change on, as long as its changes are followed: an item
 that the trace put there says nothing of what was there before, and any other item is one read. So a
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from anyshape.trace.record.reader import Reader
 
-_ONE_NEW: Final = ("append", "appendleft")
+_INSIDE: Final = -1
 _WITH_PARTS: Final = (list, tuple, deque, OrderedDict, dict)
 _MOVING: Final = ("pop", "popleft", "reverse", "rotate")
 
@@ -46,14 +47,16 @@ def follow(recorder: Reader, c: Any, method: str, args: tuple[Any, ...]) -> None
     if kept is None:
         return
     added = len(recorder.shadows[id(c)]) - len(kept)
-    if method in _ONE_NEW:
-        getattr(kept, method)(None)
+    if method == "append":
+        kept.append(None)
+    elif method == "appendleft":  # which may drop the last
+        kept.appendleft(_INSIDE)
     elif method in _MOVING:
         getattr(kept, method)(*args)
     elif method in ("extend", "__iadd__") and isinstance(kept, list):
         kept += [None] * added
     elif method == "insert" and isinstance(kept, list):
-        kept.insert(args[0], None)
+        kept.insert(args[0], _INSIDE)
     elif method == "clear" and isinstance(kept, list):
         recorder.kept[id(c)] = _Emptied()
     else:
@@ -86,13 +89,12 @@ def has(recorder: Reader, c: Any, key: int) -> bool:
 def item(recorder: Reader, c: Any, key: int) -> Any:
     """The item of a changed sequence at a place that it has."""
     kept, shadow = recorder.kept[id(c)], recorder.shadows[id(c)]
-    place, count = kept[key], len(c)
-    if _is_at_end(kept, key, count):
-        place = None if place is None else place - count
-    elif type(kept) is not _Emptied:
+    place, count, from_end = kept[key], len(c), _is_at_end(kept, key, len(c))
+    if not from_end and type(kept) is not _Emptied:
         recorder.note_value(reads.LENGTH, c, None, count)
-    if place is not None:
-        shadow[key] = recorder.note(reads.ITEM, c, place, c[place])
+    if place is not None and place != _INSIDE:
+        at = place - count if from_end else place
+        shadow[key] = recorder.note(reads.ITEM, c, at, c[place])
     return shadow[key]
 
 
@@ -100,7 +102,7 @@ def _is_at_end(kept: Any, key: int, count: int) -> bool:
     """Whether a place is found from the end, however many items there were: what follows it are
     items that stood at the end before, and new ones.
     """
-    if key >= 0:
+    if key >= 0 or _INSIDE in kept:
         return False
     tail = [kept[i] for i in range(key, 0)]
     old = tail[: len(tail) - tail.count(None)]
